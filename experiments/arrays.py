@@ -1,11 +1,11 @@
-"""Schemes of arrays: all in one table, while a member is rebuilt, and their collections over time.
+"""Coordination schemes of arrays: response times, rebuilding, and garbage collection over time.
 
     python experiments/arrays.py line --requests 20000 --figure line.svg
     python experiments/arrays.py rebuild --requests 60000
     python experiments/arrays.py timeline --requests 20000 --figure gc.png
 
-Prints tables in Markdown; `docs/array-claims.md` holds what they said. Each table names its load,
-which is generated. The claims of the papers are `flashtwin study run harmonia` and `gcar`.
+Prints the Markdown tables of `docs/array-claims.md`. Each table names its generated load. The claims of the
+papers are `flashtwin study run harmonia` and `gcar`.
 """
 
 from __future__ import annotations
@@ -162,8 +162,8 @@ def timeline(requests: int, figure: str | None) -> None:
         shares = at_once(result, 8)
         cells = [f"{100 * share:.0f} %" for share in (*shares[:3], sum(shares[3:8]), shares[8])]
         rows.append((coordination, *cells, f"{result.latency['variation']:.2f}"))
-    head = ("coordination", "nobody", "one", "two", "three to seven", "all", "CV of response times")
-    table("RAID-5 of 8 under writes: share of the time in which so many members collect", head, rows)
+    head = ("coordination", "none", "one", "two", "three to seven", "all", "CV of response times")
+    table("RAID-5 of 8 under writes: share of time by number of members in GC", head, rows)
     if figure:
         plot.save(plot.collections(results, until_s=1), figure)
 

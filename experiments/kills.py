@@ -4,9 +4,10 @@
 
 Clients write numbered pages (tests/python/power.py) to a store in a file. A process is killed at a random
 instant, a server is started again on the same store, and every page must be as it was written last; an
-unanswered write may be there or not. Commands that write files are killed likewise: under its final name a
-file is whole or missing, and the command given once more writes the same bytes. At the end no file of ours is
-left in either folder, and files of others, named like those that flashtwin writes, are as before.
+unacknowledged write may be present or not. Commands that write files are killed likewise: under its final
+name a file is whole or missing, and the command given once more writes the same bytes. At the end no file
+of ours is left in either folder, and files of others, named like those that flashtwin writes, are as
+before.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What serving costs: lateness at 20 000 requests a second, and throughput beside nbdkit's own memory.
+"""Overhead of serving: lateness at 20 000 requests per second, throughput beside nbdkit's memory plugin.
 
     python experiments/live.py [SECONDS]
 
-Needs nbdkit and fio (docs/live.md). Everything is measured in one run, the two servers in turn under the same
-fio job, so that what else the host does meets both.
+Needs nbdkit and fio (docs/live.md). Both servers run in turn in one run, under the same fio job, so that
+other work on the host affects both.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python experiments/live_cda.py live.csv long.csv
 
-live.csv: a minute of MariaDB on the served board; long.csv: a minute of it on a device that takes no time,
-so with twelve times the requests. docs/live-claims.md has the commands that record them.
+live.csv: a minute of MariaDB on the served board; long.csv: a minute of it on the device `instant`, with
+twelve times the requests. docs/live-claims.md has the commands that record them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import flashtwin
 
 CDA, STAGER, DISPATCHER = "cda-gc", "cda-gc-stager", "cda-gc-dispatcher"
 RESET = "buffer.filter_reset_ms"
-#: The filter forgets every second, unless a run sets another time.
+#: The filter is reset every second, unless a run sets another time.
 EACH_SECOND = {"buffer.filter_reset_items": 0, RESET: 1000}
 #: A quarter of the reserve more, or a free block more a die, at the same exported pages.
 ROOMIER = {"geometry.blocks_per_plane": 36, "geometry.reserve_percent": 11.2}
@@ -39,8 +39,8 @@ LIVE = [
     ("stager", STAGER, {}),
     ("dispatcher", DISPATCHER, {}),
     ("cda-gc", CDA, {}),
-    ("dispatcher, forgets after 1 ms", DISPATCHER, {RESET: 1}),
-    ("dispatcher, forgets after 10 s", DISPATCHER, {RESET: 10_000}),
+    ("dispatcher, reset after 1 ms", DISPATCHER, {RESET: 1}),
+    ("dispatcher, reset after 10 s", DISPATCHER, {RESET: 10_000}),
     ("ecr", "ecr", {}),
     ("lcr", "lcr", {}),
     ("cflru:window=1.0", "cflru:window=1.0", {}),
@@ -56,7 +56,7 @@ LONG = [
     ),
     ("dispatcher", DISPATCHER, {}),
     ("cda-gc", CDA, {}),
-    *((f"cda-gc, forgets after {ms} ms", CDA, {RESET: ms}) for ms in (1, 10_000, 1_000_000)),
+    *((f"cda-gc, reset after {ms} ms", CDA, {RESET: ms}) for ms in (1, 10_000, 1_000_000)),
     ("72 blocks, two free: lru", "lru", ROOMIER | TWO_FREE),
     ("72 blocks, two free: cda-gc", CDA, ROOMIER | TWO_FREE),
     *((f"{n} blocks: {p}", p, blocks(n)) for n in (280, 560) for p in ("lru", CDA)),
@@ -76,7 +76,7 @@ LONG = [
 ]
 
 #: Those of them run for a single round, too: in later ones the same pages come again.
-FIRST = ("lru", CDA, "cda-gc, forgets after 10000 ms", "cda-gc, forgets after 1000000 ms")
+FIRST = ("lru", CDA, "cda-gc, reset after 10000 ms", "cda-gc, reset after 1000000 ms")
 
 
 class Watched(flashtwin.Policy):

@@ -2,9 +2,9 @@
 
     sudo env "PATH=$PATH" python experiments/live_databases.py [SECONDS]
 
-Runs `examples/live/postgres.sh` and `mariadb.sh` (which say what they need) on one database each, made once;
-every run begins with a copy of it and with the same flash, full and in its steady state. With the board's
-placement, a round robin of dies, and with one die for each page for ever. Prints the tables of
+Runs `examples/live/postgres.sh` and `mariadb.sh` (see their requirements) on one database each, made once;
+every run begins with a copy of it and with the same flash, full and in its steady state. Placement is
+dynamic (the board's: a round robin of dies) or static (a fixed die per page). Prints the tables of
 docs/live-claims.md.
 """
 

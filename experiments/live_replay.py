@@ -1,11 +1,12 @@
-"""A live run recorded, then replayed offline: how far each percentile is from what was met live.
+"""A live run, recorded and replayed offline: the difference of each percentile.
 
     python experiments/live_replay.py [SECONDS]
 
 Live, at a dilation of 10, by fio at a given rate; then the recording on the same device. Both times are the
 device's own. Prints a row for each percentile of reads, writes and flushes, with how far the two are apart,
-and exits with 1 if that is more than 10 % in any. Beside them what fio met, divided by the dilation: the way
-through the socket and lateness are in it, and its histogram is coarser. Needs nbdkit and fio (docs/live.md).
+and exits with 1 if that is more than 10 % in any. The last column is fio's latency, divided by the
+dilation: it includes the path through the socket and lateness, and its histogram is coarser. Needs nbdkit
+and fio (docs/live.md).
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""Power cuts at random moments, under a checker and under PostgreSQL.
+"""Power losses at random moments, under a checker and under PostgreSQL.
 
-    python experiments/power_cut.py checker [CUTS]
-    python experiments/power_cut.py policies [CUTS]
-    sudo python experiments/power_cut.py postgresql [CUTS]
+    python experiments/power_cut.py checker [LOSSES]
+    python experiments/power_cut.py policies [LOSSES]
+    sudo python experiments/power_cut.py postgresql [LOSSES]
 
 The checker writes numbered pages with flushes and forced writes (tests/python/power.py) on devices with a
 volatile buffer under several policies, without a buffer, and with a protected one.
 
-With `policies` the policy of a volatile buffer is replaced under that load before each cut.
+With `policies` the policy of a volatile buffer is replaced under that load before each power loss.
 
-PostgreSQL lies on ext4 on a loop device on nbdfuse: the power of drive and host is cut under eight pgbench
-clients and clients that note what they were told is committed; everything between the drive and the database
-is torn down, set up anew and recovers by itself. Then what was committed must be there, and the tables agree.
+PostgreSQL runs on ext4 on a loop device on nbdfuse. Drive and host lose power under eight pgbench clients
+and clients that note each acknowledged commit; everything between drive and database is torn down, set up
+again and recovers on its own. Then all acknowledged commits must be present, and the tables must agree.
 Needs nbdkit, nbdfuse, e2fsprogs and PostgreSQL, and root for loop device and mount.
 """
 
@@ -67,7 +67,7 @@ def checker(cuts: int) -> bool:
             for _ in range(each):
                 check.cut(longest_s=0.2)
         print(
-            f"{name:<30} {each:4} cuts  {check.answered:8} writes answered  {check.unfinished:5} cut short"
+            f"{name:<30} {each:4} losses {check.answered:8} writes completed  {check.unfinished:5} aborted"
             f"  {check.lost:7} pages lost, all of them allowed",
             flush=True,
         )
@@ -77,7 +77,7 @@ def checker(cuts: int) -> bool:
 
 
 def policies(cuts: int) -> bool:
-    """Replace the policy under load before each power cut; an assertion says what is wrong."""
+    """Replace the policy under load before each power loss; an assertion reports what is wrong."""
     rng = random.Random(1)
     # Those that need no separate blocks for hot pages.
     names = [name for name in flashtwin.policies() if not name.startswith("cda-gc")]
@@ -86,10 +86,9 @@ def policies(cuts: int) -> bool:
         check = Checker(server, unquote(server.uri.partition("?socket=")[2]))
         for _ in range(cuts):
             check.cut(longest_s=0.1, meanwhile=lambda: server.set_policy(rng.choice(names)))
+    done = f"{check.answered} writes completed  {check.unfinished} aborted  {check.lost} pages lost"
     print(
-        f"{cuts} changes between {len(names)} policies, each before a cut  {check.answered} writes answered  "
-        f"{check.unfinished} cut short  {check.lost} pages lost, all of them allowed",
-        flush=True,
+        f"{cuts} changes between {len(names)} policies, each before a power loss  {done}, all of them allowed"
     )
     return True
 
@@ -296,7 +295,7 @@ def one(database: Database, rng: random.Random, counts: Counter[str]) -> None:
     )
     assert len(set(sums.split("|"))) == 1, f"the tables disagree: {sums}"
     counts["pages lost"] += len(cut.lost)
-    counts["requests cut short"] += cut.unfinished
+    counts["requests aborted"] += cut.unfinished
 
 
 def main() -> None:

@@ -4,9 +4,9 @@
 
 Each device ends with a row of a table: its parts, held-out figures (of several runs together) within their
 bounds where hidden and fitted device run the same requests, figures (of half of the runs) within them where
-they run different ones, figures that stayed undecided, parameters identified, and those of them that are off
-by more than 10 %. What was found of a device is kept in the folder of the results: an
-interrupted study goes on where it was.
+they run different ones, figures that stayed undecided, parameters identified, and those of them that are
+off by more than 10 %. The results of each device are kept in the results folder: an interrupted run
+continues.
 """
 
 from __future__ import annotations
