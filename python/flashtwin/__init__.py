@@ -12,7 +12,7 @@ The same arguments give the same bytes on every machine. Names end in their unit
 
 from importlib import import_module
 
-#: The module of each public name; `__init__.pyi` has the same names for type checkers.
+#: The module of each public name; `plot` is a module itself. `__init__.pyi` has the names for type checkers.
 _MODULES = {
     "AS_FAST_AS_POSSIBLE": "pacing",
     "Access": "user_policy",
@@ -62,6 +62,7 @@ _MODULES = {
     "ftl_info": "_ftls",
     "ftls": "_ftls",
     "hits": "hit_ratios",
+    "plot": "plot",
     "policies": "_policies",
     "policy_info": "_policies",
     "pts": "_pts",
@@ -78,16 +79,15 @@ _MODULES = {
     "validate": "_support.reference",
 }
 
-__all__ = [*_MODULES, "plot"]
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> object:
     """Import a public name on first use, so that a command loads only the modules it needs."""
-    if name == "plot":
-        return import_module(f".{name}", __name__)
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    module = import_module(f".{_MODULES[name]}", __name__)
+    value: object = module if name == _MODULES[name] else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -93,7 +93,7 @@ def trace_ftl(
     logical_pages: int | None = None,
     empty: bool = False,
 ) -> FtlTrace:
-    """Step a translation layer through a string of accesses and count what flash does.
+    """Step a translation layer through a string of accesses and count flash operations.
 
     Args:
         name: one of `ftls()`.

@@ -237,7 +237,7 @@ def _open(opened: Source, seed: int, requests_max: int | None) -> _core.Workload
     requests = opened.open(_RANGE_BYTES, seed)
     if opened.path is None and requests.requests_total is None and requests_max is None:
         raise FlashtwinError(
-            f"{opened.text}: this load has no end; add requests=N to it, or give requests_max "
+            f"{opened.text}: the load is endless; add requests=N to it, or give requests_max "
             "(--requests-max N)"
         )
     return requests

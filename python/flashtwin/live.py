@@ -370,7 +370,7 @@ def _flash(spec: Spec, store: str, options: StateOptions, place: Path) -> tuple[
     snapshot, precondition, seed = options["snapshot"], options["precondition"], options["seed"]
     _need(spec, loads=bool(state or snapshot or precondition != "none"))
     if state is not None:
-        unused = f" (snapshot {snapshot} is not used: the store has a state of its own)"
+        unused = f" (snapshot {snapshot} is not used: the store has its own state)"
         return f"as {state} has it{unused if snapshot is not None else ''}", None
     if snapshot is not None:
         return f"as {snapshot} has it", Path(snapshot).absolute()
@@ -389,7 +389,7 @@ def _recording(record: str | os.PathLike[str] | None) -> Path | None:
     if record is None:
         return None
     if Path(record).exists():
-        raise FlashtwinError(f"record {record}: is there already; remove it, or give another name")
+        raise FlashtwinError(f"record {record}: already exists; remove it, or give another name")
     if not Path(record).absolute().parent.is_dir():
         raise FlashtwinError(f"record {record}: its directory is not there; create it first")
     return Path(record).absolute()

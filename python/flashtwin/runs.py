@@ -167,7 +167,7 @@ class Job:
         total = first.requests_total
         if opened.path is None and total is None and requests_max is None:
             raise FlashtwinError(
-                f"{workload}: this load has no end; add requests=N to it, or give requests_max "
+                f"{workload}: the load is endless; add requests=N to it, or give requests_max "
                 "(--requests-max N)"
             )
         if isinstance(pacing, OpenLoop) and pacing.speed > 0 and not first.timed:

@@ -43,7 +43,7 @@ class Source:
             else "no device that comes with flashtwin holds it"
         )
         reach = f"the trace reaches up to byte {extent} ({words.size(extent)})"
-        remedy = "addresses = compact (--addresses compact) leaves out what the trace does not touch"
+        remedy = "addresses = compact (--addresses compact) removes addresses that the trace does not access"
         return f"{reach}, the device has {device_bytes}; {held}; {remedy}"
 
     def estimate_requests(self) -> int | None:

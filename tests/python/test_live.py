@@ -262,7 +262,7 @@ def test_what_cannot_be_served_is_said_before_it_is(tmp_path, monkeypatch):
         ({"tcp": 0}, "give a port"),
         ({"tcp": 1, "socket": "x"}, "either a socket or a port"),
         ({"socket": tmp_path / ("x" * 120)}, "longer than 103 bytes"),
-        ({"socket": tmp_path}, "is there already"),
+        ({"socket": tmp_path}, "already exists"),
         ({"store": tmp_path / "no" / "disk.img"}, "cannot make"),
         ({"snapshot": tmp_path / "none.state"}, "cannot open"),
         ({"policy": "nonsense"}, "nonsense"),

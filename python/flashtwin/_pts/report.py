@@ -35,7 +35,7 @@ _OTHERWISE = (
     "The drive is a model, and its host adds nothing: there are no threads, so their number times the depth "
     "is one queue depth.",
     "A purge makes the drive one that was never written.",
-    "Between two accesses of a round the drive finishes what it has to do, its work in idle time included.",
+    "Between two accesses of a round the drive completes all pending work, including work in idle time.",
     "Each access of a sequential test begins at the start of the drive in every round.",
     "Write saturation does not end at a steady state: a new drive is steady, too, until it is full.",
 )

@@ -146,7 +146,7 @@ class Results:
             connection.register("statistics", self.statistics())
             relation = connection.sql(sql)
             if relation is None:
-                raise FlashtwinError("query: this gives no table; ask with select")
+                raise FlashtwinError("query: no table returned; use select")
             answer: pa.Table = relation.to_arrow_table()
         except duckdb.Error as e:
             message = str(e).strip().partition("\n")[0]

@@ -62,10 +62,10 @@ def free_socket(path: Path) -> None:
     remove_dead_socket(path)
     if path.is_socket():
         raise FlashtwinError(
-            f"socket {path}: is there already, and a server listens on it; stop it, or give another name"
+            f"socket {path}: already exists, and a server listens on it; stop it, or give another name"
         )
     if os.path.lexists(path):
-        raise FlashtwinError(f"socket {path}: is there already; remove it, or give another name")
+        raise FlashtwinError(f"socket {path}: already exists; remove it, or give another name")
 
 
 def remove_dead_socket(path: Path) -> None:

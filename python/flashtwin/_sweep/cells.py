@@ -110,7 +110,7 @@ class _Maker:
         workload, trace, timed, endless = self._workload(axes["workload"])
         if endless and run.get("requests_max") is None:
             raise FlashtwinError(
-                f"{axes['workload']}: this load has no end; add requests=N, or give requests_max in [run]"
+                f"{axes['workload']}: the load is endless; add requests=N, or give requests_max in [run]"
             )
         seed = int(str(axes["seed"]))
         if trace is None:

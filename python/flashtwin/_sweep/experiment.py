@@ -222,10 +222,10 @@ def _check_text(text: str, path: str, places: Places) -> None:
 
 def _distinct(values: list[Any], path: str, places: Places) -> list[Any]:
     if not values:
-        raise places.wrong(path, "an empty axis makes no cells; give one value or more, or leave the key out")
+        raise places.wrong(path, "an empty axis has no cells; give at least one value, or remove the key")
     for i, value in enumerate(values):
         if any(value == other and type(value) is type(other) for other in values[:i]):
-            raise places.wrong(path, f"{shortened(value)} is there twice; leave one out")
+            raise places.wrong(path, f"{shortened(value)} is given twice; remove one")
     return values
 
 
@@ -241,7 +241,7 @@ def _texts(given: dict[str, Any], key: str, places: Places, default: Iterable[st
         raise places.wrong(key, f"found {shortened(value)}; must be a list of texts")
     for each in value:
         if not isinstance(each, (str, os.PathLike)):
-            hint = "; a class of your own has no content to know a cell by" if callable(each) else ""
+            hint = "; your own class has no content hash for the cell key" if callable(each) else ""
             raise places.wrong(key, f"found {shortened(each)}; must be text{hint}")
         _check_text(os.fspath(each), key, places)
     return _distinct([os.fspath(each) for each in value], key, places)

@@ -72,7 +72,7 @@ def of_csv(path: Path) -> dict[str, Figures]:
             raise FlashtwinError(f"{where}: {len(row)} columns: give {','.join(_CSV_HEAD)}")
         experiment, figure, text = row
         if figure not in _FIGURES:
-            raise FlashtwinError(f"{where}: {figure!r} is no figure; available: {', '.join(_FIGURES)}")
+            raise FlashtwinError(f"{where}: {figure!r} is not a figure; available: {', '.join(_FIGURES)}")
         try:
             value = float(text)
         except ValueError:

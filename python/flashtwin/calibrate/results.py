@@ -226,7 +226,7 @@ def _again(path: Path) -> str:
 
 def _read_json(path: Path) -> dict[str, Any]:
     if not exists(path):
-        raise FlashtwinError(f"{path}: there is no such file; {_again(path)}")
+        raise FlashtwinError(f"{path}: file not found; {_again(path)}")
     data = read_bytes(path, "result", RESULTS_MAX)
     try:
         found: object = parse_json(data)

@@ -30,7 +30,7 @@ examples:
   flashtwin calibrate fit results -o mydrive.toml --report fit.html
   flashtwin calibrate fit results -o mydrive.toml --generations 20 --threads 4
 
-Estimates in closed form come first, then a joint refinement. An interrupted fit goes on when it is
+Closed-form estimates are followed by a joint refinement. An interrupted fit continues when it is
 started again. Needs the extra packages: pip install 'flashtwin[calibrate]'.
 """,
         command=run_fit,
@@ -57,7 +57,7 @@ started again. Needs the extra packages: pip install 'flashtwin[calibrate]'.
         type=int,
         default=1,
         metavar="N",
-        help="seed of the search, and of the loads where the results name none (default: 1)",
+        help="seed of the search, and of loads without a seed in the results (default: 1)",
     )
     p.add_argument(
         "--threads", type=int, default=1, metavar="N", help="devices to evaluate at a time (default: 1)"
@@ -65,7 +65,7 @@ started again. Needs the extra packages: pip install 'flashtwin[calibrate]'.
     p.add_argument(
         "--host",
         metavar="RESULTS",
-        help="results of the device `instant`: its latency of a 4 KiB read is taken out",
+        help="results of the device `instant`, whose latency of a 4 KiB read is subtracted",
     )
     p = new(
         commands,

@@ -32,9 +32,9 @@ examples:
   flashtwin calibrate plan --target /mnt/disk/test.bin --size 4G -o plan
   flashtwin calibrate plan --target 'nbd+unix:///?socket=/tmp/nbd.sock' --size 1G --dilation 10 -o plan
 
-Nothing is measured yet: plan/run.sh does that. It asks before it overwrites the target, refuses one that is
-mounted or has partitions, and goes on where it was interrupted. It needs fio, and for a device root.
-plan/results is then what `calibrate fit` takes.
+The measurement is done by plan/run.sh. It confirms before it overwrites the target, rejects mounted or
+partitioned devices, and resumes after an interruption. It needs fio, and root for a device. Pass
+plan/results to `calibrate fit`.
 """,
         command=run_plan,
     )
@@ -63,8 +63,7 @@ examples:
   flashtwin calibrate check mydrive.toml plan/results
   flashtwin calibrate check nvme-tlc plan/results --bound 10
 
-The device runs the experiments of which there are results. Exit code 1 if a figure is off by more than
-the bound.
+The device runs the experiments that have results. Exit code 1 if the error of a figure exceeds the bound.
 """,
         command=run_check,
     )

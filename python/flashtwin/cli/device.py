@@ -38,7 +38,7 @@ examples:
     p = new(
         inner,
         "check",
-        "Check device files, and measure devices beside what is published of the drive.",
+        "Check device files, and compare devices with the published figures of their drives.",
         """\
 examples:
   flashtwin device check my.toml
@@ -64,7 +64,7 @@ examples:
   flashtwin device import ssdconfig.xml -o mine.toml
   flashtwin device import workload.xml
 
-Each key has the parameter that it comes from behind it. Parameters without a counterpart are named on
+A comment at each key names the original parameter. Parameters without a counterpart are listed on
 standard error and at the end of the device file.
 """,
         command=import_parameters,

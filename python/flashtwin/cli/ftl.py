@@ -32,14 +32,14 @@ def _add_trace(inner: Commands) -> None:
     p = new(
         inner,
         "trace",
-        "Step a translation layer through a string of accesses and count what flash does.",
+        "Step a translation layer through a string of accesses and count flash operations.",
         """\
 examples:
   flashtwin ftl trace fast --set rw_log_blocks=2 "0 1 2 3 4 9 13"
   flashtwin ftl trace dftl --set cmt_entries=2 --set entries_per_translation_page=4 "R0 1 R4 2 F"
 
-7 writes page 7, 4x3 writes pages 4 to 6, R7 reads, T7 trims, F writes what of the map is newer in memory.
-At first every page is written in its place, uncounted. A copy is a read and a program; - is a stale page.
+7 writes page 7, 4x3 writes pages 4 to 6, R7 reads, T7 trims, F writes map entries that are newer in memory.
+Initially every page is written in its place, uncounted. A copy is a read and a program; - is a stale page.
 """,
         command=trace,
     )

@@ -91,7 +91,7 @@ def add_trace_options(p: argparse.ArgumentParser) -> None:
     g.add_argument(
         "--addresses",
         metavar="HOW",
-        help="as-is (default), or compact: leave out untouched parts of the address space",
+        help="as-is (default), or compact: remove untouched parts of the address space",
     )
     g.add_argument(
         "--max-bad-lines", type=int, metavar="N", help="number of unreadable lines to skip (default: 0)"

@@ -16,7 +16,7 @@ def add(commands: Commands) -> None:
     p = new(
         commands,
         "doctor",
-        "List what is installed, what is missing, and the line that installs it.",
+        "List installed and missing packages and tools, with install commands.",
         """\
 examples:
   flashtwin doctor

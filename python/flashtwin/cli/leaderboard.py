@@ -30,7 +30,7 @@ examples:
   flashtwin leaderboard --policies cflru,cflru:window=64,gcar-cflru -o windows
   flashtwin leaderboard --full --dask tcp://head:8786
 
-Each situation is a sweep: finished cells are kept at once, and the same command goes on. The directory
+Each situation is a sweep: finished cells are kept at once, and the same command continues. The directory
 receives leaderboard.json, leaderboard.md and leaderboard.html, whose rows have the command that runs
 them again. Exit code 1 if cells failed.
 """,
@@ -40,7 +40,7 @@ them again. Exit code 1 if cells failed.
         "--policies",
         default="all",
         metavar="A,B,...",
-        help="policies beside lru, optionally with parameters (default: all)",
+        help="policies to compare with lru, optionally with parameters (default: all)",
     )
     size = p.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="short runs, a few minutes (default)")
@@ -55,7 +55,7 @@ them again. Exit code 1 if cells failed.
     p.add_argument(
         "--traces",
         metavar="DIR",
-        help="folder of traces that take the place of stand-ins (default: $FLASHTWIN_TRACES)",
+        help="folder of traces that replace stand-ins (default: $FLASHTWIN_TRACES)",
     )
     p.add_argument("--json", action="store_true", help="print only the outcome, as JSON")
     add_workers(p)
@@ -84,7 +84,7 @@ def command(args: argparse.Namespace) -> int:
             )
         except Interrupted:
             bars.close()
-            note("flashtwin: interrupted: finished cells are kept; the same command goes on")
+            note("flashtwin: interrupted: finished cells are kept; repeat the command to continue")
             return 130
     write_text(directory / "leaderboard.md", markdown(outcome), "the page")
     write_html(outcome, directory / "leaderboard.html")

@@ -85,7 +85,7 @@ examples:
   flashtwin policy hits trace.csv.gz --policies lru,arc,s3-fifo,min --capacity 1MiB,32MiB
   flashtwin policy hits trace.csv.gz --policies all --capacity 4MiB --figure out.png
 
-min is Belady's optimum, which knows the future: the most hits that any policy can have.
+min is Belady's optimum, the upper bound of hits, computed with knowledge of the future.
 """,
         command=hits,
     )
@@ -193,7 +193,7 @@ def hits(args: argparse.Namespace) -> int:
         table.figure(args.figure)
         note(f"figure: {args.figure}")
     if code:
-        print("flashtwin: interrupted: what was counted so far", file=sys.stderr, flush=True)
+        print("flashtwin: interrupted: partial counts", file=sys.stderr, flush=True)
     return code
 
 

@@ -26,8 +26,8 @@ examples:
   flashtwin pts --device nvme-tlc --tests iops,latency --round 100ms -o nvme-tlc.pts
   flashtwin pts --device my.toml --round 60s
 
-The drive is purged and preconditioned for each test, and each runs until five rounds are steady, or 25
-times. A round of the standard takes a minute for each access; times are virtual.
+The drive is purged and preconditioned for each test. A test runs until five rounds are steady, at most 25
+rounds. In the standard, a round takes a minute per access; times are virtual.
 """,
         command=command,
     )

@@ -34,7 +34,7 @@ def add(commands: Commands) -> None:
     p = new(
         inner,
         "show",
-        "Print the claims of a study with what was measured.",
+        "Print the claims of a study with their measured values.",
         """\
 examples:
   flashtwin study show gcar
@@ -52,7 +52,7 @@ examples:
     p = new(
         inner,
         "run",
-        "Run a study, or what an earlier call left undone, and judge its claims.",
+        "Run the unfinished cells of a study and judge its claims.",
         """\
 examples:
   flashtwin study run gcar
@@ -60,7 +60,7 @@ examples:
   flashtwin study run gcar --traces ~/msr
   flashtwin study run headlines --matrix ecr,cbm
 
-Each matrix is a sweep: finished cells are kept at once, and the same command goes on. The directory
+Each matrix is a sweep: finished cells are kept at once, and the same command continues. The directory
 receives study.json, study.md, study.html and a figure. Exit code 1 if cells failed.
 """,
         command=run,
@@ -71,16 +71,14 @@ receives study.json, study.md, study.html and a figure. Exit code 1 if cells fai
     size.add_argument(
         "--full",
         action="store_true",
-        help="ten seeds of the same runs, three of those beside them, up to an hour",
+        help="ten seeds, three for explanatory matrices, up to an hour",
     )
-    p.add_argument(
-        "--matrix", metavar="A,B,...", help="matrices to run, with what is measured in them (default: all)"
-    )
+    p.add_argument("--matrix", metavar="A,B,...", help="matrices to run, with their measures (default: all)")
     p.add_argument("-o", "--output", metavar="DIR", help="directory for the results (default: NAME.study)")
     p.add_argument(
         "--traces",
         metavar="DIR",
-        help="folder of traces that take the place of stand-ins (default: $FLASHTWIN_TRACES)",
+        help="folder of traces that replace stand-ins (default: $FLASHTWIN_TRACES)",
     )
     add_workers(p)
 
@@ -154,7 +152,7 @@ def run(args: argparse.Namespace) -> int:
             )
         except Interrupted:
             bars.close()
-            note("flashtwin: interrupted: finished cells are kept; the same command goes on")
+            note("flashtwin: interrupted: finished cells are kept; repeat the command to continue")
             return 130
     write_text(directory / "study.md", markdown(outcome), "the page")
     write_html(outcome, directory / "study.html")

@@ -22,7 +22,7 @@ def add(commands: Commands) -> None:
     p = new(
         commands,
         "sweep",
-        "Run every cell of an experiment, or what an earlier call left undone.",
+        "Run the cells of an experiment that are not finished yet.",
         """\
 examples:
   flashtwin sweep experiment.toml
@@ -31,7 +31,7 @@ examples:
 
 An experiment is a TOML file: devices, policies, workloads, [parameters] and seeds, each a list
 (docs/sweeps.md). Finished cells are kept at once: after Ctrl-C, a crash or a full disk the same
-command goes on. The dataset has the same bytes however the cells were run. Exit code 1 if cells
+command continues. The dataset has the same bytes however the cells were run. Exit code 1 if cells
 failed.
 """,
         command=command,
@@ -55,7 +55,9 @@ def command(args: argparse.Namespace) -> int:
         except Interrupted as e:
             kept = e.partial.table.num_rows if isinstance(e.partial, Results) else 0
             bar.close()
-            note(f"flashtwin: interrupted: {words.count(kept)} cells are kept; the same command goes on")
+            note(
+                f"flashtwin: interrupted: {words.count(kept)} cells are kept; repeat the command to continue"
+            )
             return 130
     last = bar.last
     if last is not None:

@@ -16,11 +16,11 @@ from .options import trace_options
 
 def add(commands: Commands) -> None:
     """Add the commands."""
-    inner = family(commands, "trace", "Look into a trace, or convert it.")
+    inner = family(commands, "trace", "Summarise or convert a trace.")
     p = new(
         inner,
         "info",
-        "Print what a trace holds, or how far a generated load is from it.",
+        "Summarise a trace, or compare it with a generated load.",
         """\
 examples:
   flashtwin trace info trace.csv.gz

@@ -54,5 +54,7 @@ def _checked(draft: Draft, origin: str) -> Imported:
     try:
         _core.Spec.parse(imported.text, "the imported device", [])
     except DeviceError as e:
-        raise DeviceError(f"{origin}: these parameters are no device that can be modelled: {e}") from e
+        raise DeviceError(
+            f"{origin}: these parameters do not describe a device that can be modelled: {e}"
+        ) from e
     return imported
