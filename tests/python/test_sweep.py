@@ -228,7 +228,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
-    assert "the same command goes on" in said
+    assert "repeat the command to continue" in said
     rows = pq.read_table(out / "results.parquet").num_rows
     assert 1 <= rows == len(finished(out)) < CELLS
 

@@ -44,8 +44,7 @@ def of_logs(paths: list[Path]) -> tuple[Figures, int]:
         for number, (_, ns, kind, size) in _lines(path):
             if not size:
                 raise FlashtwinError(
-                    f"{path}:{number}: an average, of which no percentiles are known: "
-                    "run it again without log_avg_msec"
+                    f"{path}:{number}: an average, without percentiles: run it again without log_avg_msec"
                 )
             by_kind.setdefault(kind, []).append(ns)
     for kind, found in sorted(by_kind.items()):

@@ -54,7 +54,7 @@ class Results:
             more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
             raise FlashtwinError(
                 f"{self.folder / missing[0]}.json: missing{more}; "
-                "run the plan's run.sh again: it keeps what is there"
+                "run the plan's run.sh again: it keeps finished experiments"
             )
 
     def require_size(self, writes: Mapping[str, int]) -> None:
