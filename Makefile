@@ -1,8 +1,7 @@
-# Two commands, each doing all set-up from a clean clone on a machine with Rust and Python 3.10+:
-#   make demo    run a headline of each of five papers, and the same schemes on a drive of today: a table and a figure
-#   make test    every check but those of `make test-long`
-# Nothing is built twice: a rule runs again only when what it reads has changed. Tests build with Cargo's
-# profile "dev", demo and benchmarks with "release".
+# Two commands, each with all set-up, from a clean clone on a machine with Rust and Python 3.10+:
+#   make demo    run a headline of each of five papers, and the same schemes on a current drive: a table and a figure
+#   make test    all checks except those of `make test-long`
+# A rule runs again only if its inputs have changed. Tests use Cargo's profile "dev", demo and benchmarks "release".
 
 PYTHON ?= python3
 VENV := .venv
@@ -17,19 +16,19 @@ PLUGIN := python/flashtwin/flashtwin_nbdkit.so
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # The package under test, built like the Rust tests and from the same dependencies.
 TESTED := $(TARGET)/python
-PYTHON_SOURCES := python tests studies benches fuzz mutants docs
+PYTHON_SOURCES := python tests experiments tools fuzz docs
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
 .PHONY: demo test test-long check-rust check-python check-style check-examples check-counts bench validate fuzz mutants site lock plugin wheel
 
 demo: $(VENV)/.flashtwin
 	@rm -rf $(DEMO)
-	@echo "Five papers: a headline of each where the paper measured it, and the same scheme on a drive of today:"
+	@echo "Five papers: a headline of each where the paper measured it, and the same scheme on a current drive:"
 	@$(BIN)/flashtwin study run headlines -o $(DEMO)
 	@$(BIN)/flashtwin study show $(DEMO) --figure $(DEMO).png
 	@echo "figure: $(DEMO).png"
 
-# pip waits for the network while Cargo compiles, and what has one thread runs beside it.
+# pip waits for the network while Cargo compiles.
 test:
 	@$(MAKE) -j2 check-rust check-style
 	@$(MAKE) check-python
@@ -48,7 +47,7 @@ check-python: $(VENV)/.dev $(TESTED)/.built
 	PYTHONPATH=$(abspath $(TESTED)) $(BIN)/stubtest --ignore-disjoint-bases --allowlist tests/stubtest.txt flashtwin._core
 	PYTHONPATH=$(abspath $(TESTED)) $(PYTEST)
 
-# What only a release build or another compiler run shows.
+# Checks that need a release build or another run of the compiler.
 test-long: $(VENV)/.flashtwin $(VENV)/.dev
 	@$(MAKE) -j2 check-examples check-counts
 	$(PYTEST) tests/release tests/python
@@ -57,16 +56,16 @@ check-examples:
 	cargo test --workspace --doc --locked
 	cargo check --manifest-path fuzz/Cargo.toml --locked
 
-# Counts of instructions do not depend on what runs beside them.
+# Instruction counts do not depend on other load.
 check-counts:
 	cargo run --release -q --locked -p flashtwin-bench held
 
-# Runs the commands of docs/validation.md and writes their results there; SLOW=1 adds those of more than minutes.
+# Runs the commands of docs/validation.md and writes their results there; SLOW=1 adds the slow ones.
 validate: export PATH := $(abspath $(BIN)):$(PATH)
 validate: $(VENV)/.flashtwin
-	python studies/validate.py $(if $(SLOW),--slow)
+	python experiments/validate.py $(if $(SLOW),--slow)
 
-# Every fuzz target for SECONDS, or those of TARGETS; what each did is printed as a table.
+# Runs every fuzz target, or those of TARGETS, for SECONDS and prints a table.
 SECONDS ?= 60
 fuzz: $(VENV)/.flashtwin
 	$(BIN)/pip install -q --require-hashes -r requirements/fuzz.txt || true
@@ -76,16 +75,16 @@ fuzz: $(VENV)/.flashtwin
 SHARD ?= 1/14
 mutants: $(VENV)/.python
 	$(BIN)/pip install -q --require-hashes -r requirements/mutants.txt
-	$(BIN)/python mutants/run.py --shard $(SHARD)
+	$(BIN)/python tools/mutants/run.py --shard $(SHARD)
 
 # The documentation for a browser: out/site/README.html.
 site: $(VENV)/.dev
 	$(BIN)/sphinx-build -q -W --keep-going -c docs -d out/site.cache . out/site
 
-# With the tools of the tests, of which one is an independent simulator to compare with.
+# The test dependencies include libCacheSim, an independent simulator for comparison.
 bench: $(VENV)/.flashtwin $(VENV)/.dev
 	@cargo run --release -q --locked -p flashtwin-bench
-	@$(BIN)/python benches/commands.py
+	@$(BIN)/python tools/bench_commands.py
 
 $(VENV)/.python: requirements/demo.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed; set PYTHON=")'
@@ -101,7 +100,7 @@ $(VENV)/.dev: requirements/dev.txt $(VENV)/.python
 # The wheel and the source distribution, in dist/.
 wheel: dist/.built
 
-# What `flashtwin serve` loads into nbdkit; the wheel takes it along.
+# The plugin that `flashtwin serve` loads into nbdkit; part of the wheel.
 plugin: $(PLUGIN)
 
 $(PLUGIN): Cargo.toml Cargo.lock $(RUST_SOURCES)
@@ -120,7 +119,7 @@ $(VENV)/.flashtwin: dist/.built
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --force-reinstall dist/*.whl
 	@touch $@
 
-# Not by maturin: the environment that it gives Cargo would build the bindings anew after each `cargo clippy`.
+# Not by maturin: its environment would make Cargo rebuild the bindings after each `cargo clippy`.
 $(TESTED)/.built: $(WHEEL_SOURCES)
 ifeq ($(shell uname),Darwin)
 	cargo rustc -q --locked -p flashtwin-python --lib -- -C link-arg=-undefined -C link-arg=dynamic_lookup
@@ -137,7 +136,7 @@ else
 endif
 	@touch $@
 
-# Writes the exact versions anew; needs uv.
+# Updates the pinned versions; needs uv.
 lock: export UV_CUSTOM_COMPILE_COMMAND = make lock
 lock:
 	uv pip compile -q pyproject.toml --extra plot --group build --universal --python-version 3.10 \

@@ -20,11 +20,11 @@ import atheris
 with atheris.instrument_imports(include=["flashtwin"]):
     import flashtwin
     from flashtwin import metrics
+    from flashtwin._policies import Choice
+    from flashtwin._sweep.experiment import read_experiment
     from flashtwin.calibrate.results import read_results
     from flashtwin.importing import import_file
-    from flashtwin.policies import Choice
     from flashtwin.study import definition
-    from flashtwin.sweep.experiment import read_experiment
 
 #: Files that are tried.
 PLACE = Path(tempfile.mkdtemp(prefix="flashtwin_fuzz_"))

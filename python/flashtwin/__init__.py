@@ -10,46 +10,87 @@ or garbage-collection policy does to latency, write amplification and wear:
 The same arguments give the same bytes on every machine. Names end in their units.
 """
 
-import ast
-import sys
 from importlib import import_module
-from pathlib import Path
-from types import ModuleType
 
+#: The module of each public name; `plot` is a module itself. `__init__.pyi` has the names for type checkers.
+_MODULES = {
+    "AS_FAST_AS_POSSIBLE": "pacing",
+    "Access": "user_policy",
+    "CaseReport": "_support.reference",
+    "ClosedLoop": "pacing",
+    "Comparison": "comparison",
+    "Converted": "traces",
+    "DeviceError": "errors",
+    "Fail": "faults",
+    "Fault": "faults",
+    "FlashtwinError": "errors",
+    "FtlInfo": "_ftls",
+    "FtlTrace": "_ftls",
+    "HitRow": "hit_ratios",
+    "HitTable": "hit_ratios",
+    "Interrupted": "errors",
+    "LiveReport": "live_report",
+    "OpenLoop": "pacing",
+    "OutputError": "result",
+    "Overrides": "_devices",
+    "Pacing": "pacing",
+    "Policy": "user_policy",
+    "PolicyDevice": "user_policy",
+    "PolicyInfo": "_policies",
+    "PolicyTrace": "_policies",
+    "PowerCut": "live",
+    "Progress": "_support.watch",
+    "PtsResults": "_pts",
+    "Replace": "faults",
+    "Result": "result",
+    "Results": "_results",
+    "Server": "live",
+    "SnapshotError": "errors",
+    "Spec": "_devices",
+    "SweepProgress": "_sweep",
+    "Timeline": "timeline",
+    "TraceInfo": "traces",
+    "TraceOptions": "traces",
+    "Window": "timeline",
+    "WorkloadError": "errors",
+    "__version__": "_core",
+    "compare": "runs",
+    "convert": "traces",
+    "device": "_devices",
+    "devices": "_devices",
+    "example_trace": "traces",
+    "ftl_info": "_ftls",
+    "ftls": "_ftls",
+    "hits": "hit_ratios",
+    "plot": "plot",
+    "policies": "_policies",
+    "policy_info": "_policies",
+    "pts": "_pts",
+    "report": "_report",
+    "results": "_results",
+    "run": "runs",
+    "save_snapshot": "runs",
+    "serve": "live",
+    "sweep": "_sweep",
+    "trace_formats": "traces",
+    "trace_ftl": "_ftls",
+    "trace_info": "traces",
+    "trace_policy": "_policies",
+    "validate": "_support.reference",
+}
 
-def _homes() -> dict[str, str]:
-    """The public names, each with the module that defines it; a public module has none."""
-    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
-    imports = [line for line in stub.body if isinstance(line, ast.ImportFrom)]
-    return {alias.name: line.module or "" for line in imports for alias in line.names}
-
-
-_HOMES = _homes()
-__all__ = list(_HOMES)
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name: a command should start faster than all of them can be imported."""
-    home = _HOMES.get(name)
-    if home is None:
+    """Import a public name on first use, so that a command loads only the modules it needs."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = (
-        getattr(import_module(f".{home}", __name__), name) if home else import_module(f".{name}", __name__)
-    )
+    module = import_module(f".{_MODULES[name]}", __name__)
+    value: object = module if name == _MODULES[name] else getattr(module, name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
     return __all__
-
-
-class _Package(ModuleType):
-    """The package; a module that has been imported does not hide the function that is called like it."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (isinstance(value, ModuleType) and _HOMES.get(name)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

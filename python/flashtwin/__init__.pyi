@@ -1,28 +1,28 @@
-"""The public names of flashtwin, with the modules they come from: what `__init__.py` imports on first use."""
+"""The public names of flashtwin for type checkers: those that `__init__.py` imports on first use."""
 
 from . import plot
 from ._core import __version__
+from ._devices import Overrides, Spec, device, devices
+from ._ftls import FtlInfo, FtlTrace, ftl_info, ftls, trace_ftl
+from ._policies import PolicyInfo, PolicyTrace, policies, policy_info, trace_policy
+from ._pts import PtsResults, pts
+from ._report import report
+from ._results import Results, results
+from ._support.reference import CaseReport, validate
+from ._support.watch import Progress
+from ._sweep import SweepProgress, sweep
 from .comparison import Comparison
-from .devices import Overrides, Spec, device, devices
 from .errors import DeviceError, FlashtwinError, Interrupted, SnapshotError, WorkloadError
 from .faults import Fail, Fault, Replace
-from .ftls import FtlInfo, FtlTrace, ftl_info, ftls, trace_ftl
 from .hit_ratios import HitRow, HitTable, hits
 from .live import PowerCut, Server, serve
 from .live_report import LiveReport
 from .pacing import AS_FAST_AS_POSSIBLE, ClosedLoop, OpenLoop, Pacing
-from .policies import PolicyInfo, PolicyTrace, policies, policy_info, trace_policy
-from .pts import PtsResults, pts
-from .reference import CaseReport, validate
-from .report import report
 from .result import OutputError, Result
-from .results import Results, results
 from .runs import compare, run, save_snapshot
-from .sweep import SweepProgress, sweep
 from .timeline import Timeline, Window
 from .traces import Converted, TraceInfo, TraceOptions, convert, example_trace, trace_formats, trace_info
 from .user_policy import Access, Policy, PolicyDevice
-from .watch import Progress
 
 __all__ = [
     "AS_FAST_AS_POSSIBLE",

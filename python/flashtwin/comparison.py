@@ -9,9 +9,9 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import terminal, words
-from .noise import relative_noise
-from .record import Record
+from ._support import terminal, words
+from ._support.noise import relative_noise
+from ._support.record import Record
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .files import write_texts
+from ._support.files import write_texts
 
 if TYPE_CHECKING:
     from ._core import Histogram
-    from .record import Record
+    from ._support.record import Record
 
 #: Lines to each halving of what is left to 100 %, and decimals of values: HdrHistogram's own.
 _TICKS = 5

@@ -10,11 +10,12 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from . import _core, terminal, words
+from . import _core
+from ._policies import Choice, PolicyLike, read_choices
+from ._support import terminal, words
+from ._support.watch import OnProgress, Task, run_all
 from .errors import FlashtwinError, Interrupted
-from .policies import Choice, PolicyLike, read_choices
 from .traces import TraceOptions
-from .watch import OnProgress, Task, run_all
 from .workloads import Source, source
 
 if TYPE_CHECKING:
@@ -236,7 +237,7 @@ def _open(opened: Source, seed: int, requests_max: int | None) -> _core.Workload
     requests = opened.open(_RANGE_BYTES, seed)
     if opened.path is None and requests.requests_total is None and requests_max is None:
         raise FlashtwinError(
-            f"{opened.text}: this load has no end; add requests=N to it, or give requests_max "
+            f"{opened.text}: the load is endless; add requests=N to it, or give requests_max "
             "(--requests-max N)"
         )
     return requests

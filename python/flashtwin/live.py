@@ -15,20 +15,20 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from . import nbdkit
+from ._devices import DEFAULT_DEVICE, Overrides, Spec, as_toml
+from ._policies import Choice
+from ._support.files import write_text
+from ._support.leftovers import free_socket, private_directory, remove_made, wait_for_store
+from ._support.memory import need
+from ._support.partials import remove_dead_partials
+from ._support.prerequisites import PLUGIN
+from ._support.sizing import read as read_size
+from ._support.sizing import sized
 from .control import ask
-from .devices import DEFAULT_DEVICE, Overrides, Spec, as_toml
 from .errors import FlashtwinError
-from .files import write_text
-from .leftovers import free_socket, private_directory, remove_made, wait_for_store
 from .live_report import LiveReport
-from .memory import need
 from .options import StateOptions, takes
-from .partials import remove_dead_partials
-from .policies import Choice
-from .prerequisites import PLUGIN
 from .runs import precondition_spec
-from .sizing import read as read_size
-from .sizing import sized
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -370,7 +370,7 @@ def _flash(spec: Spec, store: str, options: StateOptions, place: Path) -> tuple[
     snapshot, precondition, seed = options["snapshot"], options["precondition"], options["seed"]
     _need(spec, loads=bool(state or snapshot or precondition != "none"))
     if state is not None:
-        unused = f" (snapshot {snapshot} is not used: the store has a state of its own)"
+        unused = f" (snapshot {snapshot} is not used: the store has its own state)"
         return f"as {state} has it{unused if snapshot is not None else ''}", None
     if snapshot is not None:
         return f"as {snapshot} has it", Path(snapshot).absolute()
@@ -389,7 +389,7 @@ def _recording(record: str | os.PathLike[str] | None) -> Path | None:
     if record is None:
         return None
     if Path(record).exists():
-        raise FlashtwinError(f"record {record}: is there already; remove it, or give another name")
+        raise FlashtwinError(f"record {record}: already exists; remove it, or give another name")
     if not Path(record).absolute().parent.is_dir():
         raise FlashtwinError(f"record {record}: its directory is not there; create it first")
     return Path(record).absolute()

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, fields
 from typing import Any
 
-from . import words
+from ._support import words
 
 
 @dataclass(frozen=True)

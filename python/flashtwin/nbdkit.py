@@ -13,10 +13,10 @@ from concurrent.futures import Future
 from pathlib import Path
 from urllib.parse import quote
 
+from ._support.inputs import open_regular
+from ._support.leftovers import remove_dead_socket
+from ._support.prerequisites import NBDKIT, PLUGIN
 from .errors import FlashtwinError
-from .inputs import open_regular
-from .leftovers import remove_dead_socket
-from .prerequisites import NBDKIT, PLUGIN
 
 #: Seconds between two looks at a server that starts.
 _PERIOD_S = 0.02

@@ -24,14 +24,14 @@ from typing import (
     get_type_hints,
 )
 
-from .devices import Overrides
+from ._devices import Overrides
+from ._policies import PolicyLike
+from ._support.watch import OnProgress
 from .errors import FlashtwinError
 from .faults import Fault
 from .pacing import Pacing
-from .policies import PolicyLike
 from .timeline import Window
 from .traces import TraceOptions
-from .watch import OnProgress
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -9,10 +9,11 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import fio, tables, words
+from . import fio
+from ._support import tables, words
+from ._support.record import Kind, Record, save_record
 from .errors import FlashtwinError
 from .hgrm import write_hgrm
-from .record import Kind, Record, save_record
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,20 +11,21 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from . import _core, tables
+from . import _core
+from ._devices import DEFAULT_DEVICE, Overrides, Spec
+from ._devices import device as read_device
+from ._policies import Choice, PolicyLike, overrides_for, read_choices
+from ._support import tables
+from ._support.memory import need
+from ._support.partials import remove_dead_partials
+from ._support.watch import OnProgress, Task, run_all
 from .comparison import Comparison
-from .devices import DEFAULT_DEVICE, Overrides, Spec
-from .devices import device as read_device
 from .errors import FlashtwinError, Interrupted
 from .faults import check as check_faults
-from .memory import need
 from .options import PreconditionOptions, RunOptions, WorkloadOptions, check, run_options, takes
 from .pacing import ClosedLoop, OpenLoop, default_for
-from .partials import remove_dead_partials
-from .policies import Choice, PolicyLike, overrides_for, read_choices
 from .result import OutputError, Result
 from .timeline import Timeline
-from .watch import OnProgress, Task, run_all
 from .workloads import Source, source
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ class Job:
         total = first.requests_total
         if opened.path is None and total is None and requests_max is None:
             raise FlashtwinError(
-                f"{workload}: this load has no end; add requests=N to it, or give requests_max "
+                f"{workload}: the load is endless; add requests=N to it, or give requests_max "
                 "(--requests-max N)"
             )
         if isinstance(pacing, OpenLoop) and pacing.speed > 0 and not first.timed:

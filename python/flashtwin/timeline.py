@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from .files import whole_file
+from ._support.files import whole_file
 
 
 @dataclass(frozen=True)

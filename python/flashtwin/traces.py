@@ -9,10 +9,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from . import _core, words
+from . import _core
+from ._support import words
+from ._support.partials import remove_dead_partials
+from ._support.schema import shortened
 from .errors import FlashtwinError, WorkloadError
-from .partials import remove_dead_partials
-from .schema import shortened
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ def instantiate(factory: Factory, capacity_pages: int) -> _core.UserPolicy:
     label = label_of(factory)
     policy = factory(capacity_pages) if _takes_capacity(factory) else factory()
     if not isinstance(policy, Policy):
-        raise FlashtwinError(f"policy {label}: made {policy!r}, which is no flashtwin.Policy")
+        raise FlashtwinError(f"policy {label}: made {policy!r}, which is not a flashtwin.Policy")
     policy.capacity = capacity_pages
     policy.device = PolicyDevice()
     return _core.UserPolicy(policy, label, type(policy).cleaned is not Policy.cleaned)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from . import _core, words
-from .devices import device, devices
+from . import _core
+from ._devices import device, devices
+from ._support import words
+from ._support.inputs import exists, is_dir, is_file
 from .errors import WorkloadError
-from .inputs import exists, is_dir, is_file
 from .traces import EXAMPLE, TraceOptions, example_trace, trace_info
 
 
@@ -42,7 +43,7 @@ class Source:
             else "no device that comes with flashtwin holds it"
         )
         reach = f"the trace reaches up to byte {extent} ({words.size(extent)})"
-        remedy = "addresses = compact (--addresses compact) leaves out what the trace does not touch"
+        remedy = "addresses = compact (--addresses compact) removes addresses that the trace does not access"
         return f"{reach}, the device has {device_bytes}; {held}; {remedy}"
 
     def estimate_requests(self) -> int | None:

@@ -122,7 +122,7 @@ def test_a_row_of_the_log_is_a_request_of_the_trace(trace):
         if op in "RW":
             assert row["pages"] == int(size) // 4096
             assert row["hits"] <= row["pages"]
-        assert row["response_ps"] == sum(row[f"{part}_ps"] for part in flashtwin.tables.PARTS)
+        assert row["response_ps"] == sum(row[f"{part}_ps"] for part in flashtwin._support.tables.PARTS)
         assert row["status"] == "ok"
 
 
@@ -143,7 +143,7 @@ def test_an_error_in_the_log_ends_the_run(monkeypatch):
     def broken(_table, _columns):
         raise RuntimeError("no room")
 
-    monkeypatch.setattr(flashtwin.tables.RequestTable, "add", broken)
+    monkeypatch.setattr(flashtwin._support.tables.RequestTable, "add", broken)
     with pytest.raises(RuntimeError, match="no room"):
         run("uniform:requests=1e9", log=True)
 

@@ -11,11 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import flashtwin
-from flashtwin import cli, watch
+from flashtwin import cli
+from flashtwin._support import watch
 
 SMALL = {"member.geometry.chips": 4, "member.geometry.blocks_per_plane": 64, "buffer.capacity": "1 MiB"}
 LOAD = "uniform:write=0.7,size=16k,rate=2k/s,requests=500"
-STUDY = Path(__file__).parents[2] / "studies" / "arrays.py"
+SCRIPT = Path(__file__).parents[2] / "experiments" / "arrays.py"
 
 
 def test_an_array_runs_and_says_what_its_members_did() -> None:
@@ -255,7 +256,7 @@ def test_results_say_how_response_times_vary() -> None:
 
 
 def test_the_study_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    study = runpy.run_path(str(STUDY))
+    study = runpy.run_path(str(SCRIPT))
     small = {"array.members": "harmonia*3", "member.geometry.chips": 4}
     result = study["run"](LOAD, "harmonia-array", small, 100)
     study["table"]("title", ["a", "b"], [(1, result.latency["mean_us"])])

@@ -494,7 +494,7 @@ def test_results_of_two_drives_are_not_mixed(tmp_path):
 
 def test_the_command_reports_what_is_missing(tmp_path, capsys):
     assert main(["calibrate", "fit", str(tmp_path), "-o", str(tmp_path / "x.toml")]) == 2
-    assert "manifest.json: there is no such file; write the plan again" in capsys.readouterr().err
+    assert "manifest.json: file not found; write the plan again" in capsys.readouterr().err
     assert main(["calibrate", "fit", str(tmp_path), "-o", "x.toml", "--threads", "0"]) == 2
     assert "--threads" in capsys.readouterr().err
 

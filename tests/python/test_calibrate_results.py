@@ -118,7 +118,7 @@ def test_a_missing_experiment_of_the_plan_is_named_with_what_to_run(folder, cli)
         (results / f"{load.name}.json").write_text('{"jobs": [{}]}')
     done = cli("calibrate", "fit", results, "-o", folder / "x.toml")
     assert done.returncode == 2
-    told = "missing (and 1 more); run the plan's run.sh again: it keeps what is there"
+    told = "missing (and 1 more); run the plan's run.sh again: it keeps finished experiments"
     assert f"{results}/read-size-4k.json: {told}" in done.stderr
 
 
@@ -183,7 +183,7 @@ def test_a_bad_manifest_is_said_to_be_so(folder, key, value, message):
         (
             "x_lat.1.log",
             "1, 2, 0, 0, 0",
-            "x_lat.1.log:1: an average, of which no percentiles are known: run it again without log_avg_msec",
+            "x_lat.1.log:1: an average, without percentiles: run it again without log_avg_msec",
         ),
         ("t.csv", "x,y\n", "t.csv:1: give a first line of experiment,figure,value"),
         (
@@ -213,7 +213,7 @@ def test_bad_logs_and_tables_name_file_and_line(folder, name, text, message):
 def test_a_figure_that_is_none_lists_those_that_are(folder):
     (folder / "t.csv").write_text("experiment,figure,value\nx,read.p42_us,1\n")
     with pytest.raises(
-        flashtwin.FlashtwinError, match=r"t\.csv:2: 'read\.p42_us' is no figure; available: mb_per_s, "
+        flashtwin.FlashtwinError, match=r"t\.csv:2: 'read\.p42_us' is not a figure; available: mb_per_s, "
     ):
         read_results(folder, ())
 

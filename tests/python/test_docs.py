@@ -8,7 +8,7 @@ import pytest
 
 from pages import PAGES, ROOT, blocks, figures
 
-sys.path.insert(0, str(ROOT / "studies"))
+sys.path.insert(0, str(ROOT / "experiments"))
 from validate import PAGE, RESULTS, commands
 
 

@@ -49,8 +49,8 @@ def test_an_error_names_line_and_remedy(tmp_path, text, parts):
     [
         ({"workloads": ["nothing.csv"]}, "workloads: nothing.csv: no such trace file"),
         ({"devices": ["nothing"]}, "devices: no device is called"),
-        ({"workloads": ["uniform:write=1"]}, "no end"),
-        ({"policies": [flashtwin.Policy]}, "a class of your own"),
+        ({"workloads": ["uniform:write=1"]}, "endless"),
+        ({"policies": [flashtwin.Policy]}, "your own class"),
         ({"devices": []}, "empty axis"),
     ],
 )

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from flashtwin.files import store_ahead
+from flashtwin._support.files import store_ahead
 
 
 @pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="this system cannot store ahead")

@@ -81,7 +81,7 @@ def test_threads_change_nothing_and_the_forms_agree(tmp_path):
         ({"capacities_pages": [8, 8]}, "twice"),
         ({"page_bytes": 1000}, "page_bytes: 1000: give a multiple of 512"),
         ({"threads": 0}, "threads: 0"),
-        ({"workload": "zipf:write=0.8"}, "no end"),
+        ({"workload": "zipf:write=0.8"}, "endless"),
         ({"workload": "/no/such.csv"}, "no such trace file"),
     ],
 )

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 import pytest
 
 import flashtwin
+from flashtwin._support.inputs import SETTINGS_MAX
 from flashtwin.errors import DeviceError
 from flashtwin.importing import import_file
-from flashtwin.inputs import SETTINGS_MAX
 
 DATA = Path(__file__).parents[1] / "data"
 FILES = DATA / "importing"
@@ -134,7 +134,7 @@ def test_a_workload_becomes_commands_that_run(cli, tmp_path):
 BAD_PARV = [
     ("ssdmodel_ssd SSD {\n Page size = 8,\n", "x.parv:2: the file ends within a block"),
     ("ssdmodel_ssd SSD {\n Page size 8 }\n", "x.parv:2: found '}' after 'Page size 8'"),
-    ("ssdmodel_ssd SSD {\n A = 1,\n A = 2\n}", "x.parv:3: 'A' is there twice"),
+    ("ssdmodel_ssd SSD {\n A = 1,\n A = 2\n}", "x.parv:3: 'A' is given twice"),
     ("ssdmodel_ssd SSD {\n A = ,\n}", "x.parv:2: found ',' in place of a value"),
     ("disksim_disk D { A = 1 }", "no block of type ssdmodel_ssd; its blocks are of type disksim_disk"),
     ("", "no block of type ssdmodel_ssd; its blocks are of type none"),
@@ -157,7 +157,11 @@ CHANGED_PARV = [
     ("Write policy = 2", "Write policy = 1", "found 1; must be 2: 1 is rejected by DiskSim"),
     ("Blocks per element = 1024", "Blocks per element = 9", "must be 4 planes of 256 blocks"),
     ("Blocks per plane = 256", "Blocks per plane = 99999999", "must be 4 planes of 99999999 blocks"),
-    ("Reserve pages percentage = 20", "Reserve pages percentage = 1", "no device that can be modelled"),
+    (
+        "Reserve pages percentage = 20",
+        "Reserve pages percentage = 1",
+        "do not describe a device that can be modelled",
+    ),
     ("Page read latency = 0.025", "Page read latency = -1", "must be a number from 0 to"),
     ("Command overhead = 0.02", "Command overhead = 1e999999", "must be a number from 0 to"),
 ]
@@ -200,7 +204,7 @@ CHANGED_XML = [
     (">RGA<", ">LIFO<", "GC_Block_Selection_Policy: found 'LIFO'; must be one of GREEDY, RGA"),
     (">PAGE_LEVEL<", ">HYBRID<", "Address_Mapping: found 'HYBRID'; must be one of PAGE_LEVEL"),
     (">400</Channel", ">0</Channel", "a channel without a rate"),
-    (">0.15<", ">0.01<", "no device that can be modelled"),
+    (">0.15<", ">0.01<", "do not describe a device that can be modelled"),
 ]
 
 

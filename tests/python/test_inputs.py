@@ -8,14 +8,14 @@ import pytest
 
 import flashtwin
 from conftest import LOAD, SMALL
+from flashtwin._support.folders import content_hash
+from flashtwin._support.inputs import SETTINGS_MAX
+from flashtwin._support.record import load_record
+from flashtwin._sweep.experiment import read_experiment
 from flashtwin.calibrate import plan
 from flashtwin.calibrate.results import read_results
-from flashtwin.folders import content_hash
 from flashtwin.importing import import_file
-from flashtwin.inputs import SETTINGS_MAX
-from flashtwin.record import load_record
 from flashtwin.study import definition
-from flashtwin.sweep.experiment import read_experiment
 
 SETTINGS = [part for key, value in SMALL.items() for part in ("--set", f"{key}={value}")]
 #: What reads a whole file, by its kind.

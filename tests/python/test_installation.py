@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import flashtwin
-from flashtwin import prerequisites
+from flashtwin._support import prerequisites
 from flashtwin.cli import installation
 
 ROOT = Path(__file__).parents[2]

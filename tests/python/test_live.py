@@ -262,7 +262,7 @@ def test_what_cannot_be_served_is_said_before_it_is(tmp_path, monkeypatch):
         ({"tcp": 0}, "give a port"),
         ({"tcp": 1, "socket": "x"}, "either a socket or a port"),
         ({"socket": tmp_path / ("x" * 120)}, "longer than 103 bytes"),
-        ({"socket": tmp_path}, "is there already"),
+        ({"socket": tmp_path}, "already exists"),
         ({"store": tmp_path / "no" / "disk.img"}, "cannot make"),
         ({"snapshot": tmp_path / "none.state"}, "cannot open"),
         ({"policy": "nonsense"}, "nonsense"),
@@ -279,8 +279,8 @@ def test_what_cannot_be_served_is_said_before_it_is(tmp_path, monkeypatch):
     ("device", "gib"), [("demo", 3), ("nvme-tlc", 16), ("sata-dc", 16), ("sata-tlc", 16), ("raid5-array", 3)]
 )
 def test_a_size_is_the_least_that_holds_it(device, gib):
-    from flashtwin.policies import Choice
-    from flashtwin.sizing import read, sized
+    from flashtwin._policies import Choice
+    from flashtwin._support.sizing import read, sized
 
     assert read("3G") == read("3GiB") == 3 << 30 and read("3 GB") == 3 * 10**9
     wanted = read(f"{gib}G")
@@ -292,8 +292,8 @@ def test_a_size_is_the_least_that_holds_it(device, gib):
 
 @pytest.mark.parametrize("device", flashtwin.devices())
 def test_a_size_below_the_minimum_is_rejected_with_the_minimum(device):
-    from flashtwin.policies import Choice
-    from flashtwin.sizing import read, sized
+    from flashtwin._policies import Choice
+    from flashtwin._support.sizing import read, sized
 
     def served(size):
         return sized(device, read(size), Choice.read(None), {})

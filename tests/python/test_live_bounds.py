@@ -16,7 +16,7 @@ import pytest
 
 import flashtwin
 from clients import client, need, qemu_io, started, wait_for
-from flashtwin.prerequisites import PLUGIN
+from flashtwin._support.prerequisites import PLUGIN
 from mutations import SEEDS
 from raw_nbd import FLUSH, MAGIC, READ, REQUEST, WRITE, Client, RefusedError, resident_bytes, settled, threads
 

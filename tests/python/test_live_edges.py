@@ -11,7 +11,7 @@ import pytest
 
 import flashtwin
 from clients import client, need, qemu_io, wait_for
-from flashtwin.prerequisites import PLUGIN
+from flashtwin._support.prerequisites import PLUGIN
 
 SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
 

@@ -9,7 +9,7 @@ import pytest
 
 import flashtwin
 from clients import need, qemu_io
-from flashtwin import memory
+from flashtwin._support import memory
 
 TIB = 1 << 40
 #: 64 TiB of these are 10^8 pages, on flash and in the map.

@@ -62,7 +62,7 @@ FAILURES = {
     "snapshot": ({"snapshot": "none.state"}, None, "none.state: cannot open"),
     "record": ({"record": "none/live.csv"}, None, "create it first"),
     "record's device": ({"record": "live.csv"}, "live.csv.toml/", "is a directory"),
-    "control": ({}, "nbd.sock.ctl/", "is there already"),
+    "control": ({}, "nbd.sock.ctl/", "already exists"),
     "dilation": ({"dilation": 1e9}, None, "give a number from"),
     "keys": ({"tls_psk": "none.psk"}, None, "none.psk"),
 }

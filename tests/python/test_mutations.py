@@ -12,13 +12,13 @@ import pytest
 import flashtwin
 from conftest import LOAD, SMALL
 from flashtwin import FlashtwinError, plot, study
+from flashtwin._report.data import of_runs
+from flashtwin._support.record import labels_of, load_record
+from flashtwin._sweep.experiment import read_experiment
 from flashtwin.calibrate.results import read_results
 from flashtwin.importing import import_file
-from flashtwin.record import labels_of, load_record
-from flashtwin.report.data import of_runs
 from flashtwin.study import definition, show
 from flashtwin.study.page import markdown
-from flashtwin.sweep.experiment import read_experiment
 from mutations import deep, mutated, paths, seeded, toml
 
 if sys.version_info >= (3, 11):

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import flashtwin
+from flashtwin._devices import DEFAULT_DEVICE
 from flashtwin.cli import options as command_line
 from flashtwin.cli.parser import build
-from flashtwin.devices import DEFAULT_DEVICE
 from flashtwin.options import (
     PreconditionOptions,
     RunOptions,

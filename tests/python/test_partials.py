@@ -12,8 +12,8 @@ import pytest
 
 import flashtwin
 from conftest import LOAD, SMALL
-from flashtwin.files import write_text
-from flashtwin.partials import Partial
+from flashtwin._support.files import write_text
+from flashtwin._support.partials import Partial
 
 NAME = re.compile(r"\.(.+)\.flashtwin-\d+-[0-9a-f]{16}\.partial")
 #: Runs a command that the kernel kills at the first byte it writes to a file.

@@ -157,10 +157,10 @@ def test_what_cannot_be_drawn_is_said(runs, sweep, tmp_path):
         "uniform:write=0,requests=50", "demo", set=SMALL, precondition="none", pacing=flashtwin.ClosedLoop(1)
     )
     for draw, message in (
-        (lambda: plot.cdf([]), "no run to draw"),
+        (lambda: plot.cdf([]), "no runs to draw"),
         (lambda: plot.cdf(never, requests="write"), "no write whose response time"),
         (lambda: plot.cdf(never, requests="both"), "give all, read or write"),
-        (lambda: plot.amplification(never), "nothing was programmed for the host"),
+        (lambda: plot.amplification(never), "no page was programmed for the host"),
         (lambda: plot.over_time(never), "history=True"),
         (lambda: plot.over_time(runs, measures=["speed"]), "measures: speed: give some of iops"),
         (lambda: plot.cdf(runs, columns=3), "give 1 or 2"),

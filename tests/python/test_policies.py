@@ -181,7 +181,7 @@ def test_wrong_policies(policy, message):
 
 
 def test_lists_of_policies():
-    from flashtwin.policies import split_names
+    from flashtwin._policies import split_names
 
     every = ["lru", "arc", "sieve"]
     assert split_names("lru, arc,", every) == ["lru", "arc"]

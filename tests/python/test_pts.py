@@ -6,9 +6,9 @@ import json
 import pytest
 
 import flashtwin
-from flashtwin.pts import tests as standard
-from flashtwin.pts.drive import Access, Drive, Measured
-from flashtwin.pts.steady import window_of
+from flashtwin._pts import tests as standard
+from flashtwin._pts.drive import Access, Drive, Measured
+from flashtwin._pts.steady import window_of
 
 SMALL = {
     "geometry.blocks_per_plane": 32,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from flashtwin import FlashtwinError, _core, ftls, policy_info, study
-from flashtwin.ftls import ftl_info
+from flashtwin._ftls import ftl_info
 from flashtwin.references import _read, cited, page, references
 
 ROOT = Path(__file__).parents[2]

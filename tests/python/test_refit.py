@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-STUDY = Path(__file__).parents[2] / "studies" / "refit.py"
+SCRIPT = Path(__file__).parents[2] / "experiments" / "refit.py"
 
 
 @pytest.fixture(scope="module")
 def refit():
-    spec = importlib.util.spec_from_file_location("refit", STUDY)
+    spec = importlib.util.spec_from_file_location("refit", SCRIPT)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

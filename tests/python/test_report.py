@@ -8,8 +8,8 @@ import pytest
 import flashtwin
 from browser import look
 from conftest import LOAD, SMALL
-from flashtwin.record import labels_of, percentile_curve
-from flashtwin.report import page as page_of
+from flashtwin._report import page as page_of
+from flashtwin._support.record import labels_of, percentile_curve
 
 RUN_CHARTS = {"percentiles", "breakdown", "iops", "latency", "queue", "wa", "hits", "destages", "erases"}
 

@@ -8,7 +8,7 @@ import pytest
 
 import flashtwin
 from conftest import LOAD, SMALL
-from flashtwin.estimates import mean_of, ratio_of, student_t
+from flashtwin._support.estimates import mean_of, ratio_of, student_t
 
 EXPERIMENT = {
     "devices": ["demo"],
@@ -79,7 +79,7 @@ def test_pairs_are_made_by_seed(directory):
 
 
 def test_a_failed_seed_is_left_out_of_its_pairs(tmp_path, monkeypatch):
-    from flashtwin.sweep import engine
+    from flashtwin._sweep import engine
 
     run_cell = engine.run_cell
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from flashtwin import FlashtwinError
-from flashtwin.stand_in import against
+from flashtwin._support.stand_in import against
 
 #: 2000 writes of one page, one each millisecond, 500 pages in turn; a buffer of 1 MiB holds 256 of them.
 LINES = [f"{i * 1000},W,{i % 500 * 4096},4096" for i in range(2000)]

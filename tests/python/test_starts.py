@@ -17,7 +17,7 @@ INTERRUPTED = """
 import os, signal, sys
 class Interrupt:
     def find_spec(self, name, path=None, target=None):
-        if name == "flashtwin.results":
+        if name == "flashtwin._results":
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Interrupt())
 from flashtwin_command import main

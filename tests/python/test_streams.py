@@ -11,8 +11,8 @@ import pytest
 
 import flashtwin
 from conftest import LOAD, SMALL
-from flashtwin.tables import csv_text
-from flashtwin.words import shown
+from flashtwin._support.tables import csv_text
+from flashtwin._support.words import shown
 
 SETTINGS = [part for key, value in SMALL.items() for part in ("--set", f"{key}={value}")]
 RUN = ["run", "--workload", LOAD, "--device", "demo", *SETTINGS]
@@ -102,8 +102,8 @@ def test_line_break_in_a_trace_name_is_escaped(cli, tmp_path, trace):
 
 
 def test_table_on_a_terminal_has_no_control_characters_of_names():
-    table = flashtwin.terminal.tables([f"a{NAME}", "b"], [[NAME, "1"]], 1, 100)
-    assert "\x1b" not in flashtwin.terminal.as_text(table)
+    table = flashtwin._support.terminal.tables([f"a{NAME}", "b"], [[NAME, "1"]], 1, 100)
+    assert "\x1b" not in flashtwin._support.terminal.as_text(table)
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import flashtwin
+
 ROOT = Path(__file__).parents[2]
 CRATES = sorted(path.parent for path in ROOT.glob("crates/*/src/lib.rs"))
 MODEL = ROOT / "crates" / "flashtwin" / "src"
@@ -204,3 +206,21 @@ def test_a_component_is_named_by_its_table_only(kind):
         users = {module for module, targets in imports.items() if (*where, name) in targets}
         assert users - others.get(name, set()) - {where} == set(), name
         assert (path / f"{name}.rs").exists()
+
+
+def test_public_names_for_type_checkers_are_those_of_the_package():
+    stub = ast.parse((ROOT / "python" / "flashtwin" / "__init__.pyi").read_text())
+    imports = [line for line in stub.body if isinstance(line, ast.ImportFrom)]
+    modules = {alias.name: line.module or alias.name for line in imports for alias in line.names}
+    assert modules == flashtwin._MODULES
+    assert sorted(flashtwin.__all__) == next(
+        ast.literal_eval(line.value) for line in stub.body if isinstance(line, ast.Assign)
+    )
+    for name in flashtwin.__all__:
+        assert getattr(flashtwin, name) is not None
+
+
+def test_no_public_function_shares_its_name_with_a_module():
+    """Else the import of the module would hide the function."""
+    modules = {module[1] for module in python_imports() if len(module) == 2}
+    assert modules.intersection(flashtwin.__all__) == {"plot"}

@@ -10,7 +10,7 @@ import pytest
 
 from conftest import SMALL
 from flashtwin import FlashtwinError, example_trace, results, run, study
-from flashtwin.estimates import Estimate
+from flashtwin._support.estimates import Estimate
 from flashtwin.study.definition import DEMO, Claim, Measure
 from flashtwin.study.expression import Expression
 from flashtwin.study.figure import marks

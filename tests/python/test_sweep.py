@@ -20,11 +20,12 @@ import pytest
 
 import flashtwin
 from conftest import LOAD, SMALL
-from flashtwin import _core, folders
-from flashtwin.results.dataset import figures_of
-from flashtwin.sweep import engine, work
-from flashtwin.sweep.cells import cells_of
-from flashtwin.sweep.experiment import read_experiment
+from flashtwin import _core
+from flashtwin._results.dataset import figures_of
+from flashtwin._support import folders
+from flashtwin._sweep import engine, work
+from flashtwin._sweep.cells import cells_of
+from flashtwin._sweep.experiment import read_experiment
 
 EXPERIMENT = {
     "devices": ["demo"],
@@ -227,7 +228,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
-    assert "the same command goes on" in said
+    assert "repeat the command to continue" in said
     rows = pq.read_table(out / "results.parquet").num_rows
     assert 1 <= rows == len(finished(out)) < CELLS
 

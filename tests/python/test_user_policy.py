@@ -244,7 +244,7 @@ def test_an_exception_stops_the_run_and_comes_out_of_it(trace, method):
     [
         (Lru(), flashtwin.FlashtwinError, "give the class Lru, not an object of it"),
         (3, flashtwin.FlashtwinError, "found 3; must be a name"),
-        (dict, flashtwin.FlashtwinError, "policy dict: made {}, which is no flashtwin.Policy"),
+        (dict, flashtwin.FlashtwinError, "policy dict: made {}, which is not a flashtwin.Policy"),
         (type("Half", (flashtwin.Policy,), {}), TypeError, "abstract"),
     ],
 )

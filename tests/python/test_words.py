@@ -29,7 +29,7 @@ GENERATED = re.compile(r"<!-- from here on written by.*?<!-- up to here -->", re
 KEY_ROW = re.compile(
     r"^\| `(?:name|description|[a-z]+\.\w+)` \|(?:[^|\n]|\\\|)*(?:\|[^|\n]*){3}\|$", re.MULTILINE
 )
-#: Pages whose tables are printed by `studies/`.
+#: Pages whose tables are printed by `experiments/`.
 PRINTED = ("array-claims.md", "live-claims.md")
 ROW = re.compile(r"^\|.*$", re.MULTILINE)
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|\]\([^)]*\)", re.DOTALL | re.MULTILINE)
@@ -154,7 +154,7 @@ def test_the_word_check_finds_a_word_and_spares_code():
 def named_decisions():
     """Return the decisions that any file names, each with the files that name it."""
     found = {}
-    for folder in ("docs", "crates", "python", "devices", "studies", "benches", "tests"):
+    for folder in ("docs", "crates", "python", "devices", "experiments", "benches", "tools", "tests"):
         for path in (ROOT / folder).rglob("*"):
             if path.suffix in {".md", ".rs", ".py", ".toml", ".js", ".sh"} and "target" not in path.parts:
                 for number in DECISION.findall(path.read_text()):

@@ -22,7 +22,7 @@ TOOLS = {"docs/live.md": ("nbdkit", "nbdinfo", "fio", "qemu-io")}
 @pytest.fixture
 def place(tmp_path):
     """A directory in which the paths that the documentation names exist."""
-    for name in ("python", "tests", "devices", "studies"):
+    for name in ("python", "tests", "devices", "experiments"):
         (tmp_path / name).symlink_to(ROOT / name)
     bin_dir = tmp_path / ".bin"
     bin_dir.mkdir()

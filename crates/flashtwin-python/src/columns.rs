@@ -1,5 +1,5 @@
 //! Results as columns: little-endian numbers written once, straight into Python `bytes`, which
-//! pyarrow and numpy view without a copy. Names and types are repeated in `flashtwin/tables.py`.
+//! pyarrow and numpy view without a copy. Names and types are repeated in `flashtwin/_support/tables.py`.
 
 use flashtwin::metrics::OpMetrics;
 use flashtwin::Breakdown;

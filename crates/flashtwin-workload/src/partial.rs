@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// A file being written beside its final name; removed unless published.
 ///
 /// The file is called `.NAME.flashtwin-PID-RANDOM.partial` and locked while it is open. The Python package removes those
-/// of killed processes by both (`partials.py`).
+/// of killed processes by both (`_support/partials.py`).
 #[derive(Debug)]
 pub struct Partial {
     path: PathBuf,

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..devices import Value, as_toml
-from ..files import write_text
+from .._devices import Value, as_toml
+from .._support.files import write_text
 from .fit import Calibration
 from .parameters import BY_NAME, PARAMETERS, PROTECTION, base_text
 

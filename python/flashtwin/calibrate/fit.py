@@ -26,7 +26,7 @@ _CAPACITY_MAX = 2 << 30
 #: Most requests of an evaluation for each one of a quick plan: no fitted load drifts, and more gain little.
 _TIMES = 2
 #: Standard errors to either side of an interval. Two would do for independent errors, but the percentiles of
-#: a run depend on one another: of recovered devices (studies/recovery.py) two missed one parameter in ten.
+#: a run are correlated: with two, recovered devices (experiments/recovery.py) missed one parameter in ten.
 _STANDARD_ERRORS = 4
 #: A parameter is identified if its interval is no wider than this share to either side.
 IDENTIFIED = 0.10

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from .._support.inputs import open_regular
 from ..errors import FlashtwinError
-from ..inputs import open_regular
 from .figures import BEYOND_MIN, PERCENTILES, Figures
 
 #: NAME_clat.1.log, where 1 is the number of the job.
@@ -44,8 +44,7 @@ def of_logs(paths: list[Path]) -> tuple[Figures, int]:
         for number, (_, ns, kind, size) in _lines(path):
             if not size:
                 raise FlashtwinError(
-                    f"{path}:{number}: an average, of which no percentiles are known: "
-                    "run it again without log_avg_msec"
+                    f"{path}:{number}: an average, without percentiles: run it again without log_avg_msec"
                 )
             by_kind.setdefault(kind, []).append(ns)
     for kind, found in sorted(by_kind.items()):
@@ -72,7 +71,7 @@ def of_csv(path: Path) -> dict[str, Figures]:
             raise FlashtwinError(f"{where}: {len(row)} columns: give {','.join(_CSV_HEAD)}")
         experiment, figure, text = row
         if figure not in _FIGURES:
-            raise FlashtwinError(f"{where}: {figure!r} is no figure; available: {', '.join(_FIGURES)}")
+            raise FlashtwinError(f"{where}: {figure!r} is not a figure; available: {', '.join(_FIGURES)}")
         try:
             value = float(text)
         except ValueError:

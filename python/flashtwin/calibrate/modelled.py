@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 from zlib import crc32
 
 from .. import _core
-from ..devices import Spec
-from ..files import write_text
+from .._devices import Spec
+from .._support.files import write_text
+from .._support.record import Record
 from ..fio import to_json_plus
 from ..options import run_options
 from ..pacing import ClosedLoop
-from ..record import Record
 from .figures import BEYOND_MIN, OTHERS, OTHERS_PERCENT, PERCENTILES, Figures
 from .loads import EMPTY, FILLED, REFILLED, STEADY, TRIMMED, Load
 from .results import MANIFEST

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..files import write_text
-from ..report import page
-from ..report.tables import Cell, Table
+from .._report import page
+from .._report.tables import Cell, Table
+from .._support.files import write_text
 from . import loads
 from .device_file import provenance, strongest
 from .figures import PERCENTILES

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
-from ..devices import Spec, Value, as_toml
+from .._devices import Spec, Value, as_toml
 
 #: Values of parameters by name; one that is absent switches its part of the device off.
 Values: TypeAlias = "dict[str, float]"

@@ -14,8 +14,8 @@ from pathlib import Path
 from zlib import crc32
 
 from .. import _core
+from .._support.files import write_texts
 from ..errors import FlashtwinError
-from ..files import write_texts
 from . import loads
 from .figures import PERCENTILES
 from .loads import EMPTY, FILLED, REFILLED, STEADY, TIMES, TRIMMED, Load
@@ -95,7 +95,7 @@ def target(path: str | os.PathLike[str], size_bytes: int | None = None) -> Targe
         mode = place.stat().st_mode
     except OSError:
         if size_bytes is None:
-            raise FlashtwinError(f"{place}: there is no such target; a new file needs --size") from None
+            raise FlashtwinError(f"{place}: target not found; a new file needs --size") from None
         mode = stat.S_IFREG
     is_device = stat.S_ISBLK(mode)
     if not is_device and not stat.S_ISREG(mode):

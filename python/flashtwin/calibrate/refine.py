@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from .. import _core
+from .._support.inputs import RESULTS_MAX, parse_json, read_text
 from ..errors import FlashtwinError
-from ..inputs import RESULTS_MAX, parse_json, read_text
 from .figures import LINEAR_FROM, Figures, allowed, cost, errors, weight
 from .parameters import BY_NAME, Values
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .._support.inputs import RESULTS_MAX, exists, parse_json, read_bytes
 from ..errors import FlashtwinError
-from ..inputs import RESULTS_MAX, exists, parse_json, read_bytes
 from .figures import BEYOND_MIN, OTHERS_PERCENT, PERCENTILES, Figures
 from .logs import LOG_NAME, of_csv, of_logs
 
@@ -54,7 +54,7 @@ class Results:
             more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
             raise FlashtwinError(
                 f"{self.folder / missing[0]}.json: missing{more}; "
-                "run the plan's run.sh again: it keeps what is there"
+                "run the plan's run.sh again: it keeps finished experiments"
             )
 
     def require_size(self, writes: Mapping[str, int]) -> None:
@@ -226,7 +226,7 @@ def _again(path: Path) -> str:
 
 def _read_json(path: Path) -> dict[str, Any]:
     if not exists(path):
-        raise FlashtwinError(f"{path}: there is no such file; {_again(path)}")
+        raise FlashtwinError(f"{path}: file not found; {_again(path)}")
     data = read_bytes(path, "result", RESULTS_MAX)
     try:
         found: object = parse_json(data)

@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _described(e: OSError | UnicodeEncodeError) -> str:
     if isinstance(e, UnicodeEncodeError):
-        return f"{e.object!r}: an argument that is no name of a file must be UTF-8"
+        return f"{e.object!r}: an argument that is not a file name must be UTF-8"
     named = [os.fsdecode(e.filename)] if e.filename is not None else []
     return ": ".join([*named, e.strerror or str(e)])
 

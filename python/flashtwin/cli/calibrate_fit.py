@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from .. import FlashtwinError
+from .._devices import device
 from ..calibrate import loads
 from ..calibrate.device_file import write_device
 from ..calibrate.fit import Calibration, fit
@@ -15,19 +14,13 @@ from ..calibrate.host import latency_us, with_host
 from ..calibrate.modelled import save_results
 from ..calibrate.page import write_report
 from ..calibrate.results import read_results
-from ..devices import device
 from .common import ProgressLines, note
+from .grammar import Commands, add_device, new
 from .options import add_set, overrides
 
-New = Callable[[Any, str, str, str], argparse.ArgumentParser]
 
-
-def add(
-    commands: Any,  # noqa: ANN401 (argparse has no public name for it)
-    new: New,
-    add_device: Callable[[argparse.ArgumentParser], argparse._ActionsContainer],
-) -> None:
-    """Add the commands; the others are what commands have in common."""
+def add(commands: Commands) -> None:
+    """Add the commands."""
     p = new(
         commands,
         "fit",
@@ -37,9 +30,10 @@ examples:
   flashtwin calibrate fit results -o mydrive.toml --report fit.html
   flashtwin calibrate fit results -o mydrive.toml --generations 20 --threads 4
 
-Estimates in closed form come first, then a joint refinement. An interrupted fit goes on when it is
+Closed-form estimates are followed by a joint refinement. An interrupted fit continues when it is
 started again. Needs the extra packages: pip install 'flashtwin[calibrate]'.
 """,
+        command=run_fit,
     )
     p.add_argument("results", metavar="RESULTS", help="directory with the results of the experiments")
     p.add_argument("-o", "--output", required=True, metavar="FILE", help="device file to write")
@@ -63,7 +57,7 @@ started again. Needs the extra packages: pip install 'flashtwin[calibrate]'.
         type=int,
         default=1,
         metavar="N",
-        help="seed of the search, and of the loads where the results name none (default: 1)",
+        help="seed of the search, and of loads without a seed in the results (default: 1)",
     )
     p.add_argument(
         "--threads", type=int, default=1, metavar="N", help="devices to evaluate at a time (default: 1)"
@@ -71,9 +65,8 @@ started again. Needs the extra packages: pip install 'flashtwin[calibrate]'.
     p.add_argument(
         "--host",
         metavar="RESULTS",
-        help="results of the device `instant`: its latency of a 4 KiB read is taken out",
+        help="results of the device `instant`, whose latency of a 4 KiB read is subtracted",
     )
-    p.set_defaults(command=run_fit)
     p = new(
         commands,
         "measure",
@@ -84,6 +77,7 @@ examples:
 
 The results are in the form of fio's, so that a fit can be tried without a drive.
 """,
+        command=run_measure,
     )
     add_set(add_device(p))
     p.add_argument("-o", "--output", required=True, metavar="DIR", help="directory for the results")
@@ -95,7 +89,6 @@ The results are in the form of fio's, so that a fit can be tried without a drive
         metavar="N",
         help=f"requests for each one of a quick plan (default: {loads.TIMES})",
     )
-    p.set_defaults(command=run_measure)
 
 
 def run_measure(args: argparse.Namespace) -> int:

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from .. import terminal, words
+from .._devices import device
+from .._support import terminal, words
+from .._support.sizing import read as read_size
 from ..calibrate import loads, plan
 from ..calibrate.modelled import measure
 from ..calibrate.results import read_results
-from ..devices import device
 from ..errors import FlashtwinError
-from ..sizing import read as read_size
+from .grammar import Commands, add_json, new
 
-New = Callable[[Any, str, str, str], argparse.ArgumentParser]
 #: Largest error of a figure that passes, in percent, where none is given.
 BOUND_PERCENT = 20.0
 
 
-def add(
-    commands: Any,  # noqa: ANN401 (argparse has no public name for it)
-    new: New,
-    add_json: Callable[[argparse.ArgumentParser, str], None],
-) -> None:
-    """Add the commands; the others are what commands have in common."""
+def add(commands: Commands) -> None:
+    """Add the commands."""
     p = new(
         commands,
         "plan",
@@ -38,10 +32,11 @@ examples:
   flashtwin calibrate plan --target /mnt/disk/test.bin --size 4G -o plan
   flashtwin calibrate plan --target 'nbd+unix:///?socket=/tmp/nbd.sock' --size 1G --dilation 10 -o plan
 
-Nothing is measured yet: plan/run.sh does that. It asks before it overwrites the target, refuses one that is
-mounted or has partitions, and goes on where it was interrupted. It needs fio, and for a device root.
-plan/results is then what `calibrate fit` takes.
+The measurement is done by plan/run.sh. It confirms before it overwrites the target, rejects mounted or
+partitioned devices, and resumes after an interruption. It needs fio, and root for a device. Pass
+plan/results to `calibrate fit`.
 """,
+        command=run_plan,
     )
     p.add_argument(
         "--target", required=True, metavar="PATH", help="block device, a file on the drive, or an NBD URI"
@@ -59,7 +54,6 @@ plan/results is then what `calibrate fit` takes.
     length = p.add_mutually_exclusive_group()
     length.add_argument("--quick", action="store_true", help="few requests per experiment (default)")
     length.add_argument("--full", action="store_true", help="more requests, for smaller intervals")
-    p.set_defaults(command=run_plan)
     p = new(
         commands,
         "check",
@@ -69,9 +63,9 @@ examples:
   flashtwin calibrate check mydrive.toml plan/results
   flashtwin calibrate check nvme-tlc plan/results --bound 10
 
-The device runs the experiments of which there are results. Exit code 1 if a figure is off by more than
-the bound.
+The device runs the experiments that have results. Exit code 1 if the error of a figure exceeds the bound.
 """,
+        command=run_check,
     )
     p.add_argument("device", metavar="DEVICE", help="name of a device, or a device file")
     p.add_argument("results", metavar="RESULTS", help="directory with the results of the experiments")
@@ -90,7 +84,6 @@ the bound.
         help="seed of the loads, where the results name none (default: 1)",
     )
     add_json(p, "the comparison")
-    p.set_defaults(command=run_check)
 
 
 def run_plan(args: argparse.Namespace) -> int:

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from .. import FlashtwinError, Progress, terminal, words
+from .. import FlashtwinError, Progress
+from .._support import terminal, words
 from ..workloads import generated, source
 from .options import read, trace_options
 

@@ -6,12 +6,54 @@ import argparse
 import time
 from pathlib import Path
 
-from .. import Comparison, Interrupted, policies, terminal
+from .. import Comparison, Interrupted, policies
 from .. import compare as compare_policies
-from ..files import write_text
+from .._policies import split_names
+from .._support import terminal
+from .._support.files import write_text
 from ..options import WorkloadOptions
-from ..policies import split_names
 from .common import ProgressBar, note, run_arguments
+from .grammar import Commands, add_json, add_options, add_workload, new
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    p = new(
+        commands,
+        "compare",
+        "Run a workload under several policies, side by side.",
+        """\
+examples:
+  flashtwin compare trace.csv.gz --device demo --policies lru,cflru,gcar-lru,gcar-cflru
+  flashtwin compare trace.csv.gz --policies lru,gcar-lru --threads 2 --figure out.png
+  flashtwin compare trace.csv.gz --policies lru,cflru:window=0.1,cflru:window=0.5
+  flashtwin compare trace.csv.gz --policies all --threads 2
+
+The device is preconditioned once; each policy starts from a copy. Ratios are to the first policy.
+More than 6 policies are ranked by mean response. A parameter given with --set applies to the policies
+that have it.
+""",
+        command=command,
+    )
+    add_workload(p)
+    add_options(p, WorkloadOptions)
+    p.add_argument(
+        "--policies",
+        default="lru,cflru,gcar-lru,gcar-cflru",
+        metavar="A,B,...",
+        help="policies, optionally with parameters, or all (default: lru,cflru,gcar-lru,gcar-cflru)",
+    )
+    p.add_argument(
+        "--threads",
+        type=int,
+        default=1,
+        metavar="N",
+        help="policies to run at a time (results do not change)",
+    )
+    g = p.add_argument_group("output")
+    add_json(g, "all summaries")
+    g.add_argument("-o", "--output", metavar="FILE", help="JSON file for all summaries")
+    g.add_argument("--figure", metavar="FILE", help="figure of the response times: .png, .pdf or .svg")
 
 
 def command(args: argparse.Namespace) -> int:

@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Callable, Iterator
 
 from .. import FlashtwinError, devices, trace_formats
-from ..policies import policies
-from ..prerequisites import install_line
+from .._policies import policies
+from .._support.prerequisites import install_line
 
 SHELLS = ("bash", "zsh", "fish")
 

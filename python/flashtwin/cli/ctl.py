@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
-from typing import Any, TypeAlias
 
 from ..control import ask
+from .grammar import Commands, new
 from .options import overrides
 
-_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-_New = Callable[[Any, str, str, str], argparse.ArgumentParser]
 
-
-def add(
-    commands: Any,  # noqa: ANN401 (argparse has no public name for it)
-    new: _New,
-) -> None:
+def add(commands: Commands) -> None:
     """Add the command."""
     p = new(
         commands,
@@ -36,6 +29,7 @@ examples:
 
 Prints the response as a line of JSON (docs/live.md).
 """,
+        command=command,
     )
     p.add_argument("socket", metavar="SOCKET", help="Unix socket that the device is served on")
     what = p.add_subparsers(metavar="COMMAND", dest="what", required=True)
@@ -47,10 +41,9 @@ Prints the response as a line of JSON (docs/live.md).
     _add_policy(what)
     _add_disturb(what)
     what.add_parser("stop", help="stop the server cleanly")
-    p.set_defaults(command=command)
 
 
-def _add_members(what: _Commands) -> None:
+def _add_members(what: Commands) -> None:
     for name, does in (
         ("fail", "fail a member of an array"),
         ("replace", "replace a failed member of an array"),
@@ -68,7 +61,7 @@ def _add_members(what: _Commands) -> None:
     )
 
 
-def _add_dies(what: _Commands) -> None:
+def _add_dies(what: Commands) -> None:
     collect = what.add_parser(
         "collect",
         help="collect one block on each die now",
@@ -86,7 +79,7 @@ def _add_dies(what: _Commands) -> None:
     dead.add_argument("die", type=int, metavar="N", help="number from 0")
 
 
-def _add_policy(what: _Commands) -> None:
+def _add_policy(what: Commands) -> None:
     policy = what.add_parser(
         "policy",
         help="replace the buffer policy",
@@ -103,7 +96,7 @@ def _add_policy(what: _Commands) -> None:
     )
 
 
-def _add_disturb(what: _Commands) -> None:
+def _add_disturb(what: Commands) -> None:
     wrong = what.add_parser("disturb", help="inject latency and read errors; without options, none")
     wrong.add_argument(
         "--latency-us",

@@ -10,10 +10,67 @@ from typing import Any
 
 from .. import Spec, devices
 from .. import device as read_device
-from ..files import write_text
+from .._support.files import write_text
+from .._support.measurement import measure
 from ..importing import import_file
-from ..measurement import measure
-from .options import overrides
+from .grammar import Commands, add_json, family, new
+from .options import add_set, overrides
+
+
+def add(commands: Commands) -> None:
+    """Add the commands."""
+    inner = family(commands, "device", "List, show, check and import devices.")
+    p = new(inner, "list", "List the devices that come with flashtwin.", command=list_all)
+    add_json(p, "them")
+    p = new(
+        inner,
+        "show",
+        "Print a device as TOML, ready to be saved and changed.",
+        """\
+examples:
+  flashtwin device show demo > my.toml
+  flashtwin device show demo --set buffer.policy=cflru
+""",
+        command=show,
+    )
+    p.add_argument("device", metavar="NAME|FILE")
+    add_set(p)
+    p = new(
+        inner,
+        "check",
+        "Check device files, and compare devices with the published figures of their drives.",
+        """\
+examples:
+  flashtwin device check my.toml
+  flashtwin device check nvme-tlc
+  flashtwin device check demo --measure --json
+""",
+        command=check,
+    )
+    p.add_argument("devices", metavar="NAME|FILE", nargs="+")
+    how = p.add_mutually_exclusive_group()
+    how.add_argument("--quick", action="store_true", help="check the files without measuring")
+    how.add_argument(
+        "--measure", action="store_true", help="measure devices without published figures as well"
+    )
+    add_json(p, "what was measured")
+    p = new(
+        inner,
+        "import",
+        "Turn a parameter file of DiskSim or MQSim into a device file, or a workload of MQSim into commands.",
+        """\
+examples:
+  flashtwin device import ssd.parv -o mine.toml
+  flashtwin device import ssdconfig.xml -o mine.toml
+  flashtwin device import workload.xml
+
+A comment at each key names the original parameter. Parameters without a counterpart are listed on
+standard error and at the end of the device file.
+""",
+        command=import_parameters,
+    )
+    p.add_argument("file", metavar="FILE", help="DiskSim .parv, or MQSim ssdconfig.xml or workload.xml")
+    p.add_argument("-o", "--output", metavar="FILE", help="file to write instead of standard output")
 
 
 def _facts(spec: Spec) -> dict[str, Any]:

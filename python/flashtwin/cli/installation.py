@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
 
-from ..prerequisites import checks
+from .._support.prerequisites import checks
 from . import completion, man
-
-#: Adds a command: to whom, its name, what it does, examples.
-_New = Callable[[Any, str, str, str], argparse.ArgumentParser]
+from .grammar import Commands, add_json, new
 
 
-def add(
-    commands: Any,  # noqa: ANN401 (argparse has no public name for it)
-    new: _New,
-    add_json: Callable[[argparse._ActionsContainer, str], None],
-    build: Callable[[], argparse.ArgumentParser],
-) -> None:
-    """Add the commands; `build` makes the parser of all commands."""
+def add(commands: Commands) -> None:
+    """Add the commands."""
     p = new(
         commands,
         "doctor",
-        "List what is installed, what is missing, and the line that installs it.",
+        "List installed and missing packages and tools, with install commands.",
         """\
 examples:
   flashtwin doctor
@@ -33,9 +24,9 @@ examples:
 
 Exit code 1 if something required is missing; everything else is optional.
 """,
+        command=doctor,
     )
     add_json(p, "the list")
-    p.set_defaults(command=doctor)
     p = new(
         commands,
         "completion",
@@ -46,9 +37,9 @@ examples:
   flashtwin completion zsh > ~/.zfunc/_flashtwin                           a directory of $fpath
   flashtwin completion fish > ~/.config/fish/completions/flashtwin.fish
 """,
+        command=lambda args: _print(completion.script(args.shell)),
     )
     p.add_argument("shell", choices=completion.SHELLS)
-    p.set_defaults(command=lambda args: _print(completion.script(args.shell)))
     p = new(
         commands,
         "man",
@@ -58,8 +49,8 @@ examples:
   flashtwin man | man -l -
   flashtwin man > ~/.local/share/man/man1/flashtwin.1
 """,
+        command=lambda args: _print(man.page(args.build())),
     )
-    p.set_defaults(command=lambda _: _print(man.page(build())))
 
 
 def _print(text: str) -> int:

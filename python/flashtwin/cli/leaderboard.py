@@ -7,13 +7,58 @@ import json
 from contextlib import ExitStack
 from pathlib import Path
 
-from .. import Interrupted, policies, terminal
-from ..files import write_text
+from .. import Interrupted, policies
+from .._policies import split_names
+from .._support import terminal
+from .._support.files import write_text
 from ..leaderboard import board, definition
 from ..leaderboard.page import markdown, ranks, write_html
-from ..policies import split_names
 from .common import note
+from .grammar import Commands, add_workers, new
 from .sweep import SweepBar
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    p = new(
+        commands,
+        "leaderboard",
+        "Rank all buffer policies under a common set of loads on two devices.",
+        """\
+examples:
+  flashtwin leaderboard
+  flashtwin leaderboard --policies cflru,cflru:window=64,gcar-cflru -o windows
+  flashtwin leaderboard --full --dask tcp://head:8786
+
+Each situation is a sweep: finished cells are kept at once, and the same command continues. The directory
+receives leaderboard.json, leaderboard.md and leaderboard.html, whose rows have the command that runs
+them again. Exit code 1 if cells failed.
+""",
+        command=command,
+    )
+    p.add_argument(
+        "--policies",
+        default="all",
+        metavar="A,B,...",
+        help="policies to compare with lru, optionally with parameters (default: all)",
+    )
+    size = p.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="short runs, a few minutes (default)")
+    size.add_argument("--full", action="store_true", help="long runs with more seeds, hours")
+    p.add_argument(
+        "-o",
+        "--output",
+        default="leaderboard",
+        metavar="DIR",
+        help="directory for the results (default: leaderboard)",
+    )
+    p.add_argument(
+        "--traces",
+        metavar="DIR",
+        help="folder of traces that replace stand-ins (default: $FLASHTWIN_TRACES)",
+    )
+    p.add_argument("--json", action="store_true", help="print only the outcome, as JSON")
+    add_workers(p)
 
 
 def command(args: argparse.Namespace) -> int:
@@ -39,7 +84,7 @@ def command(args: argparse.Namespace) -> int:
             )
         except Interrupted:
             bars.close()
-            note("flashtwin: interrupted: finished cells are kept; the same command goes on")
+            note("flashtwin: interrupted: finished cells are kept; repeat the command to continue")
             return 130
     write_text(directory / "leaderboard.md", markdown(outcome), "the page")
     write_html(outcome, directory / "leaderboard.html")

@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Any
 from .. import FlashtwinError, plot
 from ..plot.runs import MEASURES
 from ..plot.style import kind_of
+from .grammar import Commands, family, new
 from .options import pairs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Adds a command: to whom, its name, what it does, examples.
-_New = Callable[[Any, str, str, str], argparse.ArgumentParser]
 
-
-def add(commands: Any, new: _New) -> None:  # noqa: ANN401 (argparse has no public name for it)
+def add(commands: Commands) -> None:
     """Add the command and its kinds of figures."""
-    p = new(
+    inner = family(
         commands,
         "plot",
         "Draw a figure for a paper, of recorded runs or of a sweep.",
@@ -36,13 +34,14 @@ examples:
 
 Lines differ in dashes and markers, bars in hatching: figures can be read in grey.
 """,
+        metavar="KIND",
     )
-    inner = p.add_subparsers(metavar="KIND", required=True, parser_class=type(p))
-    _add_runs(inner, new)
-    _add_sweeps(inner, new)
+
+    _add_runs(inner)
+    _add_sweeps(inner)
 
 
-def _add_runs(inner: Any, new: _New) -> None:  # noqa: ANN401
+def _add_runs(inner: Commands) -> None:
     for name, draw, what, requests in (
         ("cdf", plot.cdf, "Draw the distribution of response times.", True),
         ("percentiles", plot.percentiles, "Draw response times from the median to p99.99.", True),
@@ -79,7 +78,7 @@ def _add_runs(inner: Any, new: _New) -> None:  # noqa: ANN401
         kind.set_defaults(command=_of_runs, draw=draw)
 
 
-def _add_sweeps(inner: Any, new: _New) -> None:  # noqa: ANN401
+def _add_sweeps(inner: Commands) -> None:
     for name, draw_sweep, what in (
         ("bars", plot.bars, "Draw a figure of a sweep as bars in groups, with intervals over seeds."),
         ("lines", plot.lines, "Draw a figure of a sweep over a parameter, with intervals over seeds."),

@@ -7,22 +7,111 @@ import json
 import sys
 from pathlib import Path
 
-from .. import (
-    FlashtwinError,
-    HitTable,
-    Interrupted,
-    _core,
-    policies,
-    policy_info,
-    terminal,
-    trace_policy,
-    words,
-)
+from .. import FlashtwinError, HitTable, Interrupted, _core, policies, policy_info, trace_policy
 from .. import hits as count_hits
-from ..policies import split_names
+from .._policies import split_names
+from .._support import terminal, words
 from ..workloads import generated, source
 from .common import ProgressBar, note
+from .grammar import Commands, add_json, add_workload, family, new
 from .options import overrides, trace_options
+
+
+def add(commands: Commands) -> None:
+    """Add the commands."""
+    inner = family(commands, "policy", "List, explain, step and measure buffer policies.")
+    p = new(inner, "list", "List all policies.", command=list_all)
+    add_json(p, "them")
+    p = new(
+        inner,
+        "show",
+        "Describe a policy: rule, source, parameters, an example.",
+        "examples:\n  flashtwin policy show cflru\n  flashtwin policy show gcar-lru\n",
+        command=show,
+    )
+    p.add_argument("policy", metavar="NAME")
+    add_json(p, "it")
+    _add_trace(inner)
+    _add_hits(inner)
+
+
+def _add_trace(inner: Commands) -> None:
+
+    p = new(
+        inner,
+        "trace",
+        "Step a policy through a string of accesses, as the examples of papers do.",
+        """\
+examples:
+  flashtwin policy trace cflru --capacity 4 --set window=2 "W1 R2 W3 W4 R5 W6 R7"
+  flashtwin policy trace gcar-lru --capacity 4 --chips 2 "W1 W2 R3 W4 gc+1 W6 R8"
+
+W1 writes page 1, R2 reads page 2, W4x3 writes pages 4 to 6 in one request, trim1 trims page 1; chip 0
+begins (gc+0) and ends (gc-0) collecting, will be done in 500 us (drain0=500), is idle (idle0); t+100
+lets 100 ms pass. Pages are striped over the chips. 7d is page 7, dirty; 7c clean; most recent first.
+""",
+        command=trace,
+    )
+    p.add_argument("policy", metavar="NAME")
+    p.add_argument("accesses", metavar="ACCESSES", nargs="+", help="access string, such as W1 R2 W3")
+    p.add_argument(
+        "--capacity", type=int, required=True, metavar="N", help="capacity of the buffer, in pages"
+    )
+    p.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="parameter of the policy, such as window=2",
+    )
+    p.add_argument("--chips", type=int, default=1, metavar="N", help="number of chips (default: 1)")
+    p.add_argument(
+        "--stride", type=int, default=1, metavar="N", help="consecutive pages on a chip (default: 1)"
+    )
+    p.add_argument(
+        "--pages-per-block", type=int, default=4, metavar="N", help="pages in an erase block (default: 4)"
+    )
+    add_json(p, "the steps")
+
+
+def _add_hits(inner: Commands) -> None:
+
+    p = new(
+        inner,
+        "hits",
+        "Count hits of policies in buffers of several sizes, without a device.",
+        """\
+examples:
+  flashtwin policy hits trace.csv.gz --policies lru,arc,s3-fifo,min --capacity 1MiB,32MiB
+  flashtwin policy hits trace.csv.gz --policies all --capacity 4MiB --figure out.png
+
+min is Belady's optimum, the upper bound of hits, computed with knowledge of the future.
+""",
+        command=hits,
+    )
+    add_workload(p)
+    p.add_argument(
+        "--policies",
+        default="lru,arc,s3-fifo,min",
+        metavar="A,B,...",
+        help="policies, or all (default: lru,arc,s3-fifo,min)",
+    )
+    p.add_argument("--capacity", required=True, metavar="SIZE,...", help="buffer sizes, such as 1MiB,32MiB")
+    p.add_argument(
+        "--page-bytes", type=int, default=4096, metavar="N", help="page size in bytes (default: 4096)"
+    )
+    p.add_argument("--requests-max", type=int, metavar="N", help="maximum number of requests")
+    p.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the generator (default: 1)")
+    p.add_argument(
+        "--threads",
+        type=int,
+        default=1,
+        metavar="N",
+        help="policies to run at a time (results do not change)",
+    )
+    g = p.add_argument_group("output")
+    add_json(g, "the rows")
+    g.add_argument("--figure", metavar="FILE", help="figure of the hit ratios: .png, .pdf or .svg")
 
 
 def list_all(args: argparse.Namespace) -> int:
@@ -104,7 +193,7 @@ def hits(args: argparse.Namespace) -> int:
         table.figure(args.figure)
         note(f"figure: {args.figure}")
     if code:
-        print("flashtwin: interrupted: what was counted so far", file=sys.stderr, flush=True)
+        print("flashtwin: interrupted: partial counts", file=sys.stderr, flush=True)
     return code
 
 

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from .. import FlashtwinError
+from .._pts import pts
 from ..plot.style import require
-from ..pts import pts
 from .common import ProgressBar, note
+from .grammar import Commands, add_device, add_json, new
 from .options import TIME, add_set, overrides, seconds
 
 
-def add(
-    commands: Any,  # noqa: ANN401 (argparse has no public name for it)
-    new: Callable[[Any, str, str, str], argparse.ArgumentParser],
-    add_device: Callable[[argparse.ArgumentParser], argparse._ActionsContainer],
-    add_json: Callable[[argparse._ActionsContainer, str], None],
-) -> None:
-    """Add the command; the others are what commands have in common."""
+def add(commands: Commands) -> None:
+    """Add the command."""
     p = new(
         commands,
         "pts",
@@ -32,9 +26,10 @@ examples:
   flashtwin pts --device nvme-tlc --tests iops,latency --round 100ms -o nvme-tlc.pts
   flashtwin pts --device my.toml --round 60s
 
-The drive is purged and preconditioned for each test, and each runs until five rounds are steady, or 25
-times. A round of the standard takes a minute for each access; times are virtual.
+The drive is purged and preconditioned for each test. A test runs until five rounds are steady, at most 25
+rounds. In the standard, a round takes a minute per access; times are virtual.
 """,
+        command=command,
     )
     add_set(add_device(p))
     p.add_argument(
@@ -60,7 +55,6 @@ times. A round of the standard takes a minute for each access; times are virtual
         metavar="DIR",
         help="directory for report.md, its figures and report.json (default: DEVICE.pts)",
     )
-    p.set_defaults(command=command)
 
 
 def command(args: argparse.Namespace) -> int:

@@ -6,7 +6,41 @@ import argparse
 from pathlib import Path
 
 from .. import report as write_report
-from .. import words
+from .._support import words
+from .grammar import Commands, new
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    p = new(
+        commands,
+        "report",
+        "Write a run, several runs or a sweep as one page that needs no network.",
+        """\
+examples:
+  flashtwin run trace.csv.gz --device demo --record lru.json
+  flashtwin report lru.json -o report.html
+  flashtwin report lru.json gcar.json -o both.html
+  flashtwin report experiment.sweep -o sweep.html
+
+Several runs are compared with the first.
+""",
+        command=command,
+    )
+    p.add_argument(
+        "what",
+        nargs="+",
+        metavar="RUN|SWEEP",
+        help="files written by run --record, or the directory of a sweep",
+    )
+    p.add_argument(
+        "-o",
+        "--output",
+        default="report.html",
+        metavar="FILE",
+        help="HTML file to write (default: report.html)",
+    )
+    p.add_argument("--title", metavar="TEXT", help="title of the page")
 
 
 def command(args: argparse.Namespace) -> int:

@@ -7,13 +7,61 @@ import json
 from typing import TYPE_CHECKING
 
 from .. import results as open_results
-from .. import terminal
-from ..results import require_duckdb
-from ..results.show import failures, legend, rich_tables
-from ..tables import csv_text
+from .._results import require_duckdb
+from .._results.show import failures, legend, rich_tables
+from .._support import terminal
+from .._support.tables import csv_text
+from .grammar import Commands, family, new
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+def add(commands: Commands) -> None:
+    """Add the commands."""
+    inner = family(commands, "results", "Show and query the results of a sweep.")
+    p = new(
+        inner,
+        "show",
+        "Print statistics over seeds, and ratios to the baseline.",
+        """\
+examples:
+  flashtwin results show experiment.sweep
+  flashtwin results show experiment.sweep --figures all_p9999_us,flash_gc_share_mean
+  flashtwin results show experiment.sweep --csv > statistics.csv
+""",
+        command=show,
+    )
+    p.add_argument("directory", metavar="DIR", help="directory of a sweep")
+    p.add_argument("--figures", metavar="A,B,...", help="columns to show (default: those of the experiment)")
+    p.add_argument(
+        "--confidence",
+        type=float,
+        default=0.95,
+        metavar="P",
+        help="confidence of the intervals (default: 0.95)",
+    )
+    _add_form(p)
+    p = new(
+        inner,
+        "query",
+        "Query in SQL with DuckDB. The tables are cells and statistics.",
+        """\
+examples:
+  flashtwin results query experiment.sweep "select policy, avg(all_p99_us) from cells group by policy"
+  flashtwin results query experiment.sweep "describe cells"
+""",
+        command=query,
+    )
+    p.add_argument("directory", metavar="DIR", help="directory of a sweep")
+    p.add_argument("sql", metavar="SQL")
+    _add_form(p)
+
+
+def _add_form(p: argparse.ArgumentParser) -> None:
+    form = p.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print rows as JSON")
+    form.add_argument("--csv", action="store_true", help="print rows as CSV")
 
 
 def show(args: argparse.Namespace) -> int:

@@ -9,13 +9,78 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from .. import FlashtwinError, Interrupted, OutputError, Result, Timeline, Window, words
+from .. import FlashtwinError, Interrupted, OutputError, Result, Timeline, Window
 from .. import run as run_workload
-from ..files import write_text
+from .._support import words
+from .._support.files import write_text
+from .._support.tables import write_table
 from ..options import RunOptions
-from ..tables import write_table
 from .common import ProgressBar, note, run_arguments
+from .grammar import Commands, add_json, add_options, add_workload, new
 from .options import TIME, seconds
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    p = new(
+        commands,
+        "run",
+        "Run a workload on a device and print the results.",
+        """\
+examples:
+  flashtwin run trace.csv.gz --device demo
+  flashtwin run trace.csv.gz --device my.toml --set buffer.capacity=8MiB --speed 2
+  flashtwin run --workload zipf:theta=0.9,write=0.8,requests=1e6 --queue-depth 16
+  flashtwin run trace.csv.gz --device raid5-array --fail 3@10s --replace 3@20s
+  flashtwin run trace.csv.gz --requests log.parquet --series second.csv --json > summary.json
+  flashtwin run trace.csv.gz --timeline out.perfetto-trace --timeline-window 10s+50ms
+""",
+        command=command,
+    )
+    add_workload(p)
+    add_options(p, RunOptions)
+    g = p.add_argument_group("output")
+    form = g.add_mutually_exclusive_group()
+    add_json(form, "the summary")
+    form.add_argument(
+        "--fio",
+        choices=["text", "json+"],
+        help="print only fio's text or json+ format on standard output",
+    )
+    g.add_argument("-o", "--output", metavar="FILE", help="JSON file for the summary")
+    g.add_argument(
+        "--hgrm",
+        metavar="FILE",
+        help="files for HdrHistogram's plotters: x.hgrm, x.read.hgrm, x.write.hgrm",
+    )
+    g.add_argument("--requests", metavar="FILE", help="Parquet file with one row per request")
+    g.add_argument("--series", metavar="FILE", help="CSV file with a time series")
+    g.add_argument("--record", metavar="FILE", help="file with the data for flashtwin report and plot")
+    g.add_argument(
+        "--interval",
+        type=float,
+        default=1.0,
+        metavar="SECONDS",
+        help="interval of the series, in virtual time (default: 1)",
+    )
+    g.add_argument(
+        "--gc-timeline",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="garbage collection by array member over time: table (.csv, .parquet) or figure (.png, .pdf, "
+        ".svg); may be repeated",
+    )
+    g.add_argument(
+        "--timeline",
+        metavar="FILE",
+        help="trace of every device operation in a window, for ui.perfetto.dev",
+    )
+    g.add_argument(
+        "--timeline-window",
+        metavar="BEGINNING+LENGTH",
+        help="window in virtual time since the start of the measurement (default: 0s+100ms)",
+    )
 
 
 def command(args: argparse.Namespace) -> int:

@@ -7,29 +7,22 @@ import json
 import resource
 import shutil
 import signal
-from collections.abc import Callable
 from types import FrameType
-from typing import Any
 
-from .. import words
+from .._support import words
 from ..live import Server
 from ..live import serve as serve_device
 from ..options import StateOptions
 from .common import ProgressBar, note
+from .grammar import Commands, add_options, new
 from .options import add_one, read
 
 #: Open files of an idle server and of each connection, and the number of connections below which to warn.
 _OWN_FILES, _FILES, _FEW = 32, 3, 300
-#: Adds a command: to whom, its name, what it does, examples.
-_New = Callable[[Any, str, str, str], argparse.ArgumentParser]
 
 
-def add(
-    commands: Any,  # noqa: ANN401 (argparse has no public name for it)
-    new: _New,
-    add_options: Callable[[argparse.ArgumentParser, type], None],
-) -> None:
-    """Add the command; `add_options` adds the device and its options."""
+def add(commands: Commands) -> None:
+    """Add the command."""
     p = new(
         commands,
         "serve",
@@ -42,6 +35,7 @@ examples:
 
 Serves until Ctrl-C or SIGTERM, then reports response times and lateness. Needs nbdkit (docs/live.md).
 """,
+        command=command,
     )
     add_options(p, StateOptions)
     add_one(p, "policy")
@@ -83,7 +77,6 @@ Serves until Ctrl-C or SIGTERM, then reports response times and lateness. Needs 
         action="store_true",
         help="print address and final report as one line of JSON each",
     )
-    p.set_defaults(command=command)
 
 
 def command(args: argparse.Namespace) -> int:

@@ -5,10 +5,30 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .. import save_snapshot, words
+from .. import save_snapshot
+from .._support import words
 from ..options import PreconditionOptions
 from .common import ProgressBar
+from .grammar import Commands, add_options, family, new
 from .options import read
+
+
+def add(commands: Commands) -> None:
+    """Add the commands."""
+    inner = family(commands, "snapshot", "Save the state of a preconditioned device.")
+    p = new(
+        inner,
+        "save",
+        "Precondition a device and save its state.",
+        """\
+example:
+  flashtwin snapshot save demo.state --device demo --precondition random:2
+  flashtwin run trace.csv.gz --device demo --snapshot demo.state
+""",
+        command=save,
+    )
+    p.add_argument("file", metavar="FILE")
+    add_options(p, PreconditionOptions)
 
 
 def save(args: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..words import shown
+from .._support.words import shown
 
 _STDOUT, _STDERR = 1, 2
 

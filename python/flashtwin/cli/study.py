@@ -8,16 +8,79 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from .. import Interrupted, study, terminal
+from .. import Interrupted, study
+from .._support import terminal
+from .._support.files import write_text
 from ..errors import FlashtwinError
-from ..files import write_text
 from ..study.figure import draw, marks
 from ..study.loads import Loads
 from ..study.page import markdown, overview, write_html
 from ..study.show import summary, tables
 from ..study.verdicts import VERDICTS, counts_of
 from .common import note
+from .grammar import Commands, add_workers, family, new
 from .sweep import SweepBar
+
+
+def add(commands: Commands) -> None:
+    """Add the commands."""
+    inner = family(commands, "study", "Reproduce a paper: run its study and judge its claims.")
+    p = new(
+        inner, "list", "List the studies that come with flashtwin, with their verdicts.", command=list_all
+    )
+    form = p.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print them as JSON")
+    form.add_argument("--markdown", action="store_true", help="print the summary of the documentation")
+    p = new(
+        inner,
+        "show",
+        "Print the claims of a study with their measured values.",
+        """\
+examples:
+  flashtwin study show gcar
+  flashtwin study show gcar.study
+  flashtwin study show gcar --markdown > gcar.md
+  flashtwin study show gcar --figure gcar.svg
+""",
+        command=show,
+    )
+    p.add_argument("study", metavar="NAME|DIR", help="study, or the directory of a run of one")
+    form = p.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    form.add_argument("--markdown", action="store_true", help="print the page of the documentation")
+    form.add_argument("--figure", metavar="FILE", help="draw printed and measured values (.svg, .pdf, .png)")
+    p = new(
+        inner,
+        "run",
+        "Run the unfinished cells of a study and judge its claims.",
+        """\
+examples:
+  flashtwin study run gcar
+  flashtwin study run gcar --full --dask tcp://head:8786 -o gcar-full
+  flashtwin study run gcar --traces ~/msr
+  flashtwin study run headlines --matrix ecr,cbm
+
+Each matrix is a sweep: finished cells are kept at once, and the same command continues. The directory
+receives study.json, study.md, study.html and a figure. Exit code 1 if cells failed.
+""",
+        command=run,
+    )
+    p.add_argument("study", metavar="NAME|FILE", help="study, or a TOML file of one")
+    size = p.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="one to three seeds, some minutes (default)")
+    size.add_argument(
+        "--full",
+        action="store_true",
+        help="ten seeds, three for explanatory matrices, up to an hour",
+    )
+    p.add_argument("--matrix", metavar="A,B,...", help="matrices to run, with their measures (default: all)")
+    p.add_argument("-o", "--output", metavar="DIR", help="directory for the results (default: NAME.study)")
+    p.add_argument(
+        "--traces",
+        metavar="DIR",
+        help="folder of traces that replace stand-ins (default: $FLASHTWIN_TRACES)",
+    )
+    add_workers(p)
 
 
 def list_all(args: argparse.Namespace) -> int:
@@ -89,7 +152,7 @@ def run(args: argparse.Namespace) -> int:
             )
         except Interrupted:
             bars.close()
-            note("flashtwin: interrupted: finished cells are kept; the same command goes on")
+            note("flashtwin: interrupted: finished cells are kept; repeat the command to continue")
             return 130
     write_text(directory / "study.md", markdown(outcome), "the page")
     write_html(outcome, directory / "study.html")

@@ -8,11 +8,42 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from .. import Interrupted, Results, SweepProgress, words
+from .. import Interrupted, Results, SweepProgress
 from .. import sweep as run_sweep
-from ..results.show import failures
-from ..terminal import unescaped
+from .._results.show import failures
+from .._support import words
+from .._support.terminal import unescaped
 from .common import ProgressLines, note
+from .grammar import Commands, add_workers, new
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    p = new(
+        commands,
+        "sweep",
+        "Run the cells of an experiment that are not finished yet.",
+        """\
+examples:
+  flashtwin sweep experiment.toml
+  flashtwin sweep experiment.toml -o results --threads 8
+  flashtwin sweep experiment.toml --dask tcp://head:8786
+
+An experiment is a TOML file: devices, policies, workloads, [parameters] and seeds, each a list
+(docs/sweeps.md). Finished cells are kept at once: after Ctrl-C, a crash or a full disk the same
+command continues. The dataset has the same bytes however the cells were run. Exit code 1 if cells
+failed.
+""",
+        command=command,
+    )
+    p.add_argument("experiment", metavar="FILE", help="TOML file of the experiment")
+    p.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="directory or URL for the results (default: FILE with .sweep instead of .toml)",
+    )
+    add_workers(p)
 
 
 def command(args: argparse.Namespace) -> int:
@@ -24,7 +55,9 @@ def command(args: argparse.Namespace) -> int:
         except Interrupted as e:
             kept = e.partial.table.num_rows if isinstance(e.partial, Results) else 0
             bar.close()
-            note(f"flashtwin: interrupted: {words.count(kept)} cells are kept; the same command goes on")
+            note(
+                f"flashtwin: interrupted: {words.count(kept)} cells are kept; repeat the command to continue"
+            )
             return 130
     last = bar.last
     if last is not None:

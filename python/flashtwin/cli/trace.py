@@ -6,10 +6,52 @@ import argparse
 import json
 
 from .. import convert as convert_trace
-from .. import terminal, trace_info, words
-from ..stand_in import against
+from .. import trace_info
+from .._support import terminal, words
+from .._support.stand_in import against
 from .common import note
+from .grammar import Commands, add_json, add_trace_options, family, new
 from .options import trace_options
+
+
+def add(commands: Commands) -> None:
+    """Add the commands."""
+    inner = family(commands, "trace", "Summarise or convert a trace.")
+    p = new(
+        inner,
+        "info",
+        "Summarise a trace, or compare it with a generated load.",
+        """\
+examples:
+  flashtwin trace info trace.csv.gz
+  flashtwin trace info hm_0.csv.gz --against zipf:theta=1.05,range=472M,write=0.65,rate=6.6/s
+""",
+        command=info,
+    )
+    p.add_argument("trace", metavar="TRACE")
+    p.add_argument(
+        "--against",
+        metavar="LOAD",
+        help="generated load to compare with, of as many requests as the trace has",
+    )
+    add_trace_options(p)
+    add_json(p, "it")
+    p = new(
+        inner,
+        "convert",
+        "Write a trace in our binary or text form.",
+        """\
+examples:
+  flashtwin trace convert trace.csv.gz trace.ftb        binary, read without parsing
+  flashtwin trace convert trace.csv.gz trace.csv.zst    text
+""",
+        command=convert,
+    )
+    p.add_argument("source", metavar="TRACE")
+    p.add_argument(
+        "target", metavar="NEW", help="output file: .ftb or .csv, optionally followed by .zst or .gz"
+    )
+    add_trace_options(p)
 
 
 def info(args: argparse.Namespace) -> int:

@@ -6,9 +6,30 @@ import argparse
 import json
 from dataclasses import asdict
 
-from .. import CaseReport, words
+from .. import CaseReport
 from .. import validate as validate_cases
+from .._support import words
 from .common import note
+from .grammar import Commands, add_json, new
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    p = new(
+        commands,
+        "validate",
+        "Replay reference cases and compare every operation.",
+        """\
+example:
+  flashtwin validate cases/
+
+A case is NAME.json with NAME.trace.csv and NAME.events.txt, or with NAME.responses.csv; plain or .zst.
+Exit code 1 if a case does not meet its measure.
+""",
+        command=command,
+    )
+    p.add_argument("directory", metavar="DIR")
+    add_json(p, "the reports")
 
 
 def command(args: argparse.Namespace) -> int:

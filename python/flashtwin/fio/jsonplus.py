@@ -11,7 +11,7 @@ from .bins import bins_of, distribution_of, least_of, percentiles_of
 
 if TYPE_CHECKING:
     from .._core import Histogram
-    from ..record import Record
+    from .._support.record import Record
 
 #: Of a summary, what fio calls the same.
 _DIRECTIONS = {"read": ("read", "reads"), "write": ("write", "writes"), "trim": ("trim", "trims")}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .jsonplus import job_of, runtime_ms
 
 if TYPE_CHECKING:
-    from ..record import Record
+    from .._support.record import Record
 
 _PER_LINE = 4
 _SHARES_PER_LINE = 5

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .. import _core
+from .._support.inputs import read_text
 from ..errors import DeviceError, FlashtwinError
-from ..inputs import read_text
 from . import disksim, mqsim, mqsim_load
 from .draft import Draft, Imported
 from .parv import read_parv
@@ -54,5 +54,7 @@ def _checked(draft: Draft, origin: str) -> Imported:
     try:
         _core.Spec.parse(imported.text, "the imported device", [])
     except DeviceError as e:
-        raise DeviceError(f"{origin}: these parameters are no device that can be modelled: {e}") from e
+        raise DeviceError(
+            f"{origin}: these parameters do not describe a device that can be modelled: {e}"
+        ) from e
     return imported

@@ -99,7 +99,7 @@ def _block(block: Block, tokens: _Tokens, blocks: list[Block], depth: int) -> No
         if mark != "=":
             raise tokens.wrong(f"found {mark!r} after {token!r}; must be `{token} = value`")
         if token in block.values:
-            raise tokens.wrong(f"{token!r} is there twice; leave one out")
+            raise tokens.wrong(f"{token!r} is given twice; remove one")
         block.values[token] = Value(_value(tokens, blocks, depth), line)
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from .. import _core
+from .._policies import policies as every_policy
+from .._results import Results
+from .._support.estimates import Estimate, mean_of, ratio_of
+from .._support.files import write_text
+from .._sweep import OnSweepProgress, sweep
 from ..errors import FlashtwinError
-from ..estimates import Estimate, mean_of, ratio_of
-from ..files import write_text
-from ..policies import policies as every_policy
-from ..results import Results
 from ..study.definition import VARIANTS, Study, read
 from ..study.loads import Loads
-from ..sweep import OnSweepProgress, sweep
 from ..traces import example_trace
 from .command import Command
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ..estimates import mean_of
-from ..files import write_text
-from ..report import page
-from ..report.tables import Cell, Table
+from .._report import page
+from .._report.tables import Cell, Table
+from .._support.estimates import mean_of
+from .._support.files import write_text
 from . import BASELINE, FIGURES
 
 _CONFIDENCE = 0.95

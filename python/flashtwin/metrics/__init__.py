@@ -59,7 +59,7 @@ class MetricsServer:
             FlashtwinError: it cannot be had.
         """
         if not 0 <= port <= 65535:
-            raise FlashtwinError(f"metrics {port}: give a port from 1 to 65535, or 0 for any that is free")
+            raise FlashtwinError(f"metrics {port}: give a port from 1 to 65535, or 0 for any free port")
         try:
             self._http = _Http(("127.0.0.1", port), _Handler)
         except OSError as e:
@@ -234,10 +234,10 @@ def _metrics(report: LiveReport) -> Iterator[tuple[str, str, str, list[_Sample]]
     yield "elapsed_seconds", "counter", "Time of the wall since the start.", one(report.elapsed_s)
     yield "read_only", "gauge", "1 once the device takes no more writes.", one(int(report.read_only))
     yield "requests_waiting", "gauge", "Requests in flight.", one(report.waiting)
-    yield "bytes_total", "counter", "Bytes asked for.", by_op("bytes")
+    yield "bytes_total", "counter", "Requested bytes.", by_op("bytes")
     yield "pages_total", "counter", "Pages touched.", by_op("pages")
     yield "refused_total", "counter", "Requests refused at the end of the device's life.", by_op("refused")
-    yield "failed_total", "counter", "Requests for what is lost.", by_op("failed")
+    yield "failed_total", "counter", "Requests for lost data.", by_op("failed")
     yield "pages_lost", "gauge", "Pages whose newest contents are lost.", one(report.pages_lost)
     yield "dead_dies", "gauge", "Dies that are dead.", one(len(report.dead_dies))
     yield "buffer_hits_total", "counter", "Pages of them found in the buffer.", by_op("hits")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from ..record import Recorded
+from .._support.record import Recorded
 from .runs import draw_breakdown, draw_percentiles
 from .style import legend_above, line, new, sizes_axis, styled
 

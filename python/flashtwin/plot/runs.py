@@ -7,16 +7,16 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, Union, cast
 
+from .._support.record import Record, Recorded, labels_of, percentile_curve, record_of
+from .._support.tables import PARTS, cdf_table
 from ..errors import FlashtwinError
-from ..record import Record, Recorded, labels_of, percentile_curve, record_of
-from ..tables import PARTS, cdf_table
 from .style import fill, legend_above, line, named_ticks, new, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..record import Kind
+    from .._support.record import Kind
 
 #: A run: a result, its record, or the file of one.
 Run: TypeAlias = Union[Recorded, Record, str, "os.PathLike[str]"]
@@ -59,7 +59,7 @@ def labelled(runs: Runs) -> dict[str, Record]:
         records = [record_of(run) for run in (runs if several else [runs])]  # type: ignore[union-attr]
         named = dict(zip(labels_of(records), records, strict=True)) if records else {}
     if not named:
-        raise FlashtwinError("there is no run to draw; give one or more results")
+        raise FlashtwinError("no runs to draw; give one or more results")
     return named
 
 
@@ -200,7 +200,9 @@ def amplification(runs: Runs, *, columns: int = 1) -> Figure:
         ops = {op["name"]: op["count"] for op in record.summary["flash"]["ops"]}
         host = sum(ops.get(cause, 0) for cause in _FOR_HOST)
         if not host:
-            raise FlashtwinError(f"{label}: nothing was programmed for the host: there is no amplification")
+            raise FlashtwinError(
+                f"{label}: no page was programmed for the host: write amplification is undefined"
+            )
         shares["host"].append(1.0)
         for cause in _BESIDE:
             shares[cause].append(ops.get(cause, 0) / host)

@@ -7,9 +7,9 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from .._support.files import whole_file
+from .._support.prerequisites import install_line
 from ..errors import FlashtwinError
-from ..files import whole_file
-from ..prerequisites import install_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .. import words
+from .._results import Results
+from .._results.dataset import column_of
+from .._support import words
 from ..errors import FlashtwinError
-from ..results import Results
-from ..results.dataset import column_of
 from .style import fill, legend_above, line, named_ticks, new, sizes_axis, styled
 
 if TYPE_CHECKING:

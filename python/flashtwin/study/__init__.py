@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
+from .._results import Results
+from .._support.files import write_text
+from .._support.inputs import RESULTS_MAX, exists, is_dir, parse_json, read_bytes
+from .._sweep import OnSweepProgress, sweep
 from ..errors import FlashtwinError
-from ..files import write_text
-from ..inputs import RESULTS_MAX, exists, is_dir, parse_json, read_bytes
-from ..results import Results
-from ..sweep import OnSweepProgress, sweep
 from .checking import check
 from .definition import VARIANTS, Study, names, read, shipped
 from .loads import Loads

@@ -8,10 +8,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
+from .._support.inputs import parse_toml, read_text
+from .._support.schema import MOST, shortened
 from ..errors import FlashtwinError
-from ..inputs import parse_toml, read_text
 from ..references import cited
-from ..schema import MOST, shortened
 from .expression import Expression
 
 #: The sizes in which every matrix of a study can be run.

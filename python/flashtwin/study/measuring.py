@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from .._results import Results
+from .._results.dataset import column_of
+from .._support.estimates import Estimate, mean_of, ratio_of
 from ..errors import FlashtwinError
-from ..estimates import Estimate, mean_of, ratio_of
-from ..results import Results
-from ..results.dataset import column_of
 from .definition import Case, Claim, Figure, Measure, Pin
 from .verdicts import AS_PRINTED, MET, MISSED, Reading, pin_of, result_of, verdict_of
 

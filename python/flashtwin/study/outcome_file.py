@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
+from .._support.schema import check
 from ..errors import FlashtwinError
-from ..schema import check
 
 
 class Cause(TypedDict):

@@ -10,10 +10,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from .._report import page
+from .._report.tables import Cell, Table
+from .._support.files import write_text
 from ..errors import FlashtwinError
-from ..files import write_text
-from ..report import page
-from ..report.tables import Cell, Table
 from . import words
 from .figure import draw
 from .measuring import flat

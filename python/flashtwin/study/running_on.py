@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from ..results import Results
+from .._results import Results
 from .definition import Claim, Measure
 from .measuring import Rows, measured
 from .verdicts import UNDECIDED, result_of

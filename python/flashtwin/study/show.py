@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import terminal
+from .._support import terminal
 from . import words
 from .measuring import flat
 from .verdicts import counts_of

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..estimates import Estimate
+from .._support.estimates import Estimate
 from .definition import Claim, Measure
 
 #: Results of a measure.

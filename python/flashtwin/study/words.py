@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import words
-from ..results.show import said
+from .._results.show import said
+from .._support import words
 from .verdicts import CONDITIONAL, VERDICTS
 
 

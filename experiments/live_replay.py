@@ -1,0 +1,95 @@
+"""A live run, recorded and replayed offline: the difference of each percentile.
+
+    python experiments/live_replay.py [SECONDS]
+
+Live, at a dilation of 10, by fio at a given rate; then the recording on the same device. Both times are the
+device's own. Prints a row for each percentile of reads, writes and flushes, with how far the two are apart,
+and exits with 1 if that is more than 10 % in any. The last column is fio's latency, divided by the
+dilation: it includes the path through the socket and lateness, and its histogram is coarser. Needs nbdkit
+and fio (docs/live.md).
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import flashtwin
+
+DILATION = 10
+#: Requests a second of the device's time.
+RATE = 10_000
+JOBS = 10
+QUANTILES = {
+    "p50": "p50_us",
+    "p75": "p75_us",
+    "p90": "p90_us",
+    "p95": "p95_us",
+    "p99": "p99_us",
+    "p99.5": "p995_us",
+    "p99.9": "p999_us",
+}
+SHARE_MAX = 0.10
+
+
+def fio(job: dict[str, object]) -> dict[str, dict[str, float]]:
+    """Run a job; the percentiles that it met of each kind, in us."""
+    percentiles = ":".join(name.removeprefix("p") for name in QUANTILES)
+    options = {**job, "percentile_list": percentiles, "output-format": "json"}
+    command = ["fio", *(f"--{key}={value}" for key, value in options.items())]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    done = json.loads(said[said.index("{") :])["jobs"][0]
+    times = {kind: done[kind]["clat_ns"] for kind in ("read", "write")} | {"flush": done["sync"]["lat_ns"]}
+    return {
+        kind: {f"p{float(quantile):g}": ns / 1e3 for quantile, ns in of["percentile"].items()}
+        for kind, of in times.items()
+    }
+
+
+def main() -> None:
+    """Measure, and fail if a percentile is too far off."""
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60
+    good = True
+    with tempfile.TemporaryDirectory() as directory:
+        record = Path(directory) / "live.csv"
+        with flashtwin.serve("sata-dc", size="16G", dilation=DILATION, record=record) as server:
+            job = {
+                "name": "job",
+                "ioengine": "nbd",
+                "uri": server.uri,
+                "rw": "randrw",
+                "bs": "4k",
+                # One request at a time each: with more, fio looks for answers only when the next is to go.
+                "numjobs": JOBS,
+                "group_reporting": 1,
+                "fsync": 200,
+                "rate_iops": f"{RATE // DILATION // JOBS // 2},{RATE // DILATION // JOBS // 2}",
+                "rate_process": "poisson",
+                "size": "8G",
+                "time_based": 1,
+                "runtime": seconds,
+            }
+            met = fio(job)
+            live = server.stop()
+        replayed = flashtwin.run(record, device=f"{record}.toml").summary
+    rows = [["", "", "live us", "replayed us", "off by %", "fio us"], ["---"] * 6]
+    for kind in ("read", "write", "flush"):
+        for name, key in QUANTILES.items():
+            was, said = live.responses[kind][key], replayed[kind][key]
+            off = abs(said - was) / was if was else abs(said)
+            good &= off <= SHARE_MAX
+            seen = met[kind][name] / DILATION
+            rows.append([kind, name, f"{was:.1f}", f"{said:.1f}", f"{100 * off:.2f}", f"{seen:.1f}"])
+    for row in rows:
+        print(f"| {' | '.join(row)} |")
+    counts = ", ".join(f"{live.responses[kind]['requests']} {kind}" for kind in live.responses)
+    late = live.lateness
+    print(f"{counts}; late by {late['p50_us']:.0f} us, p99 {late['p99_us']:.0f} us")
+    sys.exit(not good)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""Devices: those that come with flashtwin, and TOML files of your own (docs/devices.md)."""
+
+from __future__ import annotations
+
+import copyreg
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from . import _core
+from ._support import words
+from ._support.inputs import exists, read_text
+from .errors import DeviceError, FlashtwinError
+
+#: Values of overrides: those that TOML can hold in one line. None removes a key or a section.
+Value: TypeAlias = "str | int | float | bool | None"
+#: Dotted keys and their values, as in {"buffer.capacity": "8 MiB"}.
+Overrides: TypeAlias = Mapping[str, Value]
+
+Spec = _core.Spec
+
+#: The device of a caller that names none: a drive of today.
+DEFAULT_DEVICE = "nvme-tlc"
+
+
+def devices() -> list[str]:
+    """Names of the devices that come with flashtwin."""
+    return _core.device_names()
+
+
+def device(name: str | Path, overrides: Overrides | None = None, policy: str | None = None) -> Spec:
+    """Read and check a device.
+
+    Args:
+        name: one of `devices()`, or the path of a TOML file.
+        overrides: keys to set before the device is checked, as `--set` does.
+        policy: the buffer's policy, short for `{"buffer.policy": policy}`.
+
+    Raises:
+        DeviceError: what is wrong, with file, line, key and what would be right.
+    """
+    text, origin = _read(name)
+    settings = [(key, as_toml(value)) for key, value in (overrides or {}).items()]
+    if policy is not None:
+        settings.append(("buffer.policy", policy))
+    return _core.Spec.parse(text, origin, settings)
+
+
+def _read(name: str | Path) -> tuple[str, str]:
+    path = Path(name)
+    is_name = isinstance(name, str) and path.name == name and path.suffix != ".toml"
+    if is_name and name not in devices() and not exists(path):
+        known = words.known_names(str(name), devices())
+        raise DeviceError(f"no device is called {name!r}; {known}; or give a TOML file")
+    if is_name and (name in devices() or not exists(path)):
+        return _core.Spec.builtin_text(str(name)), str(name)
+    try:
+        return read_text(path, "device file"), str(path)
+    except FlashtwinError as e:
+        raise DeviceError(str(e)) from e
+
+
+def as_toml(value: Value) -> str:
+    """Format a value as in an override."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _from_toml(text: str) -> Spec:
+    return _core.Spec.parse(text, "pickled device", [])
+
+
+def _reduce(spec: Spec) -> tuple[Callable[[str], Spec], tuple[str]]:
+    return _from_toml, (spec.to_toml(),)
+
+
+# So that a device can go to another process, as arguments of an executor do.
+copyreg.pickle(Spec, _reduce)

@@ -1,0 +1,132 @@
+"""Flash translation layers of one chip: which there are, what each does, and stepping them."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from . import _core
+from ._devices import Value, as_toml
+from ._support import words
+from .errors import FlashtwinError
+
+_WIDTH = 96
+
+
+def ftls() -> list[str]:
+    """Names of the translation layers that can be stepped."""
+    return _core.ftl_names()
+
+
+class FtlInfo(dict[str, Any]):
+    """A translation layer in words: a dict whose printed form is meant for people."""
+
+    def __repr__(self) -> str:
+        source, example = self["source"], self["example"]
+        parts = [
+            f"{self['name']}: {self['title']}",
+            _wrap(self["description"]),
+            "",
+            _wrap(f"{source['authors']}: {source['title']}. {source['venue']}, {source['year']}."),
+            f"Rule: {self['provenance']}.",
+            "",
+            *(_wrap(sentence, "- ", "  ") for sentence in self["rule"]),
+        ]
+        for parameter in self["parameters"]:
+            default = "optional" if parameter["default"] == "none" else f"default {parameter['default']}"
+            parts += [
+                "",
+                _wrap(f"{parameter['key']} ({default}; {parameter['provenance']})"),
+                _wrap(f"{parameter['description']} Takes {parameter['takes']}.", "  ", "  "),
+            ]
+        steps = trace_ftl(self["name"], example["accesses"], set=example["set"])
+        return "\n".join([*parts, "", _wrap(f"State: {self['state']}"), "", repr(steps)])
+
+
+def _wrap(text: str, first: str = "", others: str = "") -> str:
+    return textwrap.fill(text, _WIDTH, initial_indent=first, subsequent_indent=others)
+
+
+def _check_name(name: str) -> None:
+    known = _core.ftl_names()
+    if name not in known:
+        raise FlashtwinError(f'ftl: found "{name}"; {words.known_names(name, known)}')
+
+
+def ftl_info(name: str) -> FtlInfo:
+    """Describe a translation layer: rule, source, parameters with their defaults, an example.
+
+    Args:
+        name: one of `ftls()`.
+
+    Raises:
+        FlashtwinError: there is no such translation layer; the message names those there are.
+    """
+    _check_name(name)
+    return FtlInfo(_core.ftl_info(name))
+
+
+class FtlTrace(list[dict[str, Any]]):
+    """What each step of a trace did: a list of dicts whose printed form is a table.
+
+    Attributes:
+        total: what all steps cost, by the names that the steps have.
+    """
+
+    def __init__(self, steps: list[dict[str, Any]], total: dict[str, int], text: str) -> None:
+        super().__init__(steps)
+        self.total = total
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text.rstrip("\n")
+
+
+def trace_ftl(
+    name: str,
+    accesses: str | Sequence[str],
+    *,
+    set: Mapping[str, Value] | None = None,
+    blocks: int = 16,
+    pages_per_block: int = 4,
+    logical_pages: int | None = None,
+    empty: bool = False,
+) -> FtlTrace:
+    """Step a translation layer through a string of accesses and count flash operations.
+
+    Args:
+        name: one of `ftls()`.
+        accesses: tokens such as "0 4x3 R5 T3 F": write page 0, write pages 4 to 6, read page 5, trim
+            page 3, write what of the map is newer in memory.
+        set: parameters, as in {"rw_log_blocks": 2}.
+        blocks: blocks of the chip.
+        pages_per_block: pages of an erase block.
+        logical_pages: pages that can be written; half of the chip's if not given.
+        empty: begin with erased blocks, instead of every page written in its place.
+
+    Returns:
+        One dict a token: `op`, `host_reads`, `host_programs`, `copies` (a read and a program each),
+        `map_reads`, `map_writes`, `erases`, `switch_merges`, `partial_merges`, `full_merges` and `state`
+        (docs/ftls.md describes the notation).
+
+    Raises:
+        FlashtwinError: what is wrong, and where.
+    """
+    _check_name(name)
+    text = accesses if isinstance(accesses, str) else " ".join(accesses)
+    numbers = {"blocks": blocks, "pages_per_block": pages_per_block, "logical_pages": logical_pages}
+    for what, number in numbers.items():
+        if number is not None and not 1 <= number < 1 << 32:
+            raise FlashtwinError(f"{what}: found {number}; must be a whole number from 1")
+    settings = [(key, as_toml(value)) for key, value in (set or {}).items()]
+    steps, total, table = _core.trace_ftl(
+        name,
+        text,
+        set=settings,
+        blocks=blocks,
+        pages_per_block=pages_per_block,
+        logical_pages=logical_pages,
+        empty=empty,
+    )
+    return FtlTrace(steps, total, table)

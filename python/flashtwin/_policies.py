@@ -1,0 +1,252 @@
+"""Buffer policies: which there are, what each does, and how a user names one."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from . import _core
+from ._devices import Overrides, Spec, Value, as_toml, device
+from .errors import DeviceError, FlashtwinError
+from .user_policy import Factory, Policy, instantiate, label_of
+
+#: A policy as `run`, `compare` and `hits` take it: a name, perhaps with parameters as in
+#: "cflru:window=0.5", or a class of your own.
+PolicyLike = str | type[Policy] | Factory
+
+_WIDTH = 96
+
+
+def policies() -> list[str]:
+    """Names of the buffer policies; `gcar-NAME` exists for every other name as well."""
+    return _core.policy_names()
+
+
+class PolicyInfo(dict[str, Any]):
+    """A policy in words: a dict whose printed form is meant for people."""
+
+    def __repr__(self) -> str:
+        source, cost = self["source"], self["cost"]
+        parts = [
+            f"{self['name']}: {self['title']}",
+            _wrap(self["description"]),
+            "",
+            _wrap(f"{source['authors']}: {source['title']}. {source['venue']}, {source['year']}."),
+            f"Rule: {self['provenance']}.",
+            "",
+            *(_wrap(sentence, "- ", "  ") for sentence in self["rule"]),
+        ]
+        if self["drawing"]:
+            parts += ["", self["drawing"]]
+        miss, here = cost["miss_published"], cost["miss_here"]
+        parts += ["", f"Cost: hit {cost['hit']}; miss {miss} as published, {here} here."]
+        for parameter in self["parameters"]:
+            default = "required" if parameter["default"] is None else f"default {parameter['default']}"
+            parts += [
+                "",
+                f"{parameter['key']} ({default}; {parameter['provenance']})",
+                _wrap(f"{parameter['description']} Takes {parameter['takes']}.", "  ", "  "),
+            ]
+        example = self["example"]
+        if example:
+            options = {key: value for key, value in example.items() if key not in ("policy", "accesses")}
+            steps = trace_policy(example["policy"], example["accesses"], **options)
+            parts += ["", _wrap(f"State: {self['state']}"), "", repr(steps)]
+        return "\n".join(parts)
+
+
+def _wrap(text: str, first: str = "", others: str = "") -> str:
+    return textwrap.fill(text, _WIDTH, initial_indent=first, subsequent_indent=others)
+
+
+def policy_info(name: str) -> PolicyInfo:
+    """Describe a policy: rule, source, parameters with their defaults, cost, an example.
+
+    Args:
+        name: one of `policies()`, `gcar-NAME` for any NAME of them, or "min".
+
+    Raises:
+        FlashtwinError: there is no such policy; the message names the nearest.
+    """
+    return PolicyInfo(_core.policy_info(name))
+
+
+class PolicyTrace(list[dict[str, Any]]):
+    """What each step of a trace did: a list of dicts whose printed form is a table."""
+
+    def __init__(self, steps: list[dict[str, Any]], text: str) -> None:
+        super().__init__(steps)
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text.rstrip("\n")
+
+
+def trace_policy(
+    policy: PolicyLike,
+    accesses: str | Sequence[str],
+    *,
+    capacity: int,
+    set: Mapping[str, Value] | None = None,
+    chips: int = 1,
+    stride_pages: int = 1,
+    pages_per_block: int = 4,
+) -> PolicyTrace:
+    """Step a policy through a string of accesses, as the papers' examples do.
+
+    Args:
+        policy: one of `policies()`, perhaps with parameters as for `run`, or a class of your own, whose
+            state is shown as the pages that it holds, last inserted first.
+        accesses: tokens such as "W1 R2 W4x3 trim1 gc+0 gc-0 drain0=500 idle0 t+100": write page 1,
+            read page 2, one write of pages 4 to 6, trim page 1, chip 0 begins and ends collecting,
+            its work will take 500 us, it is idle, 100 ms pass.
+        capacity: pages of the buffer.
+        set: parameters, as in {"window": 2}.
+        chips: chips that the pages are striped over.
+        stride_pages: consecutive pages on a chip.
+        pages_per_block: pages of an erase block.
+
+    Returns:
+        One dict a token: `op`, `hit` (None where there was no access), `evicted` ("2c" is page 2,
+        clean), `state` (docs/policies.md describes the notation), and where they differ from what was
+        evicted `written` and `read`, pages written with a victim and read for it.
+
+    Raises:
+        FlashtwinError: what is wrong, and where.
+    """
+    text = accesses if isinstance(accesses, str) else " ".join(accesses)
+    for what, number in (("capacity", capacity), ("chips", chips), ("stride_pages", stride_pages)):
+        _whole(what, number)
+    _whole("pages_per_block", pages_per_block)
+    choice = Choice.read(policy)
+    if choice.user and set:
+        raise FlashtwinError(f"set: {choice.label} is a class of your own; give its parameters to it")
+    settings = [(key, as_toml(value)) for key, value in {**(set or {}), **choice.settings}.items()]
+    steps, table = _core.trace_policy(
+        choice.name or "lru",
+        choice.instance(capacity),
+        text,
+        capacity=capacity,
+        set=settings,
+        chips=chips,
+        stride_pages=stride_pages,
+        pages_per_block=pages_per_block,
+    )
+    return PolicyTrace(steps, table)
+
+
+def _whole(what: str, number: int) -> None:
+    if not 1 <= number < 1 << 32:
+        raise FlashtwinError(f"{what}: found {number}; must be a whole number from 1")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A policy as a user named it, read.
+
+    Attributes:
+        label: what results call it; None: the device's own policy, under its own name.
+        name: the policy's name; None: the device's own, or one of the user's.
+        settings: parameters given with the name, by their whole keys.
+        user: the user's policy class, or what makes one.
+    """
+
+    label: str | None
+    name: str | None
+    settings: dict[str, str]
+    user: Factory | None
+
+    @staticmethod
+    def read(policy: PolicyLike | None) -> Choice:
+        """Read one policy."""
+        if policy is None:
+            return Choice(None, None, {}, None)
+        if not isinstance(policy, str):
+            return Choice(label_of(policy), None, {}, policy)
+        name, colon, text = policy.partition(":")
+        settings = _settings(policy, name, text) if colon else {}
+        return Choice(policy, name, settings, None)
+
+    def knows(self, key: str) -> bool:
+        """Whether a key of the section `buffer` is one of its parameters."""
+        return self.name is not None and key in _core.policy_parameters(self.name)
+
+    def spec(self, name: str | Path, overrides: Overrides) -> Spec:
+        """Read the device with this policy in it; a user's policy takes the place of LRU later."""
+        merged = {**overrides, **self.settings}
+        try:
+            return device(name, merged, "lru" if self.user else self.name)
+        except DeviceError as e:
+            if not self.settings:
+                raise
+            raise DeviceError(f"policy {self.label}: {e}") from None
+
+    def instance(self, capacity_pages: int) -> _core.UserPolicy | None:
+        """Make the user's policy, if it is one, for a buffer of that size."""
+        return instantiate(self.user, capacity_pages) if self.user else None
+
+
+def read_choices(policies: Sequence[PolicyLike]) -> list[Choice]:
+    """Read the policies of a comparison: at least one, none twice."""
+    choices = [Choice.read(policy) for policy in policies]
+    if not choices:
+        raise FlashtwinError(f"policies: none given; known: {', '.join(_core.policy_names())}")
+    labels = [str(choice.label) for choice in choices]
+    twice = next((label for label in labels if labels.count(label) > 1), None)
+    if twice is not None:
+        raise FlashtwinError(f"policies: {twice} is named twice")
+    return choices
+
+
+def overrides_for(choice: Choice, among: Sequence[Choice], overrides: Overrides) -> Overrides:
+    """Leave out the parameters that this policy does not know and another one does.
+
+    Keys that no policy has stay: the device reports them.
+    """
+    if len(among) == 1:
+        return overrides
+    known_elsewhere = {key for key in overrides if any(other.knows(key) for other in among)}
+    return {k: v for k, v in overrides.items() if k not in known_elsewhere or choice.knows(k)}
+
+
+def split_names(text: str, everything: Sequence[str]) -> list[str]:
+    """Split a list as in "lru,cbm:theta=0.2,merge=false,all".
+
+    A piece with "=" and without ":" belongs to the policy before it. "all" stands for all that is
+    not yet named.
+    """
+    names: list[str] = []
+    for piece in (part.strip() for part in text.split(",")):
+        if not piece:
+            continue
+        if "=" in piece and ":" not in piece and names and ":" in names[-1]:
+            names[-1] += f",{piece}"
+        elif piece == "all":
+            names += [name for name in everything if name not in names]
+        else:
+            names.append(piece)
+    return names
+
+
+def _settings(label: str, name: str, text: str) -> dict[str, str]:
+    """Read the parameters behind the name of a policy, as in "cflru:window=0.5"."""
+    known = [key.removeprefix("buffer.") for key in _core.policy_parameters(name)]
+    settings = {}
+    for part in text.split(","):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (key and equals and value):
+            raise FlashtwinError(f"policy {label}: give NAME:KEY=VALUE,..., as in cflru:window=0.5")
+        key = key.removeprefix("buffer.")
+        # An unknown policy is reported for itself.
+        if _core.is_policy(name) and key not in known:
+            near = get_close_matches(key, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known) or 'none'}"
+            raise FlashtwinError(f"policy {label}: {name} has no parameter {key}; {hint}")
+        if f"buffer.{key}" in settings:
+            raise FlashtwinError(f"policy {label}: {key} is given twice; leave one out")
+        settings[f"buffer.{key}"] = value
+    return settings

@@ -1,0 +1,94 @@
+"""Reports: a run, several side by side, or a sweep as one page that needs no network (docs/reports.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from .._results import Results
+from .._support.files import write_text
+from .._support.inputs import is_dir
+from .._support.record import labels_of, record_of
+from ..errors import FlashtwinError
+from ..result import Result
+from .data import of_runs, of_sweep
+
+if TYPE_CHECKING:
+    from .tables import Table
+
+__all__ = ["page", "report"]
+
+_HERE = Path(__file__).parent
+#: More runs than this are a sweep.
+_RUNS_MAX = 12
+
+
+def report(
+    what: Result | Results | str | os.PathLike[str] | Sequence[Result | str | os.PathLike[str]],
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+) -> None:
+    """Write a report: one HTML file with all it needs inside.
+
+    The same results give the same bytes.
+
+    Args:
+        what: a `Result` (of `run(history=True)`, for charts over time), a file of `Result.save`, or
+            several of them, compared with the first; or the results of a sweep, or its directory.
+        path: of the page.
+        title: of the page; made from what was run if None.
+
+    Raises:
+        FlashtwinError: there is nothing to report on, or the file cannot be written.
+    """
+    sweep = _sweep_of(what)
+    if sweep is not None:
+        data, above, below = of_sweep(sweep)
+        title = title or sweep.name or "Sweep"
+    else:
+        each = [what] if isinstance(what, (Result, str, os.PathLike)) else list(what)  # type: ignore[arg-type]
+        if not 1 <= len(each) <= _RUNS_MAX:
+            raise FlashtwinError(f"{len(each)} runs: give 1 to {_RUNS_MAX}, or a sweep for more")
+        records = [record_of(one) for one in each]
+        labels = labels_of(records)
+        data, above, below = of_runs(records, labels)
+        title = title or f"{records[0].summary['device']}: {' beside '.join(labels)}"
+    write_text(Path(path), page(title, data, above, below), "the report")
+
+
+def _sweep_of(what: object) -> Results | None:
+    if isinstance(what, Results):
+        return what
+    is_sweep = isinstance(what, (str, os.PathLike)) and ("://" in str(what) or is_dir(what))
+    return Results(what) if is_sweep else None  # type: ignore[arg-type]
+
+
+def page(title: str, data: dict[str, Any], above: list[Table], below: list[Table], lead: str = "") -> str:
+    """Return a page: HTML that leads it, tables above the charts of `data` (page.js), and below them."""
+
+    def part(name: str) -> str:
+        return (_HERE / name).read_text(encoding="utf-8")
+
+    def tables(those: list[Table]) -> str:
+        return f'<div class="tables">{"".join(table.html() for table in those)}</div>'
+
+    # "</script>" in a text would end the script that holds it.
+    as_json = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return Template(part("page.html")).substitute(
+        title=escape(title),
+        made=f"flashtwin {_core.__version__}. Times are virtual. Click a column's head to sort by it.",
+        css=part("page.css"),
+        top=lead + tables(above),
+        bottom=tables(below),
+        data=as_json,
+        echarts=part("echarts/echarts.min.js"),
+        charts=part("charts.js"),
+        script=part("page.js"),
+    )

@@ -1,0 +1,1 @@
+"""Helpers of the package that no user imports: a public name is exported by `flashtwin`."""

@@ -1,0 +1,125 @@
+"""Writing result files: whole under their final name, or not there at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from ..errors import FlashtwinError
+from .partials import Partial
+
+#: Directories whose entries name open files and devices, which are not to be replaced.
+_DEVICES = tuple(map(Path, ("/dev", "/proc")))
+_DESCRIPTOR = re.compile(r"/dev/(?P<stream>stdout|stderr)|(/dev|/proc/self)/fd/(?P<number>\d+)")
+
+
+@contextmanager
+def whole_file(path: Path, what: str) -> Iterator[IO[bytes]]:
+    """Open a file that gets its name only when the block ends without an exception.
+
+    A name that is a device or a pipe, or lies in /dev or /proc, is written directly: it cannot be replaced.
+    A link is replaced; the file that it names stays as it is. What killed processes left of the same file is
+    removed.
+
+    Args:
+        path: the final name.
+        what: what is being written, for messages.
+    """
+    with _naming(path, what), ExitStack() as stack:
+        if _is_special(path):
+            yield stack.enter_context(_open_special(path))
+            return
+        partial = Partial(path)
+        stack.callback(partial.close)
+        yield partial.file
+        partial.complete()
+        partial.publish()
+
+
+def write_text(path: Path, text: str, what: str) -> None:
+    """Write a whole text file."""
+    write_texts({path: text}, what)
+
+
+def write_texts(texts: Mapping[Path, str], what: str) -> None:
+    """Write several whole text files: all of them or, if one fails, none."""
+    with ExitStack() as stack:
+        partials = {}
+        for path, text in texts.items():
+            # File names that are not UTF-8 become escapes, as JSON has them.
+            data = text.encode(errors="backslashreplace")
+            with _naming(path, what):
+                if _is_special(path):
+                    with _open_special(path) as file:
+                        file.write(data)
+                    continue
+                partial = partials[path] = Partial(path)
+                stack.callback(partial.close)
+                partial.file.write(data)
+                partial.complete()
+        published = stack.enter_context(ExitStack())
+        for path, partial in partials.items():
+            with _naming(path, what):
+                partial.publish()
+            published.callback(path.unlink, missing_ok=True)
+        published.pop_all()
+
+
+def _open_special(path: Path) -> IO[bytes]:
+    """Open a device or pipe. A name of a descriptor is that descriptor, which a redirected file shares."""
+    found = _DESCRIPTOR.fullmatch(str(path))
+    if found is None:
+        return path.open("wb")
+    if found["stream"]:
+        stream = getattr(sys, found["stream"])
+        stream.flush()
+        return os.fdopen(os.dup(stream.fileno()), "wb")
+    return os.fdopen(os.dup(int(found["number"])), "wb")
+
+
+def _is_special(path: Path) -> bool:
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a directory")
+    directory = path.parent.resolve()
+    within = any(directory.is_relative_to(devices) for devices in _DEVICES)
+    return path.exists() and (within or not path.is_file())
+
+
+@contextmanager
+def _naming(path: Path, what: str) -> Iterator[None]:
+    """Name the file in errors of the system."""
+    try:
+        yield
+    except OSError as e:
+        raise FlashtwinError(f"{path}: cannot write {what}: {e.strerror or e}; {_remedy(e)}") from e
+
+
+def store_ahead(file: IO[bytes], since: int) -> int:
+    """Have the system store on disk what was written from `since` on, without waiting for it.
+
+    The fsync at the end of a large file then has little left to store. Returns how far the file reaches.
+    """
+    if not (hasattr(os, "posix_fadvise") and file.seekable()):
+        return since
+    file.flush()
+    reach = file.tell()
+    with suppress(OSError):
+        # Linux begins to store pages that it cannot drop because they are not stored yet.
+        os.posix_fadvise(file.fileno(), since, reach - since, os.POSIX_FADV_DONTNEED)
+    return reach
+
+
+def _remedy(e: OSError) -> str:
+    if isinstance(e, FileNotFoundError):
+        return "create its directory first"
+    if isinstance(e, IsADirectoryError):
+        return "give the name of a file"
+    if isinstance(e, PermissionError):
+        return "change the permissions of its directory, or write elsewhere"
+    return "free some space or write elsewhere; nothing was left under that name"

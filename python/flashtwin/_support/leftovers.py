@@ -1,0 +1,120 @@
+"""Private directory, sockets and store lock of a server; removal of what killed processes left."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import re
+import shutil
+import socket
+import stat
+import tempfile
+import time
+from pathlib import Path
+
+from ..errors import FlashtwinError
+from .partials import locks, remove_unlocked
+
+_PREFIX = "flashtwin-"
+#: Locked by the process that uses the directory and by its server.
+_LOCK = "flashtwin-serve.lock"
+#: Polling period of a store whose server is stopping, in seconds.
+_PERIOD_S = 0.05
+
+
+def private_directory() -> tuple[Path, int]:
+    """Create a private directory for a server, and remove those of servers that no longer run.
+
+    Returns:
+        Its path and the descriptor of its lock. The directory is in use while a process has that open.
+    """
+    for other in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_LOCK}"):
+        with contextlib.suppress(OSError):
+            _remove_unused(other.parent)
+    place = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    lock = os.open(place / "new", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    # Renamed once locked: other starts never see it unlocked.
+    (place / "new").rename(place / _LOCK)
+    return place, lock
+
+
+def _remove_unused(place: Path) -> None:
+    is_ = place.lstat()
+    if not stat.S_ISDIR(is_.st_mode) or is_.st_uid != os.geteuid():
+        return
+    lock = os.open(place / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(place, ignore_errors=True)
+    finally:
+        os.close(lock)
+
+
+def free_socket(path: Path) -> None:
+    """Remove a socket without a listener, so that a server can create its own.
+
+    Raises:
+        FlashtwinError: the path exists and is anything else.
+    """
+    remove_dead_socket(path)
+    if path.is_socket():
+        raise FlashtwinError(
+            f"socket {path}: already exists, and a server listens on it; stop it, or give another name"
+        )
+    if os.path.lexists(path):
+        raise FlashtwinError(f"socket {path}: already exists; remove it, or give another name")
+
+
+def remove_dead_socket(path: Path) -> None:
+    """Remove a socket without a listener."""
+    if not path.is_socket():
+        return
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.setblocking(False)
+        code = probe.connect_ex(str(path))
+    if code == errno.ECONNREFUSED:
+        path.unlink(missing_ok=True)
+
+
+def wait_for_store(path: Path) -> None:
+    """Wait until a server that is stopping releases its store.
+
+    Raises:
+        FlashtwinError: the store is in use by a server that is not stopping.
+    """
+    try:
+        store = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+    except OSError:
+        return  # The server reports the error.
+    try:
+        while not locks(store, fcntl.LOCK_EX):
+            # A server that is stopping shares its lock.
+            if not locks(store, fcntl.LOCK_SH):
+                pid = _holder(store)
+                who, stop = (f" (process {pid})", f"stop it (kill {pid})") if pid else ("", "stop it")
+                raise FlashtwinError(
+                    f"store {path}: another server uses this store{who}; {stop}, or give another file"
+                )
+            time.sleep(_PERIOD_S)
+    finally:
+        os.close(store)
+
+
+def remove_made(listed: Path) -> None:
+    """Remove the files that a failed start created, except those that another server uses by now."""
+    if not listed.exists():
+        return
+    for name in map(Path, filter(None, os.fsdecode(listed.read_bytes()).split("\n"))):
+        with contextlib.suppress(OSError):
+            remove_unlocked(name)
+
+
+def _holder(file: int) -> int | None:
+    """Process that has locked a file, where the kernel lists it."""
+    of = os.fstat(file)
+    at = f"{os.major(of.st_dev):02x}:{os.minor(of.st_dev):02x}:{of.st_ino}"
+    found = re.search(rf"FLOCK +\S+ +WRITE +(\d+) +{at} ", Path("/proc/locks").read_text())
+    return int(found[1]) if found and found[1] != "0" else None

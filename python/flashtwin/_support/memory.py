@@ -1,0 +1,53 @@
+"""Whether a device fits into memory, asked before it is made: an allocation that fails ends the process."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from ..errors import DeviceError
+from .words import size
+
+#: Beside a device's tables: the processes themselves, buffers, requests in flight.
+_BESIDE_BYTES = 256 << 20
+#: Memory of a container; the file is missing or holds "max" outside of one.
+_CONTAINER = Path("/sys/fs/cgroup/memory.max")
+_LIMIT = "Max address space"
+
+
+def need(tables_bytes: int, *, devices: int = 1, less: str = "") -> None:
+    """Refuse devices whose tables do not fit into the memory that can be had.
+
+    Args:
+        tables_bytes: of one device.
+        devices: how many there are at a time; a state that is loaded or saved counts as one, too.
+        less: what else takes less.
+
+    Raises:
+        DeviceError: how much they take, how much there is, and what takes less.
+    """
+    needed, there = tables_bytes * devices + _BESIDE_BYTES, _available_bytes()
+    if there is not None and needed > there:
+        larger = "--set geometry.page_bytes=1MiB --set geometry.flash_page_bytes=1MiB"
+        what = f"{devices} times the device" if devices > 1 else "the device"
+        raise DeviceError(
+            f"{what} takes {size(needed)} of memory, of which {size(there)} can be had: give a "
+            f"smaller size, or larger pages ({larger})" + (f"; {less}" if less else "")
+        )
+
+
+def _available_bytes() -> int | None:
+    """Least memory that machine, container and process limit leave; None if unknown."""
+    found = []
+    with contextlib.suppress(OSError):
+        told = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+        found.append(int(told["MemAvailable"].removesuffix("kB")) << 10)
+    with contextlib.suppress(OSError, ValueError):
+        found.append(int(_CONTAINER.read_text()))
+    with contextlib.suppress(OSError, ValueError):
+        limits = Path("/proc/self/limits").read_text().splitlines()
+        soft = next(line for line in limits if line.startswith(_LIMIT)).removeprefix(_LIMIT).split()[0]
+        status = Path("/proc/self/status").read_text().splitlines()
+        used = next(line for line in status if line.startswith("VmSize:")).split()[1]
+        found.append(max(0, int(soft) - (int(used) << 10)))
+    return min(found, default=None)

@@ -1,0 +1,163 @@
+"""A run on disk: summary, histograms and history as JSON, for reports and figures."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
+
+from ..errors import FlashtwinError
+from .files import write_text
+from .inputs import RESULTS_MAX, parse_json, read_bytes
+from .record_file import RecordFile
+from .schema import check, shortened
+
+if TYPE_CHECKING:
+    from .._core import Histogram
+
+#: Which requests of a run.
+Kind = Literal["all", "read", "write"]
+
+_FORMAT = 1
+#: Digits of a number in a chart.
+DIGITS = 6
+#: Points of a percentile curve to a factor of ten, and how many factors: to p99.99.
+_STEPS, _NINES = 40, 4
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run as it was kept.
+
+    Attributes:
+        summary: as in `Result.summary`.
+        histograms: of reads, writes and all: upper ends of buckets in ns, and counts.
+        history: windows of virtual time; empty if none were kept.
+    """
+
+    summary: dict[str, Any]
+    histograms: dict[str, Histogram]
+    history: list[dict[str, Any]]
+
+
+@runtime_checkable
+class Recorded(Protocol):
+    """A result of a run."""
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Everything counted and measured."""
+
+    @property
+    def policy(self) -> str:
+        """The policy of its buffer."""
+
+    def record(self) -> Record:
+        """Return what to keep of it."""
+
+
+def save_record(path: Path, record: Record) -> None:
+    """Write a record, whole or not at all."""
+    values = {
+        "flashtwin_record": _FORMAT,
+        "summary": record.summary,
+        "histograms_ns": record.histograms,
+        "history": record.history,
+    }
+    write_text(path, json.dumps(values, separators=(",", ":")) + "\n", "the record of the run")
+
+
+def load_record(path: Path) -> Record:
+    """Read a record.
+
+    Raises:
+        FlashtwinError: it is none, or of another version.
+    """
+    data = read_bytes(path, "record", RESULTS_MAX)
+    try:
+        values = parse_json(data)
+    except ValueError:
+        values = None
+    if not isinstance(values, dict) or "flashtwin_record" not in values:
+        raise FlashtwinError(f"{path}: no record of a run; write one with flashtwin run --record FILE")
+    if values["flashtwin_record"] != _FORMAT:
+        raise FlashtwinError(
+            f"{path}: a record of format {shortened(values['flashtwin_record'])}; this flashtwin reads "
+            f"{_FORMAT}: run it again"
+        )
+    try:
+        check(values, RecordFile, "record")
+        _check_parts(values)
+    except FlashtwinError as e:
+        raise FlashtwinError(f"{path}: {e}; run it again with flashtwin run --record FILE") from None
+    kinds = values["histograms_ns"]
+    histograms = {kind: [(ns, n) for ns, n in kinds[kind]] for kind in get_args(Kind)}
+    return Record(values["summary"], histograms, values["history"])
+
+
+def _check_parts(values: dict[str, Any]) -> None:
+    """Check what the types do not hold."""
+    if len({len(window["gc_share_by_chip"]) for window in values["history"]}) > 1:
+        raise FlashtwinError("record.history: windows have different numbers of chips")
+    for kind in get_args(Kind):
+        buckets = values["histograms_ns"][kind]
+        if not all(count for _, count in buckets):
+            raise FlashtwinError(f"record.histograms_ns.{kind}: a bucket is empty")
+
+
+def record_of(what: object) -> Record:
+    """Return the record of a `Result`, a `Record` itself, or the one in a file.
+
+    Raises:
+        FlashtwinError: it is none of them, or the file cannot be read.
+    """
+    if isinstance(what, Record):
+        return what
+    if isinstance(what, Recorded):
+        return what.record()
+    if isinstance(what, (str, os.PathLike)):
+        return load_record(Path(what))
+    raise FlashtwinError(f"found {what!r}; give a Result, or a file of Result.save")
+
+
+def labels_of(records: Sequence[Record]) -> list[str]:
+    """Name runs by the settings that differ."""
+    ways: list[list[str]] = []
+    for key in ("policy", "device", "buffer_pages", "seed", "workload", "pacing", "precondition"):
+        values = [str(record.summary[key]) for record in records]
+        if len(set(values)) > 1:
+            if key == "workload":
+                values = [Path(value.split(": ")[0]).name for value in values]
+            form = {"buffer_pages": "{} pages", "seed": "seed {}"}.get(key, "{}")
+            ways.append([form.format(value) for value in values])
+        named = [", ".join(parts) for parts in zip(*ways, strict=True)]
+        if ways and len(set(named)) == len(records):
+            return named
+    if len(records) == 1:
+        return [str(records[0].summary["policy"])]
+    named = [", ".join(parts) for parts in zip(*ways, strict=True)] or [
+        str(r.summary["policy"]) for r in records
+    ]
+    return [f"{name} ({number})" for number, name in enumerate(named, 1)]
+
+
+def percentile_curve(histogram: Histogram) -> list[list[float]]:
+    """Response times in us over 1 / (1 - share), to p99.99 or to the last request before it."""
+    total = sum(count for _, count in histogram)
+    points: list[list[float]] = []
+    buckets = iter(histogram)
+    seen, ns = 0, 0
+    for step in range(_STEPS * _NINES + 1):
+        nines = 10 ** (step / _STEPS)
+        if nines > total:
+            break
+        rank = max(1, math.ceil(total * (1 - 1 / nines)))
+        while seen < rank:
+            ns, count = next(buckets)
+            seen += count
+        points.append([float(f"{nines:.5g}"), float(f"{ns * 1e-3:.{DIGITS}g}")])
+    return points

@@ -1,0 +1,102 @@
+"""A device of a given size: fewer or more blocks, all else as it is (docs/live.md)."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from math import ceil
+from pathlib import Path
+
+from .._devices import Overrides, Spec, device
+from .._policies import Choice
+from ..errors import DeviceError, FlashtwinError
+from .words import read_size
+from .words import size as as_text
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_SHORT = re.compile(r"(\d+)\s*([kKMGT])")
+
+
+def read(text: str | int) -> int:
+    """Read a size: bytes, or as in "16G", "16 GiB" (both binary) or "16 GB"."""
+    if isinstance(text, int):
+        given: int | None = text
+    else:
+        short = _SHORT.fullmatch(text.strip())
+        given = read_size(f"{short[1]}{short[2].upper()}iB") if short else read_size(text.strip())
+    if not given:
+        raise FlashtwinError(f"size {text}: give a size above 0, as in 16G or 500MiB")
+    return given
+
+
+def sized(name: str | Path, size_bytes: int, choice: Choice, overrides: Overrides) -> Spec:
+    """Read a device and give it as few blocks as hold `size_bytes` (D-125).
+
+    Raises:
+        DeviceError: there is no such device: what keeps it from being so small or so large.
+    """
+    as_it_is = choice.spec(name, overrides)
+    key, blocks = _blocks(name, as_it_is)
+
+    def spec(n: int) -> Spec:
+        return choice.spec(name, {**overrides, key: n})
+
+    n = max(1, ceil(blocks * size_bytes / as_it_is.exported_bytes))
+    try:
+        found = spec(n)
+        while found.exported_bytes < size_bytes:
+            n += max(1, n * (size_bytes - found.exported_bytes) // (size_bytes * 2))
+            found = spec(n)
+    except DeviceError as e:
+        refused = f"size {as_text(size_bytes)}: {name} cannot have it with {n} blocks a plane: {e}"
+        if n > blocks:
+            larger = "larger pages hold more (--set geometry.page_bytes=64KiB)"
+            raise DeviceError(f"{refused}; {larger}") from None
+        n, found = _first_valid(spec, n, blocks)
+        if found.exported_bytes < size_bytes:
+            raise DeviceError(refused) from None
+        fewest, least = _first_valid(spec, 1, blocks)
+        if size_bytes < least.exported_bytes * (fewest - 1) // fewest:
+            mib = ceil(least.exported_bytes / (1 << 20))
+            raise DeviceError(f"{refused}; the minimum is --size {mib}MiB ({fewest} blocks)") from None
+    while n > 1:
+        try:
+            fewer = spec(n - 1)
+        except DeviceError:
+            break
+        if fewer.exported_bytes < size_bytes:
+            break
+        n, found = n - 1, fewer
+    return found
+
+
+def _blocks(name: str | Path, spec: Spec) -> tuple[str, int]:
+    """Key and value of the number of blocks per plane; in an array, of its members."""
+    key = "geometry.blocks_per_plane"
+    table = tomllib.loads(spec.to_toml())
+    if "array" not in table:
+        return key, table["geometry"]["blocks_per_plane"]
+    kinds = {kind.partition("*")[0].strip() for kind in table["array"]["members"].split(",")}
+    if len(kinds) > 1:
+        raise DeviceError(f"size: {name} has members of several kinds; give their sizes with --set")
+    kind = tomllib.loads(device(kinds.pop()).to_toml())["geometry"]
+    own = table.get("member", {}).get("geometry", {})
+    return f"member.{key}", {**kind, **own}["blocks_per_plane"]
+
+
+def _first_valid(spec: Callable[[int], Spec], first: int, enough: int) -> tuple[int, Spec]:
+    """Smallest valid number of blocks per plane from `first` on, and its device.
+
+    One after the other: with some translation layers valid and invalid numbers alternate.
+    """
+    for n in range(first, enough):
+        try:
+            return n, spec(n)
+        except DeviceError:
+            continue
+    return enough, spec(enough)

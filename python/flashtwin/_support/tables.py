@@ -1,0 +1,228 @@
+"""Columns from the compiled module as Arrow tables, and the per-request log as Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+from .files import store_ahead, whole_file, write_text
+from .words import shown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .._core import Columns, Histogram
+
+_OPS = ["read", "write", "trim", "flush"]
+_STATUS = ["ok", "read-only", "failed"]
+
+#: Parts of a response time, in the order in which a request meets most of them. They sum to
+#: `response_ps`, exactly, for every request.
+PARTS = ["link", "slot", "queue_host", "queue_gc", "transfer", "array", "buffer", "cpu"]
+
+_NUMBERS = {
+    "request": "uint64",
+    "offset_bytes": "uint64",
+    "size_bytes": "uint64",
+    "pages": "uint32",
+    "hits": "uint32",
+    "arrival_ps": "uint64",
+    "response_ps": "uint64",
+    **{f"{part}_ps": "uint64" for part in PARTS},
+}
+_GC_NUMBERS = {"member": "uint32", "begin_ns": "uint64", "end_ns": "uint64"}
+_WORDS = {"op": _OPS, "status": _STATUS, "kind": ["own", "forced"]}
+#: How a text begins that a spreadsheet takes for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+#: Requests in a row group of the Parquet file: 3 MB of columns, which leave the caches to the model.
+_ROW_GROUP = 32 * 1024
+#: Columns whose values rise from row to row.
+_RISING = ["request", "arrival_ps"]
+#: Of the Parquet file. The log is written while the run goes on, so encoding must be faster than the
+#: model. Numbers hardly repeat, and trying a dictionary for them takes as long as all else. Statistics of
+#: row groups help to find rows only where columns rise.
+_LOG_FORM: dict[str, Any] = {
+    "compression": "lz4",
+    "use_dictionary": ["op", "status"],
+    "column_encoding": dict.fromkeys([*_RISING, "offset_bytes"], "DELTA_BINARY_PACKED"),
+    "write_statistics": _RISING,
+}
+
+
+def import_ahead() -> None:
+    """Import on another thread what the log needs, while a device is preconditioned: it takes as long."""
+    Thread(target=import_module, args=["pyarrow.parquet"]).start()
+
+
+@cache
+def _form(names: tuple[str, ...]) -> pa.Schema:
+    """Columns of these names, not nullable: of nullable ones Parquet stores which cells are null."""
+    import pyarrow as pa
+
+    def kind(name: str) -> pa.DataType:
+        if name in _WORDS:
+            return pa.dictionary(pa.uint8(), pa.string())
+        return pa.type_for_alias({**_NUMBERS, **_GC_NUMBERS}[name])
+
+    return pa.schema([pa.field(name, kind(name), nullable=False) for name in names])
+
+
+@cache
+def _words(name: str) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array(_WORDS[name])
+
+
+def _batch(columns: Columns) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    form = _form(tuple(columns))
+    arrays = []
+    for field, data in zip(form, columns.values(), strict=True):
+        is_word = field.name in _WORDS
+        kind = field.type.index_type if is_word else field.type
+        rows = len(data) * 8 // kind.bit_width
+        array = pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(data)])
+        arrays.append(pa.DictionaryArray.from_arrays(array, _words(field.name)) if is_word else array)
+    return pa.RecordBatch.from_arrays(arrays, schema=form)
+
+
+def _schema() -> pa.Schema:
+    return _form(("request", "op", "status", *list(_NUMBERS)[1:]))
+
+
+class RequestTable:
+    """Collects the per-request log in memory."""
+
+    def __init__(self) -> None:
+        self._batches: list[pa.RecordBatch] = []
+
+    def add(self, columns: Columns) -> None:
+        """Take a batch of completed requests."""
+        self._batches.append(_batch(columns))
+
+    def table(self) -> pa.Table:
+        """Everything so far."""
+        import pyarrow as pa
+
+        return pa.Table.from_batches(self._batches, schema=_schema())
+
+
+@contextmanager
+def request_file(path: Path) -> Iterator[Callable[[Columns], None]]:
+    """Write the per-request log as Parquet, batch by batch; yields what takes a batch."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    waiting: list[pa.RecordBatch] = []
+    failures: list[OSError] = []
+
+    with whole_file(path, "the request log") as file:
+        # Not a context manager: after an error the writer must not write its footer.
+        writer = pq.ParquetWriter(file, _schema(), **_LOG_FORM)
+
+        stored = 0
+
+        def flush() -> None:
+            nonlocal stored
+            if waiting:
+                writer.write_table(pa.Table.from_batches(waiting), row_group_size=_ROW_GROUP)
+                waiting.clear()
+                stored = store_ahead(file, stored)
+
+        def add(columns: Columns) -> None:
+            if failures:
+                return
+            waiting.append(_batch(columns))
+            if sum(batch.num_rows for batch in waiting) >= _ROW_GROUP:
+                try:
+                    flush()
+                except OSError as e:
+                    # The run goes on: its summary does not depend on the log.
+                    failures.append(e)
+                    waiting.clear()
+
+        yield add
+        if failures:
+            raise failures[0]
+        flush()
+        writer.close()
+
+
+def series_table(points: list[dict[str, Any]]) -> pa.Table:
+    """Make a table of the time series of a summary."""
+    import pyarrow as pa
+
+    floats = ["mb", "read_mean_us", "write_mean_us", "max_us", "hit_ratio", "gc_wait_share", "rebuilt_share"]
+    fields = [("t_s", pa.float64()), ("reads", pa.uint64()), ("writes", pa.uint64())]
+    schema = pa.schema([*fields, *((name, pa.float64()) for name in floats)])
+    return pa.Table.from_pylist(points, schema=schema)
+
+
+def gc_table(columns: Columns) -> pa.Table:
+    """Make a table of when members of an array collected."""
+    import pyarrow as pa
+
+    return pa.Table.from_batches([_batch(columns)])
+
+
+def write_table(table: pa.Table, path: Path, what: str) -> None:
+    """Write a table as Parquet, or as CSV if its name does not end in .parquet."""
+    import pyarrow.parquet as pq
+
+    if path.suffix == ".parquet":
+        with whole_file(path, what) as file:
+            pq.write_table(table, file, compression="zstd")
+        return
+    write_text(path, csv_text(table), what)
+
+
+def csv_text(table: pa.Table) -> str:
+    """Format a table as CSV; a text that a spreadsheet would take for a formula begins with an apostrophe."""
+    out = io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow(map(_csv_cell, table.column_names))
+    rows.writerows(map(_csv_cell, row) for row in zip(*table.to_pydict().values(), strict=True))
+    return out.getvalue()
+
+
+def _csv_cell(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return shown(f"'{value}" if value.startswith(_FORMULA) else value)
+
+
+def history_table(windows: list[dict[str, Any]]) -> pa.Table:
+    """Make a table of the windows of a run."""
+    import pyarrow as pa
+
+    names = ["t_s", "length_s", "iops", "mb_per_s", "mean_us", "p99_us", "hit_ratio", "inside_mean"]
+    fields = [(name, pa.float64()) for name in [*names, "write_amplification"]]
+    schema = pa.schema([*fields, ("gc_share_by_chip", pa.list_(pa.float64()))])
+    return pa.Table.from_pylist(windows, schema=schema)
+
+
+def cdf_table(histogram: Histogram) -> pa.Table:
+    """Turn the buckets of a histogram into a cumulative distribution of response times."""
+    import pyarrow as pa
+
+    total = sum(count for _, count in histogram)
+    seen = 0
+    shares = []
+    for _, count in histogram:
+        seen += count
+        shares.append(seen / total)
+    return pa.table(
+        {
+            "response_us": pa.array([ns * 1e-3 for ns, _ in histogram], pa.float64()),
+            "share": pa.array(shares, pa.float64()),
+        }
+    )

@@ -1,0 +1,98 @@
+"""Runs work in threads while the caller's thread watches: progress, and Ctrl-C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+from .. import _core
+
+T = TypeVar("T")
+
+#: Seconds between two looks at the work.
+_PERIOD_S = 0.1
+
+
+@dataclass
+class Progress:
+    """How far one piece of work is.
+
+    Attributes:
+        label: what is being done, as in "lru" or "preconditioning".
+        done: requests (or pages) done so far.
+        total: of how many; an estimate for most traces; None if unknown.
+        finished: there is nothing left to do.
+        rebuilt: share that is there again of the array's members being rebuilt; None if none is.
+    """
+
+    label: str
+    done: int
+    total: int | None
+    finished: bool = False
+    rebuilt: float | None = None
+
+
+#: Called about ten times a second for each piece of running work, in the caller's thread.
+OnProgress: TypeAlias = Callable[[Progress], None]
+
+
+class Task:
+    """One piece of work: a label, how to do it, and the control it may be stopped with."""
+
+    def __init__(self, label: str, work: Callable[[_core.Control], T], total: int | None = None) -> None:
+        self.label = label
+        self.control = _core.Control()
+        self._work = work
+        self._total = total
+
+    def run(self) -> object:
+        """Do it."""
+        return self._work(self.control)
+
+    def progress(self, finished: bool) -> Progress:
+        """Report the progress."""
+        done, rows = self.control.rebuild
+        rebuilt = done / rows if rows else None
+        return Progress(self.label, self.control.done, self.control.total or self._total, finished, rebuilt)
+
+
+def run_all(tasks: list[Task], threads: int, on_progress: OnProgress | None) -> tuple[list[object], bool]:
+    """Run tasks in order of the list, at most `threads` at a time.
+
+    Returns their results, and whether Ctrl-C was pressed; then running ones end early with what
+    they have, and those not begun are left out. An error of one stops the others and is raised.
+    """
+    interrupted = False
+    with ThreadPoolExecutor(max_workers=max(1, min(threads, len(tasks)))) as pool:
+        futures = [pool.submit(task.run) for task in tasks]
+        try:
+            pending: set[Future[object]] = set(futures)
+            while pending:
+                try:
+                    done, pending = wait(pending, timeout=_PERIOD_S, return_when=FIRST_EXCEPTION)
+                    if any(not f.cancelled() and f.exception() for f in done):
+                        break
+                    if on_progress:
+                        for task, future in zip(tasks, futures, strict=True):
+                            if future.running() or future in done:
+                                on_progress(task.progress(future.done()))
+                except KeyboardInterrupt:
+                    interrupted = True
+                    _stop(tasks, futures)
+        except BaseException:
+            _stop(tasks, futures)
+            raise
+        _stop(tasks, [f for f in futures if not f.done()])
+    for future in futures:
+        if not future.cancelled():
+            future.result()
+    return [future.result() for future in futures if not future.cancelled()], interrupted
+
+
+def _stop(tasks: list[Task], futures: list[Future[object]]) -> None:
+    for future in futures:
+        future.cancel()
+    for task in tasks:
+        task.control.stop()

@@ -1,0 +1,181 @@
+"""From an experiment to its cells: each with all that determines its result, and a key of that."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from .. import _core
+from .._devices import Spec, Value
+from .._policies import Choice, overrides_for
+from .._support.folders import fetch, is_remote
+from ..errors import DeviceError, FlashtwinError
+from ..options import experiment_options
+from ..pacing import OpenLoop, default_for, given_pacing
+from ..workloads import source
+from .experiment import AXES, RUN_PREFIX, Experiment
+from .work import CellJob, StateJob
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of the matrix.
+
+    Attributes:
+        axes: its value on each axis.
+        job: what to run; None if the combination makes no sense; `error` then has the reason.
+        state: the preconditioned state to start from; None for a new device.
+    """
+
+    axes: dict[str, Value]
+    job: CellJob | None
+    state: StateJob | None
+    error: str | None
+
+
+def key_of(identity: object) -> str:
+    """Hash of plain values."""
+    text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def cells_of(experiment: Experiment) -> list[Cell]:
+    """Every cell, in the order of the axes, the last one changing fastest."""
+    maker = _Maker(experiment)
+    names = list(experiment.axes)
+    cells = [
+        maker.cell(dict(zip(names, values, strict=True)))
+        for values in itertools.product(*experiment.axes.values())
+    ]
+    _check(experiment, cells)
+    return cells
+
+
+def _check(experiment: Experiment, cells: list[Cell]) -> None:
+    """A value that no cell can be made with is the experiment's error, not that of its cells."""
+    errors = {cell.error for cell in cells if cell.error is not None}
+    if not errors:
+        return
+    plural = {"device": "devices", "policy": "policies", "workload": "workloads", "seed": "seeds"}
+    by_axis = {axis: plural.get(axis, f"parameters.{axis}") for axis in experiment.axes}
+    # What the message names is to blame before what only takes part.
+    keys = {**{f"set.{key}": key for key in experiment.settings}, **{v: k for k, v in by_axis.items()}}
+    for place, key in keys.items():
+        values = experiment.axes.get(key, [None])
+        for value in values:
+            with_it = [cell for cell in cells if key not in cell.axes or cell.axes[key] == value]
+            first = next((cell.error for cell in with_it if cell.error is not None), "")
+            if all(cell.error is not None for cell in with_it) and (key in first or len(values) > 1):
+                raise experiment.places.wrong(place, first)
+    if all(cell.error is not None for cell in cells):
+        raise experiment.places.wrong("devices", f"no cell can be made: {cells[0].error}")
+
+
+class _Maker:
+    def __init__(self, experiment: Experiment) -> None:
+        self._experiment = experiment
+        self._choices = {
+            policy: Choice.read(None if policy is None else str(policy))
+            for policy in experiment.axes["policy"]
+        }
+        # Many cells share a device, a workload, a flash.
+        self._spec = cache(self._read_spec)
+        self._workload = cache(self._read_workload)
+        self._flash = cache(_flash)
+        self._state = cache(_state)
+
+    def cell(self, axes: dict[str, Value]) -> Cell:
+        try:
+            job, state = self._jobs(axes)
+        except FlashtwinError as e:
+            return Cell(axes, None, None, str(e))
+        return Cell(axes, job, state, None)
+
+    def _jobs(self, axes: dict[str, Value]) -> tuple[CellJob, StateJob | None]:
+        parameters = {axis: value for axis, value in axes.items() if axis not in AXES}
+        of_run = {k.removeprefix(RUN_PREFIX): v for k, v in parameters.items() if k.startswith(RUN_PREFIX)}
+        of_device = {k: v for k, v in parameters.items() if not k.startswith(RUN_PREFIX)}
+        if "speed" in of_run or "queue_depth" in of_run:
+            # An axis of pacing takes the place of the pacing of all.
+            base = {k: v for k, v in self._experiment.run.items() if k not in ("speed", "queue_depth")}
+        else:
+            base = self._experiment.run
+        run = {**base, **of_run}
+        device, toml, range_bytes = self._spec(axes["device"], axes["policy"], tuple(of_device.items()))
+        workload, trace, timed, endless = self._workload(axes["workload"])
+        if endless and run.get("requests_max") is None:
+            raise FlashtwinError(
+                f"{axes['workload']}: the load is endless; add requests=N, or give requests_max in [run]"
+            )
+        seed = int(str(axes["seed"]))
+        if trace is None:
+            # What only this size of device, or this seed, makes impossible.
+            _core.Workload.generated(workload["text"], range_bytes, seed)
+        pacing = given_pacing(run) or default_for(timed)
+        settings = {name: run.get(name, option.default) for name, option in experiment_options().items()}
+        precondition = str(settings["precondition"])
+        identity: dict[str, Any] = {
+            "flashtwin": _core.__version__,
+            "device": toml,
+            "label": self._choices[axes["policy"]].label,
+            "workload": workload,
+            "seed": seed,
+            "speed": float(pacing.speed) if isinstance(pacing, OpenLoop) else None,
+            "queue_depth": None if isinstance(pacing, OpenLoop) else pacing.queue_depth,
+            **settings,
+        }
+        job = CellJob(key_of(identity), identity, trace)
+        return job, None if precondition == "none" else self._state(
+            self._flash(toml, device), precondition, seed
+        )
+
+    def _read_spec(
+        self, name: str, policy: str | None, parameters: tuple[tuple[str, Value], ...]
+    ) -> tuple[str, str, int]:
+        choice, among = self._choices[policy], list(self._choices.values())
+        settings = {**self._experiment.settings, **dict(parameters)}
+        spec = choice.spec(self._experiment.path(name), overrides_for(choice, among, settings))
+        return name, spec.to_toml(), spec.exported_bytes
+
+    def _read_workload(self, text: str) -> tuple[dict[str, Any], str | None, bool, bool]:
+        """Return what identifies it, its trace if it is one, whether it is timed, whether it is endless."""
+        if is_remote(text):
+            _, sha256 = fetch(text, None)
+            path = text
+        else:
+            opened = source(self._experiment.path(text))
+            if opened.path is None:
+                load = _core.Workload.generated(text, 1 << 62, 0)
+                return {"text": text}, None, load.timed, load.requests_total is None
+            path = str(opened.path.resolve())
+            _, sha256 = fetch(path, None)
+        options = json.loads(self._experiment.trace.to_json())
+        return {"sha256": sha256, "options": options}, path, True, False
+
+
+def _flash(toml: str, name: str) -> str:
+    """Return the device without its buffer, on which the state of the flash does not depend."""
+    try:
+        return Spec.parse(toml, name, [("buffer", "none")]).to_toml()
+    except DeviceError:
+        # A device that needs its buffer shares its state with none that has another.
+        return toml
+
+
+def _state(flash: str, precondition: str, seed: int) -> StateJob:
+    version = _core.__version__
+    return StateJob(key_of([version, flash, precondition, seed]), version, flash, precondition, seed)
+
+
+def unique_jobs(cells: list[Cell]) -> Iterator[tuple[CellJob, StateJob | None]]:
+    """Yield what there is to run; combinations that come to the same are run once."""
+    seen = set()
+    for cell in cells:
+        if cell.job is not None and cell.job.key not in seen:
+            seen.add(cell.job.key)
+            yield cell.job, cell.state

@@ -1,0 +1,59 @@
+"""Finished cells on disk: one small file each, whole or recognised as not whole."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+from .._results.body import summary_line
+from .._support.folders import Folder
+
+_MAGIC = b"flashtwin cell 1"
+_CELLS = "cells"
+_LOGS = "requests"
+
+
+class Store:
+    """The finished cells of a directory, by key; with `logs` a cell without its log is not finished."""
+
+    def __init__(self, folder: Folder, logs: bool = False) -> None:
+        self._folder = folder
+        self._names = folder.names(_CELLS)
+        self._logs = folder.names(_LOGS) if logs else None
+
+    def prepare(self) -> None:
+        """Make room for cells to be written."""
+        self._folder.make(_CELLS)
+        self._folder.remove_dead_partials(_CELLS)
+        if self._logs is not None:
+            self._folder.make(_LOGS)
+            self._folder.remove_dead_partials(_LOGS)
+
+    @staticmethod
+    def log_name(key: str) -> str:
+        """Name of a cell's per-request log in the folder."""
+        return f"{_LOGS}/{key}.parquet"
+
+    def read(self, key: str) -> bytes | None:
+        """Return a finished cell's result; None if there is none, or it is not whole."""
+        name = f"{key}.cell"
+        if name not in self._names or (self._logs is not None and f"{key}.parquet" not in self._logs):
+            return None
+        data = self._folder.read(f"{_CELLS}/{name}") or b""
+        head, _, body = data.partition(b"\n")
+        return body if head == _head(key, body) else None
+
+    def summaries(self, keys: Iterable[str]) -> dict[str, bytes]:
+        """Return the summaries of those that are finished; histograms of all would fill the memory."""
+        found = ((key, self.read(key)) for key in keys)
+        return {key: summary_line(body) for key, body in found if body is not None}
+
+    def write(self, key: str, body: bytes) -> None:
+        """Keep a finished cell's result."""
+        name = f"{key}.cell"
+        self._folder.write(f"{_CELLS}/{name}", _head(key, body) + b"\n" + body, "a finished cell")
+        self._names.add(name)
+
+
+def _head(key: str, body: bytes) -> bytes:
+    return b" ".join([_MAGIC, key.encode(), hashlib.sha256(body).hexdigest().encode()])

@@ -1,0 +1,22 @@
+"""`flashtwin calibrate`, whose commands are in `calibrate_plan` and `calibrate_fit`."""
+
+from . import calibrate_fit, calibrate_plan
+from .grammar import Commands, family
+
+
+def add(commands: Commands) -> None:
+    """Add the commands."""
+    inner = family(
+        commands,
+        "calibrate",
+        "Fit a device file to measurements of a drive.",
+        """\
+examples:
+  flashtwin calibrate plan --target /dev/nvme0n1 -o plan
+  sudo plan/run.sh
+  flashtwin calibrate fit plan/results -o mydrive.toml --report fit.html
+  flashtwin calibrate check mydrive.toml plan/results
+""",
+    )
+    calibrate_plan.add(inner)
+    calibrate_fit.add(inner)

@@ -1,0 +1,132 @@
+"""Parts of the grammar that several commands share.
+
+Help teaches by examples; checks belong to the library.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeAlias
+
+from .. import trace_formats
+from .._devices import DEFAULT_DEVICE
+from . import options
+
+Command: TypeAlias = Callable[[argparse.Namespace], int]
+
+
+class Parser(argparse.ArgumentParser):
+    """Reports an error in one line instead of repeating all options."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the error and exit."""
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
+
+
+def form(what: str, examples: str) -> dict[str, Any]:
+    """Return the arguments of every parser."""
+    return {
+        "description": what,
+        "epilog": examples,
+        "allow_abbrev": False,
+        "formatter_class": argparse.RawDescriptionHelpFormatter,
+    }
+
+
+def new(
+    commands: Commands, name: str, what: str, examples: str = "", command: Command | None = None
+) -> Parser:
+    """Add a command; the first sentence of `what` is its line in the list of commands."""
+    p = commands.add_parser(name, help=what.partition(".")[0], **form(what, examples))
+    if command is not None:
+        p.set_defaults(command=command)
+    return p
+
+
+def family(
+    commands: Commands, name: str, what: str, examples: str = "", metavar: str = "COMMAND"
+) -> Commands:
+    """Add a command that has commands of its own, and return their list."""
+    p = new(commands, name, what, examples)
+    return p.add_subparsers(metavar=metavar, required=True, parser_class=Parser)
+
+
+def add_workload(p: argparse.ArgumentParser) -> None:
+    """Add a trace or a generated load."""
+    p.add_argument(
+        "trace",
+        nargs="?",
+        metavar="TRACE",
+        help="trace file, or - for standard input; plain, .gz or .zst",
+    )
+    p.add_argument(
+        "--workload",
+        metavar="SPEC",
+        help="generated load instead of a trace, such as uniform:write=0.8,requests=1e6",
+    )
+    add_trace_options(p)
+
+
+def add_trace_options(p: argparse.ArgumentParser) -> None:
+    """Add the options of the trace readers."""
+    g = p.add_argument_group("trace format (default: detected from the file)")
+    g.add_argument("--format", metavar="NAME", help=f"trace format: {', '.join(trace_formats())}")
+    g.add_argument(
+        "--columns",
+        metavar="KEY=COLUMN[:UNIT],...",
+        help="columns of a text table, such as time=ts:us,offset=lba:sectors,size=len:bytes,op=type",
+    )
+    g.add_argument("--time-unit", metavar="UNIT", help="unit of the time column: s, ms, us, filetime, ns, ps")
+    g.add_argument("--address-unit", metavar="UNIT", help="unit of the address column: bytes, sectors")
+    g.add_argument(
+        "--event", metavar="D|Q", help="blktrace events: issued to the driver (D, default) or queued (Q)"
+    )
+    g.add_argument(
+        "--volumes", metavar="HOW", help="layout of several disks: end-to-end (default), overlay, only:NAME"
+    )
+    g.add_argument(
+        "--addresses",
+        metavar="HOW",
+        help="as-is (default), or compact: remove untouched parts of the address space",
+    )
+    g.add_argument(
+        "--max-bad-lines", type=int, metavar="N", help="number of unreadable lines to skip (default: 0)"
+    )
+    g.add_argument("--reorder-window", type=int, metavar="N", help="reorder window, in requests")
+
+
+def add_device(p: argparse.ArgumentParser) -> argparse._ActionsContainer:
+    """Add `--device` in a group, and return the group."""
+    g = p.add_argument_group("device")
+    g.add_argument(
+        "--device",
+        default=DEFAULT_DEVICE,
+        metavar="NAME|FILE",
+        help=f"device name or file, see flashtwin device list (default: {DEFAULT_DEVICE})",
+    )
+    return g
+
+
+def add_workers(p: argparse.ArgumentParser) -> None:
+    """Add `--threads` and `--dask`."""
+    who = p.add_mutually_exclusive_group()
+    who.add_argument("--threads", type=int, metavar="N", help="runs at a time (default: number of cores)")
+    who.add_argument(
+        "--dask",
+        metavar="WHERE",
+        help="run on Dask: an address, local:WORKERS, ssh:HOST,HOST or slurm:JOBS",
+    )
+
+
+def add_options(p: argparse.ArgumentParser, kind: type) -> None:
+    """Add the device and the options of `kind`."""
+    options.add(p, kind, {"device": add_device(p)})
+
+
+def add_json(p: argparse._ActionsContainer, what: str) -> None:
+    """Add `--json`."""
+    p.add_argument("--json", action="store_true", help=f"print only {what} on standard output, as JSON")
