@@ -1,5 +1,6 @@
 //! What a snapshot fits: all that the state of the flash depends on, and nothing else.
 
+use flashtwin::spec::Level;
 use flashtwin::DeviceSpec;
 
 use crate::Described;
@@ -59,7 +60,7 @@ fn of_drive(spec: &DeviceSpec, of: &str) -> String {
     let of_chips =
         of_chips.filter_map(|key| Some(format!("{of}{key} = {}\n", spec.value_toml(key)?)));
     // Only where it differs from most drives.
-    let superblocks = (spec.gc.superblocks).then(|| line("gc.granularity"));
+    let superblocks = spec.gc.has_superblocks().then(|| line("gc.granularity"));
     let wear_aware = spec.wear.levelling.name == "reference";
     let wear = wear_aware.then(|| line("wear.levelling"));
     all.into_iter()
@@ -98,7 +99,7 @@ pub(super) fn fingerprint(is: &Described) -> String {
         let member = order.iter().position(|&of| of == kind).unwrap_or(0);
         text += &of_drive(is.members[member], &format!("{}.", name(kind)));
     }
-    if array.volume.is_some() {
+    if array.level == Level::Swan {
         for key in FINGERPRINT_KEYS_OF_VOLUMES {
             let value = array.value_toml(key).unwrap_or_else(|| "-".into());
             text += &format!("{key} = {value}\n");

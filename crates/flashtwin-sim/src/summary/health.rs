@@ -83,7 +83,7 @@ impl Health {
             host_read_commands: read.requests,
             host_write_commands: write.requests,
             percentage_used: rated.map_or(0, |rated| {
-                (flash.erase_spread.mean / f64::from(rated) * 100.0).ceil() as u64
+                (flash.erase_spread.mean / f64::from(rated.get()) * 100.0).ceil() as u64
             }),
             available_spare_percent: (u64::from(left) * 100).div_ceil(u64::from(reserve).max(1)),
             spent_blocks: flash.spent_blocks,

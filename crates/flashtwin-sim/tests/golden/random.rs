@@ -291,6 +291,7 @@ fn arrays_of_bare_members() {
                 kind: LinkKind::Reference,
                 command_overhead: Time::ZERO,
                 bus_per_sector: Time::ZERO,
+                ..member.link.clone()
             };
             member.buffer = None;
         }

@@ -14,3 +14,4 @@ pub use parameter::{Chosen, Component, FromSetting, Pages, Parameter, Settings, 
 pub(crate) use source::source;
 pub use source::{Provenance, Source};
 pub(crate) use words::words;
+pub use words::Word;

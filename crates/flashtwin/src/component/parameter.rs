@@ -1,5 +1,6 @@
 //! Parameters of a component: declared once, in the component's own file.
 
+use super::words::Word;
 use super::Kind;
 
 /// A parameter as its component declares it.
@@ -86,6 +87,24 @@ pub struct Pages(pub u32);
 pub trait FromSetting: Sized {
     /// The value, if it is of this type.
     fn from_setting(value: &Value) -> Option<Self>;
+}
+
+impl<T: Word> FromSetting for T {
+    fn from_setting(value: &Value) -> Option<T> {
+        match value {
+            Value::Text(word) => T::from_word(word),
+            _ => None,
+        }
+    }
+}
+
+impl FromSetting for u64 {
+    fn from_setting(value: &Value) -> Option<u64> {
+        match value {
+            Value::Number(n) => Some(*n),
+            _ => None,
+        }
+    }
 }
 
 impl FromSetting for u32 {

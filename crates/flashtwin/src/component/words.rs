@@ -1,5 +1,14 @@
 //! Enums whose variants are words of device files.
 
+/// An enum whose variants are words of device files.
+pub trait Word: Copy {
+    /// The word of a variant.
+    fn word(self) -> &'static str;
+
+    /// The variant of a word.
+    fn from_word(word: &str) -> Option<Self>;
+}
+
 /// Declares an enum together with the word of each variant, so that no word stands in a second place:
 ///
 /// ```ignore
@@ -25,7 +34,7 @@ macro_rules! words {
 
             /// As a device file calls it.
             #[allow(dead_code)] // Not every enum is written back by itself.
-            $vis fn name(self) -> &'static str {
+            $vis const fn name(self) -> &'static str {
                 match self { $($Name::$Variant => $word,)+ }
             }
 
@@ -35,12 +44,13 @@ macro_rules! words {
             }
         }
 
-        impl $crate::component::FromSetting for $Name {
-            fn from_setting(value: &$crate::component::Value) -> Option<$Name> {
-                match value {
-                    $crate::component::Value::Text(word) => $Name::from_word(word),
-                    _ => None,
-                }
+        impl $crate::component::Word for $Name {
+            fn word(self) -> &'static str {
+                self.name()
+            }
+
+            fn from_word(word: &str) -> Option<$Name> {
+                $Name::from_word(word)
             }
         }
     };

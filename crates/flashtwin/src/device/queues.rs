@@ -64,7 +64,7 @@ impl Queues {
     pub fn new(host: &Host) -> Queues {
         let no_limit = |n: u32| if n == 0 { u32::MAX } else { n };
         let mut first = 0;
-        let [urgent, high, medium] = host.classes;
+        let [urgent, high, medium] = host.classes();
         let low = host.queues - urgent - high - medium;
         let mut queues = vec![Queue::default(); host.queues as usize];
         let mut class = 0;
@@ -75,7 +75,7 @@ impl Queues {
                 .for_each(|queue| queue.class = class);
             let weight = match class {
                 0 => u32::MAX,
-                _ => host.weights[class - 1],
+                _ => host.weights()[class - 1],
             };
             (first, class) = (of_class.end, class + 1);
             Class {

@@ -36,20 +36,16 @@ impl Wire {
                 per_sector: link.bus_per_sector,
             },
             LinkKind::Sata => Wire::Sata,
-            LinkKind::Pcie {
-                generation,
-                lanes,
-                payload_bytes,
-            } => {
+            LinkKind::Pcie => {
                 // The first two generations put 8 bits in 10, the others 128 in 130.
-                let lane = match generation {
+                let lane = match link.pcie_generation {
                     1 => 2_000_000_000,
                     2 => 4_000_000_000,
-                    _ => (8_000_000_000 << (generation - 3)) * 128 / 130,
+                    later => (8_000_000_000 << (later - 3)) * 128 / 130,
                 };
                 Wire::Pcie {
-                    bits_per_s: lane * u64::from(lanes),
-                    payload: payload_bytes.into(),
+                    bits_per_s: lane * u64::from(link.pcie_lanes),
+                    payload: link.pcie_payload_bytes.into(),
                 }
             }
         }
@@ -127,11 +123,10 @@ mod tests {
         Wire::new(&spec::Link {
             command_overhead: Time::ZERO,
             bus_per_sector: Time::ZERO,
-            kind: LinkKind::Pcie {
-                generation,
-                lanes,
-                payload_bytes: 256,
-            },
+            kind: LinkKind::Pcie,
+            pcie_generation: generation,
+            pcie_lanes: lanes,
+            pcie_payload_bytes: 256,
         })
     }
 

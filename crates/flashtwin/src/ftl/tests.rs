@@ -50,6 +50,7 @@ impl Made {
         spec.ftl.summary_page = self.summary_page;
         if self.streams == 2 {
             spec.ftl.separation = self.separation;
+            spec.ftl.region_percent = 25.0;
         }
         assert_eq!(spec.write_streams(), self.streams);
         assert_eq!(spec.reserved_blocks_per_plane(), self.reserve);
@@ -249,7 +250,7 @@ fn random_writes_and_trims_keep_the_map() {
             summary_page: pick(&[0, 1]) == 1,
             pools_are_planes: pick(&[0, 1]) == 1,
             streams: pick(&[1, 2]),
-            separation: [Separation::None, Separation::Gc, Separation::Region(30.0)]
+            separation: [Separation::None, Separation::Gc, Separation::Region]
                 [pick(&[0, 0, 0, 1, 2]) as usize],
             moves: [Moves::Cold, Moves::Victim, Moves::Class][pick(&[0, 1, 2]) as usize],
             victim: [
@@ -740,7 +741,7 @@ fn the_region_ends_before_its_end() {
         summary_page: false,
         pools_are_planes: true,
         streams: 2,
-        separation: Separation::Region(25.0),
+        separation: Separation::Region,
         moves: Moves::Cold,
         victim: "greedy",
     };

@@ -27,7 +27,7 @@ use crate::ftl::{PageMap, PoolFull, Shape};
 use crate::gc::{self, Orders, Tie, Victims};
 use crate::memory::TrustedTable;
 use crate::rng::Rng;
-use crate::spec::{DeviceSpec, ModernNand};
+use crate::spec::{DeviceSpec, ModernNand, Ppm, Watermark};
 use crate::units::Stream;
 use crate::units::{ChipId, Lpn, Ppn, Time};
 
@@ -104,7 +104,7 @@ impl Modern {
         let layout = Layout::new(spec, params);
         let are_alike = params.copy_back
             && params.slc_cache.is_none()
-            && params.read_retry_ppm == 0
+            && params.read_retry == Ppm(0)
             && ftl.moves_to_one_stream();
         let move_time = layout.move_one().filter(|_| are_alike);
         Modern {
@@ -119,7 +119,7 @@ impl Modern {
             chips_in_gc: ChipSet::none(spec.geometry.chips),
             victims,
             idle_blocks: spec.idle_blocks_chip(),
-            in_pages: spec.gc.in_pages,
+            in_pages: spec.gc.watermark == Watermark::Pages,
             preemptible: spec.gc.preemptible,
             ideal: spec.gc.ideal,
             first_resource: 0,
@@ -138,7 +138,10 @@ impl Modern {
             },
             // SAFETY: by die, as `chips`.
             collecting: unsafe { TrustedTable::new(vec![None; dies]) },
-            sets: (spec.gc.superblocks).then(|| Box::new(Superblocks::new(g.chips))),
+            sets: spec
+                .gc
+                .has_superblocks()
+                .then(|| Box::new(Superblocks::new(g.chips))),
             timed: vec![false; dies],
             resting: vec![false; dies],
             // SAFETY: lanes name channels modulo their number, and resources after those of dies.

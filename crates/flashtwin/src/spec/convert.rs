@@ -1,12 +1,12 @@
-//! From a TOML value to a value of its key's kind, in base units.
+//! From a TOML value to a value of its key's kind, in base units, and back.
 
 use std::ops::RangeInclusive;
 
-use super::decimal::{scale, Rounding};
-use super::keys::nearest;
+use super::decimal::{scale, show, Rounding};
+use super::suggest::nearest;
 use super::tree::Node;
 use crate::buffer::ChosenPolicy;
-use crate::component::{Kind, Value, AUTO};
+use crate::component::{size, Kind, Value, AUTO};
 
 const PS_PER_US: u64 = 1_000_000;
 const PS_PER_NS: u64 = 1_000;
@@ -30,6 +30,32 @@ pub(super) fn wrong_value(kind: Kind, node: &Node) -> String {
         }
     }
     message
+}
+
+/// TOML text of a value: [`convert`] reads it back.
+pub(super) fn text(kind: Kind, value: &Value) -> String {
+    match (kind, value) {
+        (_, Value::Text(word)) => quote(word),
+        (_, Value::Bool(on)) => on.to_string(),
+        (Kind::Micros(_), Value::Number(ps)) => show(*ps, PS_PER_US),
+        (Kind::Nanos(_), Value::Number(ps)) => show(*ps, PS_PER_NS),
+        (Kind::Size(_), Value::Number(bytes)) => quote(&size(*bytes)),
+        (_, Value::Number(n)) => n.to_string(),
+        // Shortest text that reads back to the same number, as an integer if it is whole.
+        (_, Value::Float(x)) => x.to_string(),
+        (_, Value::Numbers(times)) => match times[..] {
+            [one] => show(one, PS_PER_US),
+            _ => {
+                let times: Vec<String> = times.iter().map(|&ps| show(ps, PS_PER_US)).collect();
+                format!("[{}]", times.join(", "))
+            }
+        },
+    }
+}
+
+/// A TOML string.
+pub(super) fn quote(text: &str) -> String {
+    toml::Value::String(text.into()).to_string()
 }
 
 /// The value of a key in base units, or `None` if the key cannot take it.

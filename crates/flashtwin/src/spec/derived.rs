@@ -160,10 +160,7 @@ impl DeviceSpec {
 
     /// The write cache of blocks in SLC mode, if there is one.
     pub fn slc_cache(&self) -> Option<&SlcCache> {
-        match &self.nand {
-            Nand::Msr(_) => None,
-            Nand::Modern(modern) => modern.slc_cache.as_ref(),
-        }
+        self.nand.modern()?.slc_cache.as_ref()
     }
 
     /// Blocks of a chip that may be in SLC mode.
@@ -204,7 +201,16 @@ impl DeviceSpec {
     pub fn pages_per_program(&self) -> u32 {
         match &self.nand {
             Nand::Msr(_) => 1,
-            Nand::Modern(modern) => modern.flash_page_pages * modern.multi_plane,
+            Nand::Modern(modern) => self.flash_page_pages() * modern.multi_plane,
+        }
+    }
+
+    /// Pages of the map in a flash page; 0 if they are not whole, which the check refuses.
+    pub fn flash_page_pages(&self) -> u32 {
+        let (flash_page, page) = (self.geometry.flash_page_bytes, self.geometry.page_bytes);
+        match flash_page.is_multiple_of(page) {
+            true => flash_page / page,
+            false => 0,
         }
     }
 

@@ -107,6 +107,26 @@ impl fmt::Display for SpecError {
 
 impl std::error::Error for SpecError {}
 
+impl Problem {
+    /// A problem of a dotted key.
+    pub(super) fn new(place: Place, key: &str, message: String) -> Problem {
+        let key = key.into();
+        Problem {
+            place,
+            key,
+            message,
+        }
+    }
+}
+
+impl From<Problem> for SpecError {
+    fn from(problem: Problem) -> SpecError {
+        SpecError {
+            problems: vec![problem],
+        }
+    }
+}
+
 impl SpecError {
     /// Sorts the problems into file order; `Ok(())` if there are none.
     pub(super) fn from_problems(mut problems: Vec<Problem>) -> Result<(), SpecError> {

@@ -2,7 +2,7 @@
 //! the device's file.
 
 use super::error::{Place, Problem, SpecError};
-use super::keys::{keys, KeyDoc};
+use super::keys::keys;
 use super::{ArraySpec, Buffer, DeviceSpec};
 use crate::buffer::ChosenPolicy;
 
@@ -25,7 +25,7 @@ impl DeviceSpec {
 }
 
 impl ArraySpec {
-    /// The same for the array's own buffer.
+    /// The policy of this name for the array's own buffer, as [`DeviceSpec::other_policy`].
     ///
     /// # Errors
     /// Fails if there is no buffer, or if the policy or a key is unknown or wrong for it.
@@ -40,14 +40,6 @@ impl ArraySpec {
     }
 }
 
-/// It is of policies alone.
-fn is_of_policies(doc: &KeyDoc) -> bool {
-    let selectors = doc.only.iter().map(|(selector, _)| *selector);
-    selectors
-        .into_iter()
-        .any(|selector| selector == "buffer.policy")
-}
-
 /// The policy of that name; `build` makes the buffer with what is to be set for it.
 fn other(
     buffer: Option<&Buffer>,
@@ -58,9 +50,9 @@ fn other(
     let buffer = buffer.ok_or_else(|| no_buffer(name))?;
     if !ChosenPolicy::is_name(name) {
         let message = "there is no such policy; `flashtwin policy list` names them";
-        return Err(refused("buffer.policy", name, message.into()));
+        return Err(refused(Buffer::policy.name(), name, message.into()));
     }
-    let of_policies = || keys().iter().filter(|doc| is_of_policies(doc));
+    let of_policies = || keys().iter().filter(|doc| doc.is_policy_parameter());
     for (key, value) in settings {
         if !of_policies().any(|doc| doc.key == key.trim()) {
             let message = "only the keys of a policy can be set for a device at work".into();
@@ -70,7 +62,10 @@ fn other(
     // CBM would have one by default.
     let read_cache = buffer.read_cache_pages.to_string();
     let mut set: Vec<(&str, &str)> = of_policies().map(|doc| (doc.key, "none")).collect();
-    set.extend([("buffer.policy", name), ("buffer.read_cache", &read_cache)]);
+    set.extend([
+        (Buffer::policy.name(), name),
+        (Buffer::read_cache_pages.name(), &read_cache),
+    ]);
     set.extend(settings);
     let other = build(&set)?.map(|buffer| buffer.policy);
     other.ok_or_else(|| no_buffer(name))
@@ -78,18 +73,11 @@ fn other(
 
 fn no_buffer(name: &str) -> SpecError {
     let message = "the device has no buffer of its own to be governed";
-    refused("buffer.policy", name, message.into())
+    refused(Buffer::policy.name(), name, message.into())
 }
 
 /// Refuses a setting.
 pub(crate) fn refused(key: &str, value: &str, message: String) -> SpecError {
-    SpecError {
-        problems: vec![Problem {
-            place: Place::Override {
-                setting: format!("{key}={value}"),
-            },
-            key: key.into(),
-            message,
-        }],
-    }
+    let setting = format!("{key}={value}");
+    Problem::new(Place::Override { setting }, key, message).into()
 }

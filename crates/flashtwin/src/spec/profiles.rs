@@ -1,38 +1,22 @@
 //! The device profiles that come with flashtwin.
 
-/// Name and text of every profile, in the order a list shows them.
-const PROFILES: &[(&str, &str)] = &[
-    ("cbm", include_str!("../../devices/cbm.toml")),
-    ("cosmos", include_str!("../../devices/cosmos.toml")),
-    ("demo", include_str!("../../devices/demo.toml")),
-    ("ecr", include_str!("../../devices/ecr.toml")),
-    ("gcar", include_str!("../../devices/gcar.toml")),
-    ("gcar-14g", include_str!("../../devices/gcar-14g.toml")),
-    ("harmonia", include_str!("../../devices/harmonia.toml")),
-    ("instant", include_str!("../../devices/instant.toml")),
-    ("jasmine", include_str!("../../devices/jasmine.toml")),
-    ("nvme-tlc", include_str!("../../devices/nvme-tlc.toml")),
-    ("optane", include_str!("../../devices/optane.toml")),
-    ("qlc", include_str!("../../devices/qlc.toml")),
-    ("qlc-client", include_str!("../../devices/qlc-client.toml")),
-    ("sata-dc", include_str!("../../devices/sata-dc.toml")),
-    ("sata-tlc", include_str!("../../devices/sata-tlc.toml")),
-    ("tlc-client", include_str!("../../devices/tlc-client.toml")),
+/// Names with the texts of their files.
+macro_rules! files {
+    ($($name:literal),+) => {
+        &[$(($name, include_str!(concat!("../../devices/", $name, ".toml")))),+]
+    };
+}
+
+/// Profiles of devices, in the order a list shows them.
+#[rustfmt::skip]
+const PROFILES: &[(&str, &str)] = files![
+    "cbm", "cosmos", "demo", "ecr", "gcar", "gcar-14g",
+    "harmonia", "instant", "jasmine", "nvme-tlc", "optane", "qlc",
+    "qlc-client", "sata-dc", "sata-tlc", "tlc-client"
 ];
 
-/// The same of arrays.
-const ARRAYS: &[(&str, &str)] = &[
-    ("gcar-array", include_str!("../../devices/gcar-array.toml")),
-    (
-        "harmonia-array",
-        include_str!("../../devices/harmonia-array.toml"),
-    ),
-    (
-        "raid5-array",
-        include_str!("../../devices/raid5-array.toml"),
-    ),
-    ("raid6-nvme", include_str!("../../devices/raid6-nvme.toml")),
-];
+/// Profiles of arrays.
+const ARRAYS: &[(&str, &str)] = files!["gcar-array", "harmonia-array", "raid5-array", "raid6-nvme"];
 
 /// The TOML text of the array called `name`.
 pub fn builtin_array(name: &str) -> Option<&'static str> {

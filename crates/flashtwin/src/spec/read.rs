@@ -1,18 +1,15 @@
 //! From TOML text to a checked [`DeviceSpec`].
 
-use std::collections::BTreeMap;
-
-use super::build::build;
 use super::check;
 use super::convert::{convert, wrong_value};
 use super::error::{Place, Problem, SpecError};
-use super::keys::{find, is_met, keys, unknown_key, unknown_section, KeyDoc, OPTIONAL, POLICY};
+use super::keys::{find, is_met, keys, unknown_key, unknown_section, POLICY};
+use super::section::{default_value, section_of, Condition, KeyDoc, Values, OPTIONAL};
 use super::tree::{split, Entry, Node, Tree};
-use super::DeviceSpec;
+use super::{Buffer, DeviceSpec, Geometry};
 use crate::buffer::catalog;
 use crate::buffer::ChosenPolicy;
-use crate::component::{FromSetting, Kind, Value};
-use crate::units::{saturating_u32, Time};
+use crate::component::Kind;
 
 impl DeviceSpec {
     /// Reads and checks a device file; `origin` names it in messages.
@@ -37,8 +34,7 @@ impl DeviceSpec {
         origin: &str,
         overrides: &[(&str, &str)],
     ) -> Result<DeviceSpec, SpecError> {
-        let mut tree =
-            Tree::parse(toml_text, origin).map_err(|p| SpecError { problems: vec![p] })?;
+        let mut tree = Tree::parse(toml_text, origin)?;
         let overrides = overrides.iter().map(|&(key, text)| given(key, text));
         from_tree(&mut tree, overrides.collect())
     }
@@ -65,19 +61,20 @@ pub(super) fn from_tree(
     tree: &mut Tree,
     overrides: Vec<(&str, Entry)>,
 ) -> Result<DeviceSpec, SpecError> {
-    apply(tree, overrides)?;
-    let values = Values::read(tree)?;
-    let (spec, window) = build(&values);
+    let values = read(tree, overrides)?;
+    let spec = DeviceSpec::from_values(&values);
     let mut problems = Vec::new();
-    check::check(&spec, window, &mut |key, message| {
-        problems.push(Problem {
-            place: tree.place(key),
-            key: key.into(),
-            message,
-        });
+    check::check(&spec, &values, &mut |key, message| {
+        problems.push(tree.problem(key, message));
     });
     SpecError::from_problems(problems)?;
     Ok(spec)
+}
+
+/// The values of the tree after some of its keys were set anew, each checked alone.
+pub(super) fn read(tree: &mut Tree, overrides: Vec<(&str, Entry)>) -> Result<Values, SpecError> {
+    apply(tree, overrides)?;
+    values(tree)
 }
 
 /// Applies overrides to the tree, in order.
@@ -85,20 +82,17 @@ fn apply(tree: &mut Tree, overrides: Vec<(&str, Entry)>) -> Result<(), SpecError
     let mut set: Vec<&str> = Vec::new();
     for (key, entry) in overrides {
         let removes = matches!(&entry.node, Node::Str(word) if word.trim() == "none");
-        let is_section = !key.is_empty() && keys().iter().any(|doc| split(doc.key).0 == key);
+        let is_section = !key.is_empty() && keys().iter().any(|doc| section_of(doc) == key);
         let is_known = is_section || find(key).is_some();
         if !is_known || is_section && !removes {
             let message = match is_section {
-                true => "is a section; set one of its keys, as in buffer.capacity=32MiB".into(),
+                true => {
+                    let example = Buffer::capacity_pages;
+                    format!("is a section; set one of its keys, as in {example}=32MiB")
+                }
                 false => unknown_key(key),
             };
-            return Err(SpecError {
-                problems: vec![Problem {
-                    place: entry.place,
-                    key: key.into(),
-                    message,
-                }],
-            });
+            return Err(Problem::new(entry.place, key, message).into());
         }
         if removes {
             tree.remove(key);
@@ -112,7 +106,8 @@ fn apply(tree: &mut Tree, overrides: Vec<(&str, Entry)>) -> Result<(), SpecError
         .iter()
         .filter(|doc| {
             let from_file = tree.get(doc.key).is_some() && !set.contains(&doc.key);
-            from_file && unmet(doc, tree).is_some_and(|(selector, _)| set.contains(&selector))
+            let unmet = Table { tree, keys: keys() }.unmet(doc);
+            from_file && unmet.is_some_and(|(selector, _)| set.contains(&selector))
         })
         .map(|doc| doc.key)
         .collect();
@@ -122,43 +117,113 @@ fn apply(tree: &mut Tree, overrides: Vec<(&str, Entry)>) -> Result<(), SpecError
     Ok(())
 }
 
-/// The first condition of a key that does not hold, with the values that it wants.
-fn unmet(doc: &KeyDoc, tree: &Tree) -> Option<(&'static str, &'static [&'static str])> {
-    doc.only.iter().copied().find(|(selector, wanted)| {
-        let value = match tree.get(selector) {
-            Some(Entry {
-                node: Node::Str(word),
-                ..
-            }) => word.as_str(),
-            Some(_) => return false,
-            None => match find(selector).and_then(|doc| doc.default) {
-                Some(default) => default.trim_matches('"'),
-                None => return false,
-            },
-        };
-        // A selector that is itself wrong is reported for itself.
-        is_word(selector, value) && !is_met(selector, wanted, value)
-    })
+/// A file, and the table of the keys that it may have.
+pub(super) struct Table<'a> {
+    pub tree: &'a Tree,
+    pub keys: &'static [KeyDoc],
 }
 
-/// Whether a selector of this key is missing or wrong itself.
-fn undecided(doc: &KeyDoc, tree: &Tree) -> bool {
-    doc.only.iter().any(
-        |(selector, _)| match tree.get(selector).map(|entry| &entry.node) {
-            Some(Node::Str(word)) => !is_word(selector, word),
-            Some(_) => true,
-            None => find(selector).is_some_and(|doc| doc.default.is_none()),
-        },
-    )
+impl Table<'_> {
+    fn find(&self, key: &str) -> Option<&KeyDoc> {
+        self.keys.iter().find(|doc| doc.key == key)
+    }
+
+    /// The first condition of a key that does not hold.
+    pub fn unmet(&self, doc: &KeyDoc) -> Option<Condition> {
+        doc.only.iter().copied().find(|(selector, wanted)| {
+            let value = match self.tree.get(selector).map(|entry| &entry.node) {
+                Some(Node::Str(word)) => word.as_str(),
+                Some(_) => return false,
+                None => match self.find(selector).and_then(|doc| doc.default) {
+                    Some(default) => default.trim_matches('"'),
+                    None => return false,
+                },
+            };
+            // A selector that is itself wrong is reported for itself.
+            self.is_word(selector, value) && !is_met(selector, wanted, value)
+        })
+    }
+
+    /// Whether a selector of this key is missing or wrong itself.
+    fn undecided(&self, doc: &KeyDoc) -> bool {
+        let mut selectors = doc.only.iter().map(|(selector, _)| selector);
+        selectors.any(
+            |selector| match self.tree.get(selector).map(|entry| &entry.node) {
+                Some(Node::Str(word)) => !self.is_word(selector, word),
+                Some(_) => true,
+                None => self.find(selector).is_some_and(|doc| doc.default.is_none()),
+            },
+        )
+    }
+
+    /// Whether the selector knows this word.
+    fn is_word(&self, selector: &str, value: &str) -> bool {
+        match self.find(selector).map(|doc| doc.kind) {
+            Some(Kind::Choice(words)) => words.contains(&value),
+            Some(Kind::PolicyName) => ChosenPolicy::is_name(value),
+            _ => false,
+        }
+    }
+
+    /// Reads a key: its value is added to `values`, or the message returned.
+    pub fn read(&self, doc: &KeyDoc, default: Option<&str>, values: &mut Values) -> Option<String> {
+        let value = match (self.tree.get(doc.key), self.unmet(doc)) {
+            (Some(entry), None) => match convert(doc.kind, &entry.node) {
+                Some(value) => value,
+                None => return Some(wrong_value(doc.kind, &entry.node)),
+            },
+            (Some(entry), Some(_)) if doc.key == Geometry::channels.name() => {
+                return self.channels_on_msr(entry)
+            }
+            (Some(_), Some((selector, wanted))) => {
+                let wanted = words_or(wanted);
+                return Some(format!(
+                    "has no effect here; it needs {selector} = {wanted}"
+                ));
+            }
+            (None, Some(_)) => return None,
+            (None, None) => match default {
+                OPTIONAL => return None,
+                Some(text) => default_value(doc.kind, text),
+                None => return self.missing(doc),
+            },
+        };
+        values.0.insert(doc.key, value);
+        None
+    }
+
+    /// The reference's chips have their own pins: as many channels as chips.
+    fn channels_on_msr(&self, entry: &Entry) -> Option<String> {
+        let chips = self.tree.get(Geometry::chips.name());
+        if chips.map(|chips| &chips.node) == Some(&entry.node) {
+            return None;
+        }
+        let found = entry.node.show();
+        Some(format!(
+            "found {found}; on the \"msr\" back end every chip has its own pins: leave the key out"
+        ))
+    }
+
+    fn missing(&self, doc: &KeyDoc) -> Option<String> {
+        if self.undecided(doc) {
+            return None;
+        }
+        let mut message = format!("missing; must be {}", doc.kind);
+        if let Some((selector, wanted)) = doc.only.first() {
+            message += &format!("; needed with {selector} = {}", words_or(wanted));
+        }
+        Some(message)
+    }
 }
 
 /// The default of a key with this policy.
 fn default_with(policy: &str, doc: &KeyDoc) -> Option<&'static str> {
     let own = || {
         let (entry, base) = catalog::find(policy)?;
-        let key = doc.key.strip_prefix("buffer.")?;
+        let (section, key) = split(doc.key);
         let mut defaults = base.unwrap_or(entry).defaults.iter();
-        defaults.find(|(of, _)| *of == key).map(|(_, text)| *text)
+        let own = defaults.find(|(of, _)| section == split(POLICY).0 && *of == key);
+        own.map(|(_, text)| *text)
     };
     own().or(doc.default)
 }
@@ -171,191 +236,44 @@ fn words_or(words: &[&str]) -> String {
         .join(" or ")
 }
 
-/// Whether the selector knows this word.
-fn is_word(selector: &str, value: &str) -> bool {
-    match find(selector).map(|doc| doc.kind) {
-        Some(Kind::Choice(words)) => words.contains(&value),
-        Some(Kind::PolicyName) => ChosenPolicy::is_name(value),
-        _ => false,
-    }
-}
-
 /// Every key that has a meaning for this device, from the file or by default.
-pub(super) struct Values(BTreeMap<&'static str, Value>);
-
-impl Values {
-    fn read(tree: &Tree) -> Result<Values, SpecError> {
-        let mut problems = unknown(tree);
-        // What is missing may stand there misspelt: one thing at a time.
-        let misspelt = !problems.is_empty();
-        let mut values = BTreeMap::new();
-        let policy = match tree.get(POLICY).map(|entry| &entry.node) {
-            Some(Node::Str(word)) => word,
-            _ => "",
-        };
-        for doc in keys() {
-            if split(doc.key).0 == "buffer" && !tree.sections.contains_key("buffer") {
-                continue;
-            }
-            let mut report = |message: String| {
-                problems.push(Problem {
-                    place: tree.place(doc.key),
-                    key: doc.key.into(),
-                    message,
-                });
-            };
-            let unmet = unmet(doc, tree);
-            match (tree.get(doc.key), unmet) {
-                (Some(entry), None) => match convert(doc.kind, &entry.node) {
-                    Some(value) => {
-                        values.insert(doc.key, value);
-                    }
-                    None => report(wrong_value(doc.kind, &entry.node)),
-                },
-                // The reference's chips have their own pins: as many channels as chips.
-                (Some(entry), Some(_)) if doc.key == "geometry.channels" => {
-                    let chips = tree.get("geometry.chips").map(|e| &e.node);
-                    if chips != Some(&entry.node) {
-                        report(format!(
-                            "found {}; on the \"msr\" back end every chip has its own pins: leave \
-                             the key out",
-                            entry.node.show()
-                        ));
-                    }
-                }
-                (Some(_), Some((selector, wanted))) => report(format!(
-                    "has no effect here; it needs {selector} = {}",
-                    words_or(wanted)
-                )),
-                (None, Some(_)) => {}
-                (None, None) => match default_with(policy, doc) {
-                    OPTIONAL => {}
-                    Some(text) => {
-                        let value = convert(doc.kind, &Node::from_override(text));
-                        values.insert(doc.key, value.expect("a default is of its key's kind"));
-                    }
-                    None if misspelt || undecided(doc, tree) => {}
-                    None => {
-                        let mut message = format!("missing; must be {}", doc.kind);
-                        if let Some((selector, wanted)) = doc.only.first() {
-                            message += &format!("; needed with {selector} = {}", words_or(wanted));
-                        }
-                        report(message);
-                    }
-                },
-            }
+fn values(tree: &Tree) -> Result<Values, SpecError> {
+    let table = Table { tree, keys: keys() };
+    let mut problems = unknown(tree);
+    // A missing key may be in the file misspelt: one thing at a time.
+    let misspelt = !problems.is_empty();
+    let mut values = Values::default();
+    let policy = match tree.get(POLICY).map(|entry| &entry.node) {
+        Some(Node::Str(word)) => word,
+        _ => "",
+    };
+    let of_buffer = split(POLICY).0;
+    let has_buffer = tree.sections.contains_key(of_buffer);
+    for doc in keys() {
+        let default = default_with(policy, doc);
+        let is_excused = misspelt && default.is_none() && tree.get(doc.key).is_none();
+        if is_excused || section_of(doc) == of_buffer && !has_buffer {
+            continue;
         }
-        SpecError::from_problems(problems)?;
-        Ok(Values(values))
-    }
-
-    // Each of these is asked only for keys of its own kind that `read` has filled in.
-
-    pub(super) fn number(&self, key: &str) -> u64 {
-        match self.0[key] {
-            Value::Number(n) => n,
-            _ => unreachable!("{key} is a number"),
+        if let Some(message) = table.read(doc, default, &mut values) {
+            problems.push(tree.problem(doc.key, message));
         }
     }
-
-    pub(super) fn count(&self, key: &str) -> u32 {
-        saturating_u32(self.number(key))
-    }
-
-    pub(super) fn time(&self, key: &str) -> Time {
-        Time(self.number(key))
-    }
-
-    pub(super) fn times(&self, key: &str) -> Vec<Time> {
-        match &self.0[key] {
-            Value::Numbers(times) => times.iter().map(|&ps| Time(ps)).collect(),
-            _ => unreachable!("{key} is a list of times"),
-        }
-    }
-
-    pub(super) fn float(&self, key: &str) -> f64 {
-        match self.0[key] {
-            Value::Float(x) => x,
-            _ => unreachable!("{key} is a float"),
-        }
-    }
-
-    pub(super) fn text(&self, key: &str) -> &str {
-        match &self.0[key] {
-            Value::Text(text) => text,
-            _ => unreachable!("{key} is text"),
-        }
-    }
-
-    // The same of keys that may have no meaning for this device.
-
-    pub(super) fn count_or(&self, key: &str, other: u32) -> u32 {
-        if self.has(key) {
-            self.count(key)
-        } else {
-            other
-        }
-    }
-
-    pub(super) fn time_or(&self, key: &str, other: Time) -> Time {
-        if self.has(key) {
-            self.time(key)
-        } else {
-            other
-        }
-    }
-
-    pub(super) fn float_or(&self, key: &str, other: f64) -> f64 {
-        if self.has(key) {
-            self.float(key)
-        } else {
-            other
-        }
-    }
-
-    /// A word; where the key has no meaning for this device, its default.
-    pub(super) fn word<T: FromSetting>(&self, key: &str) -> T {
-        let default = || {
-            let doc = find(key)?;
-            convert(doc.kind, &Node::from_override(doc.default?))
-        };
-        let value = self.get(key).cloned().or_else(default);
-        let word = value.as_ref().and_then(T::from_setting);
-        word.expect("the word was checked against the key's list")
-    }
-
-    pub(super) fn is_on(&self, key: &str) -> bool {
-        self.get(key) == Some(&Value::Bool(true))
-    }
-
-    /// Whether the key has a meaning for this device.
-    pub(super) fn has(&self, key: &str) -> bool {
-        self.0.contains_key(key)
-    }
-
-    pub(super) fn get(&self, key: &str) -> Option<&Value> {
-        self.0.get(key)
-    }
-
-    pub(super) fn flag(&self, key: &str) -> bool {
-        self.0[key] == Value::Bool(true)
-    }
+    SpecError::from_problems(problems)?;
+    Ok(values)
 }
 
 /// Sections and keys that are not in the table.
 fn unknown(tree: &Tree) -> Vec<Problem> {
     let mut problems = Vec::new();
-    let is_section = |name: &str| keys().iter().any(|doc| split(doc.key).0 == name);
+    let is_section = |name: &str| keys().iter().any(|doc| section_of(doc) == name);
     for (section, content) in &tree.sections {
         if !is_section(section) {
-            problems.push(Problem {
-                place: content.place.clone(),
-                key: section.clone(),
-                message: match find(section) {
-                    Some(doc) => format!("is not a section; must be {}", doc.kind),
-                    None => unknown_section(section),
-                },
-            });
+            let message = match find(section) {
+                Some(doc) => format!("is not a section; must be {}", doc.kind),
+                None => unknown_section(section),
+            };
+            problems.push(Problem::new(content.place.clone(), section, message));
             continue;
         }
         for (name, entry) in &content.keys {
@@ -372,11 +290,7 @@ fn unknown(tree: &Tree) -> Vec<Problem> {
             } else {
                 unknown_key(&key)
             };
-            problems.push(Problem {
-                place: entry.place.clone(),
-                key,
-                message,
-            });
+            problems.push(Problem::new(entry.place.clone(), &key, message));
         }
     }
     problems

@@ -1,5 +1,7 @@
 //! The shape of a device's page map.
 
+use std::num::NonZeroU32;
+
 use super::decimal::percent_of;
 use super::{DeviceSpec, Moves, Nand, Separation};
 use crate::ftl::{Apart, Levelling, Shape};
@@ -26,7 +28,7 @@ impl Shape {
             exported_pages: spec.exported_pages(),
             usable_per_plane: spec.usable_blocks_per_plane(),
             stride_pages: spec.ftl.stride_pages,
-            erase_limit: spec.wear.erase_limit.unwrap_or(u32::MAX),
+            erase_limit: spec.wear.erase_limit.map_or(u32::MAX, NonZeroU32::get),
             endurance_spread: saturating_u32(percent_of(
                 1 << 16,
                 spec.wear.endurance_spread_percent,
@@ -50,12 +52,12 @@ impl Shape {
                     Moves::Class => Apart::ByClass,
                 },
                 Separation::Gc => Apart::Moved,
-                Separation::Region(percent) => Apart::Below(saturating_u32(percent_of(
+                Separation::Region => Apart::Below(saturating_u32(percent_of(
                     spec.exported_pages().into(),
-                    percent,
+                    spec.ftl.region_percent,
                 ))),
             },
-            superblocks: spec.gc.superblocks,
+            superblocks: spec.gc.has_superblocks(),
         }
     }
 }

@@ -92,11 +92,7 @@ impl Tree {
                 "the file has {} bytes; at most {TEXT_BYTES_MAX} are read",
                 text.len()
             );
-            return Err(Problem {
-                place: whole_file,
-                key: String::new(),
-                message,
-            });
+            return Err(Problem::new(whole_file, "", message));
         }
         let lines = Lines::new(text, origin);
         let fields = match toml::from_str::<Node>(text) {
@@ -108,11 +104,7 @@ impl Tree {
                     None => whole_file,
                 };
                 let message = format!("not TOML: {}", e.message().trim().replace('\n', "; "));
-                return Err(Problem {
-                    place,
-                    key: String::new(),
-                    message,
-                });
+                return Err(Problem::new(place, "", message));
             }
         };
         let mut root = Section {
@@ -168,6 +160,11 @@ impl Tree {
                 origin: self.origin.clone(),
             },
         }
+    }
+
+    /// A problem of a key.
+    pub fn problem(&self, key: &str, message: String) -> Problem {
+        Problem::new(self.place(key), key, message)
     }
 
     /// Sets a dotted key.

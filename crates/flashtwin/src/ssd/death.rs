@@ -76,7 +76,7 @@ impl Ssd {
             unable("needs nand.backend = \"modern\" and ftl.kind = \"page\"")
         } else if spec.ftl.placement == Placement::Static {
             unable("every page has its own (ftl.placement = \"dynamic\" writes them elsewhere)")
-        } else if spec.gc.superblocks {
+        } else if spec.gc.has_superblocks() {
             unable("its superblocks are of all dies (gc.granularity = \"block\" collects each by itself)")
         } else if die >= dies {
             Err(DieError::Unknown { die, dies })

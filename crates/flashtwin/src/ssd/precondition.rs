@@ -140,7 +140,7 @@ impl Ssd {
             self.read_only = false;
             return;
         }
-        if self.spec().gc.superblocks {
+        if self.spec().gc.has_superblocks() {
             return self.fill_steady_by_sets(&mut rng);
         }
         let mut one = self.spec().clone();
@@ -161,7 +161,7 @@ impl Ssd {
             let shift = rng.below(pages as u64) as u32;
             // Renamed, pages would change sides.
             let (factor, shift) = match self.spec().ftl.separation {
-                Separation::Region(_) => (1, 0),
+                Separation::Region => (1, 0),
                 _ => (factor, shift),
             };
             let nand = &mut self.backend.nand;

@@ -29,7 +29,8 @@ impl Units {
     pub fn new(spec: &ArraySpec) -> Units {
         let (mut first, mut units) = (Vec::new(), 0);
         let least_chips = |member: &DeviceSpec| match spec.member_in_gc {
-            MemberInGc::Share(share) => {
+            MemberInGc::Share => {
+                let share = spec.member_in_gc_share.unwrap_or(0.0);
                 let chips = (share * f64::from(member.geometry.chips)).ceil();
                 (chips as u32).max(1)
             }
@@ -75,7 +76,7 @@ impl Units {
                 let chip = narrow(unit - self.first_of(member));
                 (member, chip..chip + 1)
             }
-            MemberInGc::Any | MemberInGc::Chip | MemberInGc::Share(_) => (member, 0..chips(member)),
+            MemberInGc::Any | MemberInGc::Chip | MemberInGc::Share => (member, 0..chips(member)),
         }
     }
 

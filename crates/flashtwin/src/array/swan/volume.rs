@@ -90,14 +90,16 @@ pub(crate) struct Shape {
 
 impl Shape {
     fn of(spec: &ArraySpec) -> Option<Shape> {
-        let volume = spec.volume?;
+        if spec.level != Level::Swan {
+            return None;
+        }
         let members = spec.members_per_group();
         Some(Shape {
-            groups: volume.groups,
+            groups: spec.groups,
             members,
             segments: narrow(spec.segments_per_group()),
-            pages: volume.segment_pages,
-            data: volume.segment_pages * (members - 1),
+            pages: spec.segment_pages,
+            data: spec.segment_pages * (members - 1),
             exported: narrow(spec.exported_pages()),
         })
     }

@@ -130,6 +130,7 @@ impl Cache {
             policy: ChosenPolicy::lru(),
             read_cache_pages: 0,
             evict: EvictMode::Blocking,
+            background_depth: 0,
             partial: spec::Partial::Round,
             latency: Time::ZERO,
             write_latency: Time::ZERO,
@@ -170,7 +171,7 @@ impl Cache {
             unstable: unsafe { TrustedTable::new(Vec::new()) },
             background: match b.evict {
                 EvictMode::Blocking => None,
-                EvictMode::Background(depth) => Some(depth),
+                EvictMode::Background => Some(b.background_depth),
             },
             writing_back: 0,
             write_back_queue: VecDeque::new(),

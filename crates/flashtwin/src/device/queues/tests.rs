@@ -3,7 +3,7 @@
 use super::*;
 use crate::request::Request;
 use crate::rng::Rng;
-use crate::spec::builtin;
+use crate::spec::{builtin, Arbitration};
 use crate::units::Time;
 use crate::{DeviceSpec, Ssd};
 
@@ -87,15 +87,20 @@ fn nothing_is_lost_or_overtaken_and_shares_follow_weights() {
             let (queues, burst) = ([n(3), n(3), n(3)], 1 << (n(4) - 1));
             let host = Host {
                 queues: queues.iter().sum(),
-                weighted: true,
-                classes: [0, queues[0], queues[1]],
-                weights: [n(9), n(5), n(3)],
+                arbitration: Arbitration::Weighted,
+                urgent_queues: 0,
+                high_queues: queues[0],
+                medium_queues: queues[1],
+                high_weight: n(9),
+                medium_weight: n(5),
+                low_weight: n(3),
                 burst,
                 queue_depth: 0,
                 commands: n(2) - 1,
                 assign: Assign::Turn,
             };
             let mut of = Queues::new(&host);
+            let weights = host.weights();
             let each = 400;
             for i in 0..each * host.queues {
                 let queue = (i % host.queues) as u16;
@@ -104,7 +109,7 @@ fn nothing_is_lost_or_overtaken_and_shares_follow_weights() {
             }
             let mut last = vec![None; host.queues as usize];
             let (mut served, mut by_class) = (0, [0u32; 3]);
-            let round: u32 = host.weights.iter().sum();
+            let round: u32 = weights.iter().sum();
             while let Some(ReqId(id)) = of.take() {
                 let queue = id % host.queues;
                 assert!(
@@ -119,11 +124,10 @@ fn nothing_is_lost_or_overtaken_and_shares_follow_weights() {
                 };
                 by_class[class] += 1;
                 served += 1;
-                let full =
-                    |class: usize| by_class[class] + host.weights[class] < each * queues[class];
+                let full = |class: usize| by_class[class] + weights[class] < each * queues[class];
                 if served % round == 0 && (0..3).all(full) {
                     let rounds = served / round;
-                    assert_eq!(by_class, host.weights.map(|weight| weight * rounds));
+                    assert_eq!(by_class, weights.map(|weight| weight * rounds));
                 }
                 if of.is_limited() {
                     of.finished(queue as u16);

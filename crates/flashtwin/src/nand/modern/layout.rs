@@ -31,7 +31,7 @@ impl Layout {
     pub fn new(spec: &DeviceSpec, params: &ModernNand) -> Layout {
         Layout {
             unit: spec.pages_per_program(),
-            flash_page: params.flash_page_pages,
+            flash_page: spec.flash_page_pages(),
             independent: params.independent_reads,
             by_pages_per_block: Divider::new(spec.geometry.pages_per_block),
             read: spec.timing.read_by_type.clone(),

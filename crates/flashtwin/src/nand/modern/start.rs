@@ -74,7 +74,7 @@ impl Modern {
             _ => self.layout.read(ppn),
         };
         let mut times = 1;
-        let ppm = self.params.read_retry_ppm;
+        let ppm = u64::from(self.params.read_retry.0);
         while ppm > 0 && times <= RETRIES_MAX && self.retries.below(1_000_000) < ppm {
             times += 1;
         }

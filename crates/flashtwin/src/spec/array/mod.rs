@@ -1,18 +1,23 @@
 //! What an array is: its members, how they are put together, and the front end before them.
 //!
-//! An array file has a section `[array]`. Its `[buffer]`, `[link]` and `[controller]` are those of
-//! the array's own front end; `[member]` sets keys of the members (`gc.low_percent = 6`) on top of
+//! An array file has a section `[array]`, whose keys are declared here. Its `[buffer]`, `[link]` and `[controller]`
+//! are those of the array's own front end; `[member]` sets keys of the members (`gc.low_percent = 6`) on top of
 //! the device that `array.members` names.
 
-mod keys;
+mod members;
 mod read;
 mod volume;
 mod write;
 
+use std::sync::LazyLock;
+
+use super::keys::with_components;
+use super::section::{section, KeyDoc, Only, Values, OPTIONAL};
 use super::{Buffer, Controller, DeviceSpec, Link};
-use crate::component::{words, Chosen};
-use crate::units::Time;
-pub use keys::array_keys;
+use crate::component::{words, Chosen, Kind, Value};
+use crate::coordinate::SCHEMES;
+use crate::units::{saturating_u32, Time};
+use members::Made;
 pub use read::is_array;
 
 words! {
@@ -78,37 +83,15 @@ impl Rotation {
     }
 }
 
-/// When the array's buffer takes a page for one whose chip is in GC (D-26).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum MemberInGc {
-    /// Any chip of the member is.
-    Any,
-    /// The chip of the member that holds the page is.
-    Chip,
-    /// At least this share of the member's chips is.
-    Share(f64),
-}
-
 words! {
-    /// The words of [`MemberInGc`].
-    enum MemberInGcWord {
-        /// [`MemberInGc::Any`].
+    /// When the array's buffer takes a page for one whose chip is in GC (D-26).
+    pub enum MemberInGc {
+        /// Any chip of the member is.
         Any = "any",
-        /// [`MemberInGc::Chip`].
+        /// The chip of the member that holds the page is.
         Chip = "chip",
-        /// [`MemberInGc::Share`].
+        /// At least `member_in_gc_share` of the member's chips is.
         Share = "share",
-    }
-}
-
-impl MemberInGc {
-    /// As an array file calls it.
-    fn word(self) -> MemberInGcWord {
-        match self {
-            MemberInGc::Any => MemberInGcWord::Any,
-            MemberInGc::Chip => MemberInGcWord::Chip,
-            MemberInGc::Share(_) => MemberInGcWord::Share,
-        }
     }
 }
 
@@ -134,62 +117,100 @@ words! {
     }
 }
 
-/// The volume of an array of groups ([`Level::Swan`]).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct VolumeSpec {
-    /// Groups that the members are split into.
-    pub groups: u32,
-    /// Pages of a segment on each member of its group.
-    pub segment_pages: u32,
-    /// Share of the data of all groups that the host does not see.
-    pub spare_percent: f64,
+/// Keys that only a volume of groups has.
+const SWAN: Only = &[(ArraySpec::level.name(), &[Level::Swan.name()])];
+
+/// Every key of `[array]`, in the order of the documentation.
+pub fn array_keys() -> &'static [KeyDoc] {
+    static ALL: LazyLock<Vec<KeyDoc>> =
+        LazyLock::new(|| ArraySpec::ROWS.iter().flat_map(with_components).collect());
+    &ALL
 }
 
-/// An array, checked. Build one with [`ArraySpec::parse`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct ArraySpec {
-    /// Short name, as in `devices/NAME.toml`.
-    pub name: String,
-    /// One line for people.
-    pub description: String,
-    /// How members are put together.
-    pub level: Level,
-    /// How parity moves from row to row.
-    pub rotation: Rotation,
-    /// Consecutive pages on a member.
-    pub chunk_pages: u32,
-    /// Groups and segments; with [`Level::Swan`] only.
-    pub volume: Option<VolumeSpec>,
-    /// The members; they may differ, but not in the size of their pages.
-    pub members: Vec<DeviceSpec>,
-    /// Host interface in front of the array.
-    pub link: Link,
-    /// The array controller's processor.
-    pub controller: Controller,
-    /// The array controller's buffer, if it has one.
-    pub buffer: Option<Buffer>,
-    /// When that buffer counts a member as collecting.
-    pub member_in_gc: MemberInGc,
-    /// What keeps a page in that buffer.
-    pub protect: Protect,
-    /// How a page is read whose chip is in GC.
-    pub reads: Reads,
-    /// After how long a read is hedged; `None`: as `hedge_percent` specifies.
-    pub hedge_after: Option<Time>,
-    /// After how long a read is hedged: as long as this share of the reads before took.
-    pub hedge_percent: f64,
-    /// Running stretches of rows at a time while a member is rebuilt.
-    pub rebuild_depth: u32,
-    /// MiB written to members a second while they are rebuilt; 0: as fast as it goes.
-    pub rebuild_mib_per_s: u32,
-    /// The coordinator of the members' collections.
-    pub coordination: Chosen,
-    /// Free blocks of a pool at or below which a member is registered, in percent (D-24).
-    pub soft_percent: f64,
-    /// Those at which it asks the coordinator, in percent; `None`: its own watermark.
-    pub hard_percent: Option<f64>,
-    /// After an order to collect, a pool goes on until it has more free blocks than T_hard and this.
-    pub stop_blocks: u32,
-    /// Free blocks until which pools collect while the array is idle, in percent; `None`: the reserve.
-    pub idle_until_percent: Option<f64>,
+section! {
+    /// An array, checked. Build one with [`ArraySpec::parse`].
+    pub struct ArraySpec(v, made: Made) in (spec: ArraySpec => Some(spec)) {
+        level: Level = "array.level", Kind::Choice(Level::WORDS), None, &[],
+            "How members are put together.", "RAID levels; swan: Kim et al., USENIX ATC 2019";
+        members: Vec<DeviceSpec> = "array.members", Kind::Text, None, &[],
+            "The members: devices that come with flashtwin, each with how many of it, as in \"harmonia*8\" or \"nvme-tlc*4, sata-tlc*2\".", "ours",
+            read made.members, write Some(Value::Text(spec.member_names()));
+        chunk_pages: u32 = "array.chunk", Kind::Size(1 << 32), Some("\"4 KiB\""), &[],
+            "Consecutive bytes on a member (stripe unit); whole pages.", "Harmonia section 5.1 (D-23)",
+            read chunk_pages(v, &members[0]), write Some(spec.bytes_of(spec.chunk_pages));
+        rotation: Rotation = "array.rotation", Kind::Choice(Rotation::WORDS), Some("\"left-symmetric\""), &[],
+            "How parity moves from row to row (raid5, raid6, swan).", "D-23";
+        groups: u32 = "array.groups", Kind::Count(2, 30), Some("2"), SWAN,
+            "Groups of members, of which one takes the writes; two members each at least.", "SWAN (ATC 2019)";
+        segment_pages: u32 = "array.segment", Kind::Size(1 << 40), OPTIONAL, SWAN,
+            "Bytes of a member that are written, collected and trimmed together; whole pages. By default as much as the data pages of one block of each plane of the first member.", "SWAN (ATC 2019), D-102",
+            read segment_pages(v, &members[0]), write Some(spec.bytes_of(spec.segment_pages));
+        spare_percent: f64 = "array.spare_percent", Kind::Percent, Some("20"), SWAN,
+            "Share of the groups' data that the host does not see, so that segments can be collected.", "not printed (D-103)";
+        member_in_gc: MemberInGc = "array.member_in_gc", Kind::Choice(MemberInGc::WORDS), Some("\"any\""), &[],
+            "When the array's buffer takes a page for one whose chip is in GC: any chip of its member is, the chip that holds it is, or a share of the member's chips is.", "GCaR section 3.2, D-26";
+        member_in_gc_share: Option<f64> = "array.member_in_gc_share", Kind::Share, Some("0.5"), &[],
+            "That share.", "D-26",
+            read share(v, member_in_gc);
+        protect: Protect = "array.protect", Kind::Choice(Protect::WORDS), Some("\"data\""), &[],
+            "What keeps a page in the array's buffer under GCaR: GC on the member that holds it, or also on one that holds its parity or another copy.", "GCaR sections 3.2 and 4.4; stripe: ours (D-93)";
+        reads: Reads = "array.reads", Kind::Choice(Reads::WORDS), Some("\"direct\""), &[],
+            "How a page is read: where it lies; if its chip is in GC, from the others of its stripe or another copy if none of those is in GC; or from there, too, when it takes long, and what comes first counts.", "the idea of TTFLASH (FAST 2017) and IODA (SOSP 2021); hedged: Dean, Barroso (CACM 2013)";
+        hedge_percent: f64 = "array.hedge_percent", Kind::Percent, Some("95"), &[],
+            "With reads hedged, a read is when it takes longer than this share of the reads of members before it.", "Dean, Barroso (CACM 2013), D-108";
+        hedge_after: Option<Time> = "array.hedge_after_us", Kind::Count(1, 1_000_000), OPTIONAL, &[],
+            "With reads hedged, a read is when it takes longer than this; by default as hedge_percent says.", "D-108",
+            read hedge_after(v), write Some(Value::Number(spec.hedge_after?.to_ns() / 1_000));
+        rebuild_depth: u32 = "array.rebuild_depth", Kind::Count(1, 4096), Some("8"), &[],
+            "Stretches of adjacent rows, of up to 64 KiB a member, under way at a time while a member is rebuilt.", "D-89, D-106";
+        rebuild_mib_per_s: u32 = "array.rebuild_mib_per_s", Kind::Count(0, 1_000_000), Some("0"), &[],
+            "MiB written to the new member a second at most; 0: as fast as it goes.", "D-89";
+        coordination: Chosen = "array.coordination", Kind::Choice(&[]), Some("\"local\""), &[],
+            "Which member collects when.", "Harmonia section 4",
+            among SCHEMES;
+        soft_percent: f64 = "array.soft_percent", Kind::Percent, Some("7"), &[],
+            "A member is registered when the free blocks of one of its pools are at or below this share.", "not printed (D-24)";
+        hard_percent: Option<f64> = "array.hard_percent", Kind::Percent, OPTIONAL, &[],
+            "A member asks the coordinator when the free blocks of one of its pools are at or below this share; by default when it would collect by itself (gc.low_percent).", "Harmonia section 4.3.1";
+        stop_blocks: u32 = "array.stop_blocks", Kind::Count(0, 1_000_000), Some("1"), &[],
+            "Told to collect, a pool takes one victim and goes on until it has more free blocks than T_hard and this.", "not printed (D-24, D-25)";
+        idle_until_percent: Option<f64> = "array.idle_until_percent", Kind::Percent, OPTIONAL, &[],
+            "While the array is idle, pools collect until this share of their blocks is free; by default the whole reserve.", "Harmonia section 4.3.2: the reserve";
+    } and {
+        /// Short name, as in `devices/NAME.toml`.
+        name: String = made.front.name;
+        /// One line for people.
+        description: String = made.front.description;
+        /// Host interface in front of the array.
+        link: Link = made.front.link;
+        /// The array controller's processor.
+        controller: Controller = made.front.controller;
+        /// The array controller's buffer, if it has one.
+        buffer: Option<Buffer> = made.front.buffer;
+    }
+}
+
+fn chunk_pages(v: &Values, member: &DeviceSpec) -> u32 {
+    let bytes: u64 = v.setting(&ArraySpec::chunk_pages);
+    saturating_u32(bytes / u64::from(member.geometry.page_bytes))
+}
+
+/// A segment as given, or of a block of each plane of a member.
+fn segment_pages(v: &Values, member: &DeviceSpec) -> u32 {
+    let g = &member.geometry;
+    match v.get(&ArraySpec::segment_pages) {
+        Some(Value::Number(bytes)) => saturating_u32(bytes / u64::from(g.page_bytes)),
+        _ => g.chips * g.planes_per_chip * member.data_pages_per_block(),
+    }
+}
+
+/// The share of a member's chips, where it counts.
+fn share(v: &Values, member_in_gc: MemberInGc) -> Option<f64> {
+    let counts = member_in_gc == MemberInGc::Share;
+    counts.then(|| v.setting(&ArraySpec::member_in_gc_share))
+}
+
+fn hedge_after(v: &Values) -> Option<Time> {
+    let key = ArraySpec::hedge_after;
+    v.has(&key).then(|| Time::from_us(v.setting(&key)))
 }

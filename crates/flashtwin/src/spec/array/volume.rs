@@ -1,109 +1,95 @@
-//! The volume of an array of groups: the meaning of its keys, its size, and its needs.
+//! The volume of an array of groups: its size, and its needs.
 
-use super::read::{Reader, PAGES_MAX};
-use super::{ArraySpec, Protect, Reads, VolumeSpec};
+use super::read::PAGES_MAX;
+use super::{ArraySpec, Protect, Reads};
+use crate::component::Value;
 use crate::coordinate::Coordination;
 use crate::spec::decimal::percent_of;
-use crate::spec::DeviceSpec;
-use crate::units::{narrow, saturating_u32};
+use crate::spec::section::Values;
+use crate::units::narrow;
 
 /// Segments that each group must have beyond what the host's data fill: the one that is being written,
 /// the one that moves go to, and one that can be gained.
 const SPARE_SEGMENTS: u64 = 3;
 
-/// The values of a volume's keys.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Given {
-    groups: u32,
-    /// `None`: as the first member has it.
-    segment_bytes: Option<u64>,
-    spare_percent: f64,
-}
-
-impl Given {
-    pub fn read(r: &mut Reader) -> Given {
-        let segment = r.tree.get("array.segment").is_some();
-        Given {
-            groups: saturating_u32(r.number("array.groups")),
-            segment_bytes: segment.then(|| r.number("array.segment")),
-            spare_percent: r.float("array.spare_percent"),
-        }
-    }
-
-    /// With segments in pages of `member`.
-    pub fn with(self, member: &DeviceSpec) -> VolumeSpec {
-        let g = &member.geometry;
-        let a_block_each = g.chips * g.planes_per_chip * member.data_pages_per_block();
-        let pages = self
-            .segment_bytes
-            .map(|bytes| bytes / u64::from(g.page_bytes));
-        VolumeSpec {
-            groups: self.groups,
-            segment_pages: pages.map_or(a_block_each, saturating_u32),
-            spare_percent: self.spare_percent,
-        }
-    }
-}
-
 impl ArraySpec {
     /// Members of a group.
     pub(crate) fn members_per_group(&self) -> u32 {
-        let groups = self.volume.map_or(1, |volume| volume.groups);
-        narrow(self.members.len()) / groups
+        narrow(self.members.len()) / self.groups
     }
 
     /// Segments of a group.
     pub(crate) fn segments_per_group(&self) -> u64 {
-        let pages = self.volume.map_or(1, |volume| volume.segment_pages.max(1));
-        self.member_pages() / u64::from(pages)
+        self.member_pages() / u64::from(self.segment_pages.max(1))
     }
 
     /// Data pages of a segment: one member of its group holds parity.
     fn data_pages_per_segment(&self) -> u64 {
-        let pages = self.volume.map_or(1, |volume| volume.segment_pages);
-        u64::from(pages) * u64::from(self.members_per_group().saturating_sub(1))
+        let members = self.members_per_group().saturating_sub(1);
+        u64::from(self.segment_pages) * u64::from(members)
     }
 
     /// Data pages of all groups.
     fn data_pages_of_groups(&self) -> u64 {
-        let groups = self.volume.map_or(1, |volume| volume.groups);
-        u64::from(groups) * self.segments_per_group() * self.data_pages_per_segment()
+        u64::from(self.groups) * self.segments_per_group() * self.data_pages_per_segment()
     }
 
     /// Pages that the host can address.
     pub(super) fn volume_pages(&self) -> u64 {
         let all = self.data_pages_of_groups();
-        all - percent_of(all, self.volume.map_or(0.0, |volume| volume.spare_percent))
+        all - percent_of(all, self.spare_percent)
     }
 
-    pub(super) fn check_volume(&self, given: Given, r: &mut Reader) {
-        let members = self.members.len();
-        let groups = given.groups;
+    pub(super) fn check_volume(&self, v: &Values, report: &mut dyn FnMut(&str, String)) {
+        let (members, groups) = (self.members.len(), self.groups);
         if !members.is_multiple_of(groups as usize) || self.members_per_group() < 2 {
             let message = format!(
                 "found {groups} for {members} members; groups are of equal size, at least two members \
                  each"
             );
-            return r.report("array.groups", message);
+            return report(ArraySpec::groups.name(), message);
         }
-        let page_bytes = u64::from(self.page_bytes());
-        let odd = given
-            .segment_bytes
-            .filter(|bytes| !bytes.is_multiple_of(page_bytes));
-        if let Some(bytes) = odd.or(given.segment_bytes.filter(|&bytes| bytes == 0)) {
-            let message = format!("found {bytes} bytes; must be whole pages of {page_bytes} bytes");
-            return r.report("array.segment", message);
+        let page = u64::from(self.page_bytes());
+        if let Some(&Value::Number(bytes)) = v.get(&ArraySpec::segment_pages) {
+            if bytes == 0 || !bytes.is_multiple_of(page) {
+                let message = format!("found {bytes} bytes; must be whole pages of {page} bytes");
+                return report(ArraySpec::segment_pages.name(), message);
+            }
         }
+        self.check_segments(report);
+        if !Coordination::of(&self.coordination, members).is_local() {
+            let message = format!(
+                "found {:?}; swan itself says where is collected: needs \"local\" or \"ideal\"",
+                self.coordination.name
+            );
+            report(ArraySpec::coordination.name(), message);
+        }
+        if self.reads != Reads::Direct {
+            let message = "swan reads pages where they lie: needs \"direct\"".to_string();
+            report(ArraySpec::reads.name(), message);
+        }
+        if self.protect != Protect::Data {
+            let message =
+                "found \"stripe\"; swan never writes to the stripe that holds a page: needs \
+                           \"data\""
+                    .to_string();
+            report(ArraySpec::protect.name(), message);
+        }
+    }
+
+    /// Groups have segments to spare, and pages that can be numbered.
+    fn check_segments(&self, report: &mut dyn FnMut(&str, String)) {
         let segments = self.segments_per_group();
-        let data = u64::from(groups) * self.data_pages_per_segment();
+        let data = u64::from(self.groups) * self.data_pages_per_segment();
         let spare = segments - self.volume_pages().div_ceil(data.max(1)).min(segments);
         if spare < SPARE_SEGMENTS {
             let message = format!(
                 "found {:?}; of {segments} segments in a group it leaves {spare}, at least \
-                 {SPARE_SEGMENTS} are needed: give more, or a smaller array.segment",
-                given.spare_percent
+                 {SPARE_SEGMENTS} are needed: give more, or a smaller {}",
+                self.spare_percent,
+                ArraySpec::segment_pages
             );
-            r.report("array.spare_percent", message);
+            report(ArraySpec::spare_percent.name(), message);
         }
         if self.data_pages_of_groups() > PAGES_MAX {
             let message = format!(
@@ -111,25 +97,7 @@ impl ArraySpec {
                  fewer or smaller members, or larger pages",
                 self.data_pages_of_groups()
             );
-            r.report("array.members", message);
-        }
-        if !Coordination::of(&self.coordination, members).is_local() {
-            let message = format!(
-                "found {:?}; swan itself says where is collected: needs \"local\" or \"ideal\"",
-                self.coordination.name
-            );
-            r.report("array.coordination", message);
-        }
-        if self.reads != Reads::Direct {
-            let message = "swan reads pages where they lie: needs \"direct\"".to_string();
-            r.report("array.reads", message);
-        }
-        if self.protect != Protect::Data {
-            let message =
-                "found \"stripe\"; swan never writes to the stripe that holds a page: needs \
-                           \"data\""
-                    .to_string();
-            r.report("array.protect", message);
+            report(ArraySpec::members.name(), message);
         }
     }
 }
@@ -211,8 +179,7 @@ mod tests {
     #[test]
     fn sizes_follow_from_the_members() {
         let spec = make(&[("array.groups", "4")]).unwrap();
-        let volume = spec.volume.unwrap();
-        assert_eq!(volume.segment_pages, 64 * 4 * 63);
+        assert_eq!(spec.segment_pages, 64 * 4 * 63);
         assert_eq!(spec.segments_per_group(), 436);
         let data = 4 * 436 * 64 * 4 * 63;
         assert_eq!(spec.exported_pages(), data - data / 5);

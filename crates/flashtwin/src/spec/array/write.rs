@@ -1,56 +1,46 @@
 //! An array as TOML: what reads back as the same array.
 
-use super::{array_keys, ArraySpec, MemberInGc};
-use crate::component::size;
+use super::members::front_sections;
+use super::read::{array_section, MEMBER};
+use super::{array_keys, ArraySpec};
+use crate::component::Value;
 use crate::coordinate::IDEAL;
-use crate::spec::keys::keys;
+use crate::spec::convert::{quote, text};
+use crate::spec::keys::{has_meaning, keys, row};
 use crate::spec::profiles::builtin;
+use crate::spec::section::{section_of, KeyDoc, Row};
 use crate::spec::tree::split;
-use crate::spec::write::setting_toml;
-use crate::spec::DeviceSpec;
+use crate::spec::{Buffer, DeviceSpec, Gc};
 
-fn quote(word: &str) -> String {
-    format!("{word:?}")
-}
+/// The keys that `[array]` declares.
+const ROWS: &[&[Row<ArraySpec>]] = &[ArraySpec::ROWS];
 
 impl ArraySpec {
     /// The whole array as TOML. Of the members it has what differs from the devices they are named after.
     pub fn to_toml(&self) -> String {
-        let mut text = format!("name = {:?}\n", self.name);
-        text += &format!("description = {:?}\n\n[array]\n", self.description);
-        for doc in array_keys() {
-            if let Some(value) = self.value_toml(doc.key) {
-                text += &format!("{} = {value}\n", split(doc.key).1);
-            }
-        }
         let front = DeviceSpec {
+            name: self.name.clone(),
+            description: self.description.clone(),
             link: self.link.clone(),
             controller: self.controller.clone(),
             buffer: self.buffer.clone(),
             ..self.members[0].clone()
         };
-        for section in ["link", "controller", "buffer"] {
-            let lines: Vec<String> = keys()
-                .iter()
-                .filter(|doc| split(doc.key).0 == section)
-                .filter_map(|doc| {
-                    let value = front.value_toml(doc.key)?;
-                    Some(format!("{} = {value}\n", split(doc.key).1))
-                })
-                .collect();
+        let [root, buffer, link, controller] = front_sections();
+        let of_front = |section| lines(section, keys(), |key| front.value_toml(key));
+        let own = lines(array_section(), array_keys(), |key| self.value_toml(key));
+        let mut text = format!("{}\n[{}]\n{own}", of_front(root), array_section());
+        let more = [link, controller, buffer].map(|section| (section, of_front(section)));
+        for (section, lines) in more.into_iter().chain([(MEMBER, self.set_of_members())]) {
             if !lines.is_empty() {
-                text += &format!("\n[{section}]\n{}", lines.concat());
+                text += &format!("\n[{section}]\n{lines}");
             }
-        }
-        let set = self.set_of_members();
-        if !set.is_empty() {
-            text += &format!("\n[member]\n{}", set.concat());
         }
         text
     }
 
-    /// What the members have otherwise than the devices they are named after, a line each.
-    fn set_of_members(&self) -> Vec<String> {
+    /// Keys of the members that differ from the devices they are named after, a line each.
+    fn set_of_members(&self) -> String {
         let named = |member: &DeviceSpec| {
             let text = builtin(&member.name)?;
             DeviceSpec::parse(text, &member.name).ok()
@@ -65,12 +55,12 @@ impl ArraySpec {
             }
             let Some(named) = named(member) else { continue };
             if named.buffer.is_some() && member.buffer.is_none() {
-                set.push(("buffer", quote("none")));
+                set.push((section_of(&Buffer::policy.doc), quote("none")));
             }
             for doc in keys() {
                 let value = member.value_toml(doc.key);
                 // For an ideal array this follows.
-                let says = doc.key != "gc.ideal" || self.coordination.name != IDEAL;
+                let says = doc.key != Gc::ideal.name() || self.coordination.name != IDEAL;
                 if value != named.value_toml(doc.key) && says {
                     set.extend(value.map(|value| (doc.key, value)));
                 }
@@ -84,48 +74,43 @@ impl ArraySpec {
 
     /// The value of a key of `[array]` in TOML; `None` if it has none.
     pub fn value_toml(&self, key: &str) -> Option<String> {
-        Some(match key {
-            "array.level" => quote(self.level.name()),
-            "array.members" => quote(&self.member_names()),
-            "array.chunk" => {
-                let bytes = u64::from(self.chunk_pages) * u64::from(self.page_bytes());
-                quote(&size(bytes))
+        let doc = array_keys().iter().find(|doc| doc.key == key)?;
+        if !has_meaning(ROWS, self, doc) {
+            return None;
+        }
+        match row(ROWS, key).map(|row| (row.write)(self)) {
+            Some(Some(Value::Float(x))) => Some(format!("{x:?}")),
+            Some(value) => Some(text(doc.kind, &value?)),
+            None => {
+                let value = self.coordination.settings.value(split(key).1)?;
+                Some(text(doc.kind, value))
             }
-            "array.rotation" => quote(self.rotation.name()),
-            "array.groups" => self.volume?.groups.to_string(),
-            "array.segment" => {
-                let pages = u64::from(self.volume?.segment_pages);
-                quote(&size(pages * u64::from(self.page_bytes())))
-            }
-            "array.spare_percent" => format!("{:?}", self.volume?.spare_percent),
-            "array.member_in_gc" => quote(self.member_in_gc.word().name()),
-            "array.member_in_gc_share" => match self.member_in_gc {
-                MemberInGc::Share(share) => format!("{share:?}"),
-                _ => return None,
-            },
-            "array.protect" => quote(self.protect.name()),
-            "array.reads" => quote(self.reads.name()),
-            "array.hedge_percent" => format!("{:?}", self.hedge_percent),
-            "array.hedge_after_us" => (self.hedge_after?.to_ns() / 1_000).to_string(),
-            "array.rebuild_depth" => self.rebuild_depth.to_string(),
-            "array.rebuild_mib_per_s" => self.rebuild_mib_per_s.to_string(),
-            "array.coordination" => quote(self.coordination.name),
-            "array.soft_percent" => format!("{:?}", self.soft_percent),
-            "array.hard_percent" => format!("{:?}", self.hard_percent?),
-            "array.stop_blocks" => self.stop_blocks.to_string(),
-            "array.idle_until_percent" => format!("{:?}", self.idle_until_percent?),
-            _ => return setting_toml(&self.coordination.settings, split(key).1),
-        })
+        }
+    }
+
+    /// The size of so many pages.
+    pub(super) fn bytes_of(&self, pages: u32) -> Value {
+        Value::Number(u64::from(pages) * u64::from(self.page_bytes()))
     }
 
     /// `harmonia*8`, as the key takes it.
-    fn member_names(&self) -> String {
+    pub(super) fn member_names(&self) -> String {
         let same = self.members.chunk_by(|a, b| a.name == b.name);
         let parts: Vec<String> = same
             .map(|members| format!("{}*{}", members[0].name, members.len()))
             .collect();
         parts.join(", ")
     }
+}
+
+/// The keys of a section that have values, a line each.
+fn lines(section: &str, keys: &[KeyDoc], value: impl Fn(&str) -> Option<String>) -> String {
+    let of_section = keys.iter().filter(|doc| section_of(doc) == section);
+    let lines = of_section.filter_map(|doc| {
+        let value = value(doc.key)?;
+        Some(format!("{} = {value}\n", split(doc.key).1))
+    });
+    lines.collect()
 }
 
 #[cfg(test)]

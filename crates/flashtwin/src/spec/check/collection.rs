@@ -1,60 +1,35 @@
 //! What must hold of garbage collection and wear levelling.
 
-use super::super::{DeviceSpec, Moves, Nand, Placement, Separation};
+use super::super::{
+    Buffer, DeviceSpec, Ftl, Gc, Geometry, Moves, MsrNand, Nand, Placement, Separation, SlcCache,
+    Wear,
+};
 use crate::ftl::{REFERENCE_LEVELLING, STATIC_LEVELLING};
 use crate::gc::GREEDY;
 
 /// Pages must be separated in one way only, and a victim be chosen where it can.
 pub(super) fn check(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
-    if spec.ftl.separation != Separation::None && spec.policy_separates() {
-        let policy = spec.buffer.as_ref().map_or("", |b| b.policy.base);
-        report(
-            "ftl.separation",
-            format!(
-                "must be \"none\" with buffer.policy = \"{policy}\", which separates pages itself"
-            ),
-        );
-    }
-    if spec.ftl.separation != Separation::None && spec.gc.moves != Moves::Cold {
-        report(
-            "gc.moves",
-            "must be \"cold\" with another ftl.separation than \"none\", which decides where moved pages go"
-                .to_owned(),
-        );
-    }
-    let g = &spec.geometry;
+    separation(spec, report);
     if let Some(idle) = spec.gc.idle_percent {
-        if idle < spec.gc.low_percent || idle >= g.reserve_percent {
+        let (low, reserve) = (spec.gc.low_percent, spec.geometry.reserve_percent);
+        if idle < low || idle >= reserve {
+            let (from, below) = (Gc::low_percent, Geometry::reserve_percent);
             report(
-                "gc.idle_percent",
-                format!(
-                    "found {idle}; must be from gc.low_percent = {} to below \
-                     geometry.reserve_percent = {}",
-                    spec.gc.low_percent, g.reserve_percent
-                ),
+                Gc::idle_percent.name(),
+                format!("found {idle}; must be from {from} = {low} to below {below} = {reserve}"),
             );
         }
     }
-    if spec.gc.superblocks {
+    if spec.gc.has_superblocks() {
         superblocks(spec, report);
     }
     if spec.wear.levelling.name == REFERENCE_LEVELLING.name {
-        let wrong = match (&spec.nand, spec.wear.erase_limit, spec.gc.victim.name) {
-            (Nand::Modern(_), ..) => "is of the \"msr\" back end; must be another on \"modern\"",
-            (_, None, _) => {
-                "shares out the life that blocks have left: set wear.erase_limit, or another"
-            }
-            (_, _, GREEDY) => "",
-            _ => "chooses victims itself: set gc.victim = \"greedy\", or another",
-        };
-        if !wrong.is_empty() {
-            report("wear.levelling", format!("\"reference\" {wrong}"));
-        }
+        reference_levelling(spec, report);
     }
     let greedy_only = matches!(&spec.nand, Nand::Msr(msr) if !msr.copy_back);
     if greedy_only && spec.gc.victim.name != GREEDY {
         report(
-            "gc.victim",
+            Gc::victim.name(),
             "must be \"greedy\" on the \"msr\" back end without copy-back, which collects several \
              blocks at once as its reference does"
                 .to_owned(),
@@ -62,50 +37,77 @@ pub(super) fn check(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// A superblock is written over all dies in turn, by one stream, and chosen by what it holds.
-fn superblocks(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
-    let (unit, pages) = (spec.pages_per_program(), spec.geometry.pages_per_block);
-    if pages < 2 * unit {
+/// Pages are separated by the layer or by the buffer policy.
+fn separation(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
+    if spec.ftl.separation == Separation::None {
+        return;
+    }
+    let separation = Ftl::separation;
+    if spec.policy_separates() {
+        let policy = spec.buffer.as_ref().map_or("", |b| b.policy.base);
+        let key = Buffer::policy;
         report(
-            "geometry.pages_per_block",
+            separation.name(),
+            format!("must be \"none\" with {key} = \"{policy}\", which separates pages itself"),
+        );
+    }
+    if spec.gc.moves != Moves::Cold {
+        report(
+            Gc::moves.name(),
             format!(
-                "found {pages}; with gc.granularity = \"superblock\" must be at least two programs of \
-                 {unit}"
+                "must be \"cold\" with another {separation} than \"none\", which decides where moved \
+                 pages go"
             ),
         );
     }
-    let static_levelling = spec.wear.levelling.name == STATIC_LEVELLING.name;
+}
+
+/// The reference's levelling needs the reference's back end, a limit, and the choice of victims.
+fn reference_levelling(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
+    let wrong = match (&spec.nand, spec.wear.erase_limit, spec.gc.victim.name) {
+        (Nand::Modern(_), ..) => {
+            "is of the \"msr\" back end; must be another on \"modern\"".to_owned()
+        }
+        (_, None, _) => format!(
+            "shares out the life that blocks have left: set {}, or another",
+            Wear::erase_limit
+        ),
+        (_, _, GREEDY) => return,
+        _ => format!(
+            "chooses victims itself: set {} = \"greedy\", or another",
+            Gc::victim
+        ),
+    };
+    report(Wear::levelling.name(), format!("\"reference\" {wrong}"));
+}
+
+/// A superblock is written over all dies in turn, by one stream, and chosen by what it holds.
+fn superblocks(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
+    let with = format!("with {} = \"superblock\" must be", Gc::granularity);
+    let (unit, pages) = (spec.pages_per_program(), spec.geometry.pages_per_block);
+    if pages < 2 * unit {
+        report(
+            Geometry::pages_per_block.name(),
+            format!("found {pages}; {with} at least two programs of {unit}"),
+        );
+    }
+    let is_static = spec.ftl.placement == Placement::Static;
+    let is_separated = spec.ftl.separation != Separation::None;
+    let is_greedy = spec.gc.victim.name == GREEDY;
+    let levels = spec.wear.levelling.name == STATIC_LEVELLING.name;
+    let no_policy = "one that does not separate pages itself";
     for (wrong, key, wanted) in [
-        (
-            spec.ftl.placement == Placement::Static,
-            "ftl.placement",
-            "\"dynamic\"",
-        ),
-        (spec.copy_back(), "nand.copy_back", "false"),
-        (spec.ftl.summary_page, "ftl.summary_page", "false"),
-        (
-            spec.ftl.separation != Separation::None,
-            "ftl.separation",
-            "\"none\"",
-        ),
-        (spec.slc_cache().is_some(), "nand.pslc_percent", "0"),
-        (
-            spec.policy_separates(),
-            "buffer.policy",
-            "one that does not separate pages itself",
-        ),
-        (spec.gc.victim.name != GREEDY, "gc.victim", "\"greedy\""),
-        (
-            static_levelling,
-            "wear.levelling",
-            "\"none\" or \"dynamic\"",
-        ),
+        (is_static, Ftl::placement.name(), "\"dynamic\""),
+        (spec.copy_back(), MsrNand::copy_back.name(), "false"),
+        (spec.ftl.summary_page, Ftl::summary_page.name(), "false"),
+        (is_separated, Ftl::separation.name(), "\"none\""),
+        (spec.slc_cache().is_some(), SlcCache::percent.name(), "0"),
+        (spec.policy_separates(), Buffer::policy.name(), no_policy),
+        (!is_greedy, Gc::victim.name(), "\"greedy\""),
+        (levels, Wear::levelling.name(), "\"none\" or \"dynamic\""),
     ] {
         if wrong {
-            report(
-                key,
-                format!("with gc.granularity = \"superblock\" must be {wanted}"),
-            );
+            report(key, format!("{with} {wanted}"));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a device file may hold, and the messages about one that may not.
 
+mod declared;
 mod docs;
 mod messages;
 mod numbers;

@@ -1,0 +1,130 @@
+//! The buffer in front of the flash, with its replacement policy.
+
+use super::decimal::{scale, Rounding};
+use super::section::{section, Key, Only, Values, OPTIONAL};
+use super::{DeviceSpec, Geometry, STEP_US};
+use crate::buffer::ChosenPolicy;
+use crate::component::{words, Kind, Parameter, Settings, Value};
+use crate::units::{saturating_u32, Time};
+
+/// Larger than any device of 2^32 pages could use.
+const SIZE: u64 = 1 << 52;
+const BACKGROUND: Only = &[(Buffer::evict.name(), &[EvictMode::Background.name()])];
+
+words! {
+    /// When the access that needs a slot goes on (D-2).
+    pub enum EvictMode {
+        /// When its victim's program has completed.
+        Blocking = "blocking",
+        /// At once, while at most `background_depth` write-backs are in flight.
+        Background = "background",
+    }
+}
+
+words! {
+    /// Treatment of requests that do not cover whole pages (D-1).
+    pub enum Partial {
+        /// Round every request outwards to page boundaries.
+        Round = "round",
+        /// Keep a bitmap of valid sectors a page, or without a buffer carry only what was asked; read the
+        /// rest from flash when needed.
+        Sectors = "sectors",
+    }
+}
+
+section! {
+    /// The cached pages in front of the flash.
+    pub struct Buffer(v) in (spec: DeviceSpec => spec.buffer.as_ref()) {
+        capacity_pages: u32 = "buffer.capacity", Kind::Size(SIZE), None, &[],
+            "Size of the buffer: whole pages, at least one.", "GCaR 1 to 32 MB, ECR 32 MB",
+            read capacity_pages(v),
+            write capacity(spec);
+        policy: ChosenPolicy = "buffer.policy", Kind::PolicyName, Some("\"lru\""), &[],
+            "Replacement policy; `gcar-NAME` is the policy NAME filtered by GCaR.", "the papers' baseline",
+            read policy(v, capacity_pages),
+            write Some(Value::Text(spec.buffer.as_ref()?.policy.name()));
+        evict: EvictMode = "buffer.evict", Kind::Choice(EvictMode::WORDS), Some("\"blocking\""), &[],
+            "When the access that needs a slot goes on: once its victim is programmed, or at once.", "D-2";
+        background_depth: u32 = "buffer.background_depth", Kind::Count(1, 65_535), Some("8"), BACKGROUND,
+            "Write-backs in flight before an access must wait; active write-backs of pages that stay count too.", "D-2";
+        partial: Partial = "buffer.partial", Kind::Choice(Partial::WORDS), Some("\"round\""), &[],
+            "Requests that cover part of a page: round outwards, or keep a bitmap of valid sectors.", "D-1";
+        latency: Time = "buffer.latency_us", Kind::Micros(STEP_US), Some("0"), &[],
+            "Access time of the buffer memory for a read, and for a write unless `write_latency_us` says otherwise.", "not printed anywhere but in CBM";
+        write_latency: Time = "buffer.write_latency_us", Kind::Micros(STEP_US), OPTIONAL, &[],
+            "Access time of the buffer memory for a write; left out: `latency_us`.", "CBM Table I: 40 ns a 64-byte line of NVM, 2.56 (D-21)",
+            follows latency;
+        read_cache_pages: u32 = "buffer.read_cache", Kind::Window, OPTIONAL, &[],
+            "Separate LRU cache for pages that were read, beside `capacity`: pages or a share of the capacity; left out: 0, with `cbm` 0.75 (24 MB to 32 MB, CBM section V).", "CBM section III; D-6",
+            read v.get(&Self::read_cache_pages).map_or(0, |given| share(given, capacity_pages)),
+            write read_cache(spec);
+        read_cache_latency: Time = "buffer.read_cache_latency_us", Kind::Micros(STEP_US), OPTIONAL, &[],
+            "Access time of the separate read cache; left out: `latency_us`.", "CBM Table I: 15 ns a 64-byte line of DRAM, 0.96 (D-21)",
+            follows latency;
+        power_loss_protection: bool = "buffer.power_loss_protection", Kind::Bool, Some("false"), &[],
+            "A flush or FUA write is done once its data is in the buffer, and a power cut loses nothing; always so with `cbm` (its write buffer is non-volatile).", "ours";
+    } and {
+        /// The memory is non-volatile, as the policy of the device file has it. Another policy that takes its place
+        /// governs the same memory.
+        non_volatile: bool = policy.entry().non_volatile;
+    }
+}
+
+impl Buffer {
+    /// The memory survives a power loss.
+    pub(crate) fn is_protected(&self) -> bool {
+        self.power_loss_protection || self.non_volatile
+    }
+}
+
+fn capacity_pages(v: &Values) -> u32 {
+    let bytes: u64 = v.setting(&Buffer::capacity_pages);
+    let page: u64 = v.setting(&Geometry::page_bytes);
+    saturating_u32(bytes / page.max(1))
+}
+
+fn capacity(spec: &DeviceSpec) -> Option<Value> {
+    let pages = spec.buffer.as_ref()?.capacity_pages;
+    let bytes = u64::from(pages) * u64::from(spec.geometry.page_bytes);
+    Some(Value::Number(bytes))
+}
+
+/// Written where there is one, or where the policy would have one by default.
+fn read_cache(spec: &DeviceSpec) -> Option<Value> {
+    let buffer = spec.buffer.as_ref()?;
+    let key = Buffer::read_cache_pages.short_name();
+    let mut defaults = buffer.policy.entry().defaults.iter();
+    let pages = buffer.read_cache_pages;
+    let is_written = pages > 0 || defaults.any(|(of, _)| *of == key);
+    is_written.then(|| Value::Number(pages.into()))
+}
+
+/// Pages: a whole number of them, or a share of the capacity. A share rounds down, but only a share
+/// of zero is no page at all.
+fn share(value: &Value, capacity_pages: u32) -> u32 {
+    match value {
+        Value::Number(pages) => saturating_u32(*pages),
+        Value::Float(share) => {
+            let pages = scale(*share, capacity_pages.into(), 1, Rounding::Down).unwrap_or(0);
+            saturating_u32(pages.max(u64::from(*share > 0.0)))
+        }
+        _ => unreachable!("neither pages nor a share"),
+    }
+}
+
+/// The policy with the values of its parameters.
+fn policy(v: &Values, capacity_pages: u32) -> ChosenPolicy {
+    let key: Key<ChosenPolicy> = Buffer::policy;
+    let name: String = v.setting(&key);
+    let setting = |parameter: &'static Parameter| {
+        let value = v.parameter(&key, parameter);
+        let value = value.expect("a parameter has a default");
+        let value = match parameter.kind {
+            Kind::Window | Kind::Beyond => Value::Number(share(value, capacity_pages).into()),
+            _ => value.clone(),
+        };
+        (parameter.key, value)
+    };
+    let settings = Settings::new(ChosenPolicy::parameters(&name).map(setting).collect());
+    ChosenPolicy::new(&name, settings).expect("the name was checked against the list")
+}

@@ -1,0 +1,207 @@
+//! Mapping of pages, garbage collection, and wear.
+
+use std::num::NonZeroU32;
+
+use super::decimal::percent_of;
+use super::section::{section, Field, Key, Only, Values, OPTIONAL};
+use super::{DeviceSpec, Geometry, Partial, MODERN_PAGE, PAGE, PAGE_MAP, U32};
+use crate::component::{words, Chosen, Component, Kind, Value};
+use crate::ftl::{chip, LEVELLING};
+use crate::gc::RULES;
+use crate::units::narrow;
+
+const STATIC: Only = &[(Ftl::placement.name(), &[Placement::Static.name()])];
+const REGION: Only = &[(Ftl::separation.name(), &[Separation::Region.name()])];
+const MODERN_BLOCKS: Only = &[
+    MODERN_PAGE[0],
+    MODERN_PAGE[1],
+    (Gc::granularity.name(), &[Granularity::Block.name()]),
+];
+
+words! {
+    /// Page-to-chip mapping (D-3 of the decision register).
+    pub enum Placement {
+        /// chip = (page / stride) mod chips, for ever.
+        Static = "static",
+        /// Every write goes to the next chip of a round robin, channel first.
+        Dynamic = "dynamic",
+    }
+}
+
+words! {
+    /// Pages that go to open blocks of their own.
+    pub enum Separation {
+        /// None by the FTL; the buffer policy may separate hot pages from cold ones.
+        None = "none",
+        /// Pages that GC moves from those the host writes.
+        Gc = "gc",
+        /// The first logical pages, `region_percent` of all, from the others: also when GC moves them.
+        Region = "region",
+    }
+}
+
+section! {
+    /// Mapping of logical to physical pages.
+    pub struct Ftl(v) in (spec: DeviceSpec => Some(&spec.ftl)) {
+        kind: Mapping = "ftl.kind", Kind::Choice(&[]), Some("\"page\""), &[],
+            "How logical pages are mapped. Those but `page`, on docs/ftls.md, map each chip by itself and pay for it on flash.", "GCaR, Harmonia, ECR: page; CBM: fast and faster",
+            among mappings();
+        placement: Placement = "ftl.placement", Kind::Choice(Placement::WORDS), Some("\"static\""), PAGE,
+            "`static`: chip = (page / stride) mod chips, for ever. `dynamic`: every write goes to the next chip of a round robin, channel first (`modern` only).", "D-3";
+        stride_pages: u32 = "ftl.stride_pages", Kind::Count(1, U32), Some("1"), STATIC,
+            "Consecutive pages on a chip before the next chip.", "the reference as shipped: 1";
+        summary_page: bool = "ftl.summary_page", Kind::Bool, Some("true"), PAGE,
+            "The last page of each block holds a summary that the device writes.", "the reference: always";
+        partial: Option<Partial> = "ftl.partial", Kind::Choice(Partial::WORDS), OPTIONAL, &[],
+            "Without a buffer, requests that cover part of a page: round outwards, or carry their sectors only, a write reading the rest of the page from flash first; left out: `round` on `msr`, `sectors` on `modern`. With a buffer `buffer.partial` says it.", "D-1; D-97";
+        separation: Separation = "ftl.separation", Kind::Choice(Separation::WORDS), Some("\"none\""), PAGE,
+            "Pages that go to open blocks of their own. `gc`: those that GC moves. `region`: the first logical pages, as two namespaces or placement handles keep them, also when GC moves them. With `none` the buffer policy may still tell hot pages from cold ones.", "common firmware practice";
+        region_percent: f64 = "ftl.region_percent", Kind::Percent, None, REGION,
+            "The first logical pages that are kept apart, as a share of all.", "ours";
+    }
+}
+
+/// Mapping of logical to physical pages by its kind.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Mapping {
+    /// A page map of the whole device, in memory.
+    Page,
+    /// A translation layer in each chip.
+    Chip(chip::Layer),
+}
+
+/// The page map and the translation layers.
+fn mappings() -> Vec<Component> {
+    let page = Component {
+        name: PAGE_MAP,
+        line: "a map of all pages in memory",
+        parameters: &[],
+    };
+    let layers = chip::ENTRIES.iter().map(|entry| Component {
+        name: entry.name,
+        line: "",
+        parameters: entry.parameters,
+    });
+    [page].into_iter().chain(layers).collect()
+}
+
+impl Field for Mapping {
+    /// The mapping with its parameters; those not given follow from the chip. Numbers that no chip can have are cut
+    /// off: the check refuses them.
+    fn read(v: &Values, key: &Key<Mapping>) -> Mapping {
+        let g = Geometry::from_values(v);
+        let name: String = v.setting(key);
+        let small = |n: u64| narrow(n.min(1 << 31));
+        let planes = u64::from(g.planes_per_chip);
+        let reserved = percent_of(g.blocks_per_plane.into(), g.reserve_percent);
+        let usable = planes * u64::from(g.blocks_per_plane).saturating_sub(reserved);
+        let blocks = small(planes * u64::from(g.blocks_per_plane));
+        let pages = small(usable * u64::from(g.pages_per_block));
+        let Ok(mut setup) = chip::Setup::new(&name, pages, blocks, g.pages_per_block) else {
+            return Mapping::Page;
+        };
+        let mut settings = Vec::new();
+        for parameter in setup.parameters() {
+            let value = match v.parameter(key, parameter) {
+                Some(Value::Number(n)) => n.to_string(),
+                Some(Value::Bool(on)) => on.to_string(),
+                _ if parameter.key == "entries_per_translation_page" => {
+                    (g.page_bytes / 4).max(1).to_string()
+                }
+                _ => continue,
+            };
+            settings.push((parameter.key, value));
+        }
+        let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, v.as_str())).collect();
+        let set = setup.set_all(&settings);
+        set.expect("each is a parameter of it, and of the kind that its key says");
+        Mapping::Chip(setup.kind)
+    }
+
+    fn write(&self) -> Option<Value> {
+        let name = match self {
+            Mapping::Page => PAGE_MAP,
+            Mapping::Chip(layer) => layer.entry().name,
+        };
+        Some(Value::Text(name.into()))
+    }
+}
+
+words! {
+    /// Blocks that are opened, collected and erased as one.
+    pub enum Granularity {
+        /// An erase block of a die.
+        Block = "block",
+        /// An erase block of every die.
+        Superblock = "superblock",
+    }
+}
+
+words! {
+    /// Unit in which the free space of a pool is counted against its watermark.
+    pub enum Watermark {
+        /// Free blocks.
+        Blocks = "blocks",
+        /// Free pages, those of open blocks too.
+        Pages = "pages",
+    }
+}
+
+words! {
+    /// Open block that GC moves pages to on a device whose buffer policy separates hot pages from cold ones (D-220).
+    pub enum Moves {
+        /// The cold open block.
+        Cold = "cold",
+        /// An open block of the victim's kind.
+        Victim = "victim",
+        /// The open block of the class that the policy gives the page when it is moved.
+        Class = "class",
+    }
+}
+
+section! {
+    /// Garbage collection.
+    pub struct Gc(v) in (spec: DeviceSpec => Some(&spec.gc)) {
+        victim: Chosen = "gc.victim", Kind::Choice(&[]), Some("\"greedy\""), PAGE,
+            "Which sealed block is collected.", "GCaR, Harmonia, ECR: greedy",
+            among RULES;
+        granularity: Granularity = "gc.granularity", Kind::Choice(Granularity::WORDS), Some("\"block\""), MODERN_PAGE,
+            "What is opened, collected and erased as one: an erase block of a die, or one of every die (D-98).", "client and data-centre drives";
+        low_percent: f64 = "gc.low_percent", Kind::Percent, None, PAGE,
+            "A pool collects when its free blocks are at or below this share of its blocks, rounded down.", "GCaR Table 2, Harmonia Table 7: 5";
+        watermark: Watermark = "gc.watermark", Kind::Choice(Watermark::WORDS), Some("\"blocks\""), MODERN_BLOCKS,
+            "What counts against `low_percent`: free blocks, or free pages, of open blocks too, beyond the pages of one block (D-207).", "the reference: blocks";
+        idle_percent: Option<f64> = "gc.idle_percent", Kind::Percent, OPTIONAL, MODERN_PAGE,
+            "With `background_gc`, what a chip collects at while no host operation waits; left out: `low_percent`.", "common firmware practice";
+        preemptible: bool = "gc.preemptible", Kind::Bool, Some("false"), MODERN_PAGE,
+            "Host writes, too, pass between two moves of a collection: always while more blocks are free than `low_percent`, else in step with the moves (D-170); reads pass with `read_priority`.", "semi-preemptive GC (Lee, Kim, Oral, Shipman, Kim, ISPASS 2011)";
+        moves: Moves = "gc.moves", Kind::Choice(Moves::WORDS), Some("\"cold\""), PAGE,
+            "Where GC moves pages to if the buffer policy separates hot pages from cold ones: the cold open block, an open block of the victim's kind, or that of the class that the policy gives the page then (D-220). Without effect under other policies.", "not printed clearly: CDA-GC section 3.2.2";
+        ideal: bool = "gc.ideal", Kind::Bool, Some("false"), PAGE,
+            "Collecting takes no time: a bound on what any policy can gain.", "Harmonia section 6, \"Ideal\"";
+    }
+}
+
+impl Gc {
+    /// A block of every die is collected as one.
+    pub fn has_superblocks(&self) -> bool {
+        self.granularity == Granularity::Superblock
+    }
+}
+
+section! {
+    /// Endurance.
+    pub struct Wear(v) in (spec: DeviceSpec => Some(&spec.wear)) {
+        erase_limit: Option<NonZeroU32> = "wear.erase_limit", Kind::Count(0, U32), Some("0"), PAGE,
+            "Erases a block survives; 0: no limit. A device whose blocks are spent is read-only (Q4).", "the reference: 50, a constant";
+        endurance_spread_percent: f64 = "wear.endurance_spread_percent", Kind::Percent, Some("0"), PAGE,
+            "Standard deviation over blocks of the erases they survive, as a share of `erase_limit`: blocks go bad one after the other. A block that is spent keeps its data, which stay readable.", "ours";
+        levelling: Chosen = "wear.levelling", Kind::Choice(&[]), Some("\"none\""), PAGE,
+            "How erases are spread over blocks.", "the reference as shipped, GCaR, Harmonia: none; ECR section 4.1: dynamic",
+            among LEVELLING;
+        rated_erases: Option<NonZeroU32> = "wear.rated_erases", Kind::Count(0, U32), Some("0"), &[],
+            "Erases a block is rated for; 0: not known. Lifetime is projected from it.", "datasheets";
+        warranty_years: u32 = "wear.warranty_years", Kind::Count(1, 100), Some("5"), &[],
+            "Years over which drive writes a day are counted.", "common warranty";
+    }
+}

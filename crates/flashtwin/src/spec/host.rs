@@ -1,0 +1,120 @@
+//! What is in front of the flash: the host's queues, the link, the controller's processor.
+
+use super::section::{section, Only, Values};
+use super::{DeviceSpec, STEP_US, TRANSFER_NS};
+use crate::component::{words, Kind};
+use crate::units::Time;
+
+const WEIGHTED: Only = &[(Host::arbitration.name(), &[Arbitration::Weighted.name()])];
+const REFERENCE: Only = &[(Link::kind.name(), &[LinkKind::Reference.name()])];
+const PCIE: Only = &[(Link::kind.name(), &[LinkKind::Pcie.name()])];
+
+words! {
+    /// Queue that a request goes to.
+    pub enum Assign {
+        /// One after the other.
+        Turn = "turn",
+        /// Reads to the first half of them, all others to the second, each in turn.
+        Kind = "kind",
+    }
+}
+
+words! {
+    /// Queue that the controller takes from.
+    pub enum Arbitration {
+        /// One after the other.
+        RoundRobin = "round-robin",
+        /// Urgent ones first, the others by weights.
+        Weighted = "weighted",
+    }
+}
+
+section! {
+    /// The submission queues of the host, and whose turn it is.
+    pub struct Host(v) in (spec: DeviceSpec => Some(&spec.host)) {
+        queues: u32 = "host.queues", Kind::Count(1, 65_535), Some("1"), &[],
+            "Submission queues.", "NVMe; SATA has one";
+        queue_depth: u32 = "host.queue_depth", Kind::Count(0, 65_535), Some("0"), &[],
+            "Requests of a queue that the device has not finished, at most; others wait at the host; 0: no limit.", "NVMe: at most 65 535";
+        commands: u32 = "host.commands", Kind::Count(0, 65_535), Some("0"), &[],
+            "Requests that the controller works on at a time, from all queues; 0: no limit.", "ours";
+        assign: Assign = "host.assign", Kind::Choice(Assign::WORDS), Some("\"turn\""), &[],
+            "Which queue a request goes to: one after the other (`turn`), or reads to the first half of them and all else to the second (`kind`).", "ours";
+        arbitration: Arbitration = "host.arbitration", Kind::Choice(Arbitration::WORDS), Some("\"round-robin\""), &[],
+            "Which queue the controller takes from: one after the other, or urgent ones first and the others by weights.", "NVMe Base Specification 2.0, 3.4.4";
+        burst: u32 = "host.burst", Kind::Count(0, 64), Some("1"), &[],
+            "Commands taken from a queue before the next has its turn: a power of 2; 0: no limit.", "NVMe: Arbitration Burst";
+        urgent_queues: u32 = "host.urgent_queues", Kind::Count(0, 65_535), Some("0"), WEIGHTED,
+            "Queues that go before all others: the first ones.", "NVMe Base Specification 2.0, 3.4.4.2";
+        high_queues: u32 = "host.high_queues", Kind::Count(0, 65_535), Some("0"), WEIGHTED,
+            "Queues of high priority, after those.", "NVMe Base Specification 2.0, 3.4.4.2";
+        medium_queues: u32 = "host.medium_queues", Kind::Count(0, 65_535), Some("0"), WEIGHTED,
+            "Queues of medium priority, after those; what is left is of low priority.", "NVMe Base Specification 2.0, 3.4.4.2";
+        high_weight: u32 = "host.high_weight", Kind::Count(1, 256), Some("1"), WEIGHTED,
+            "Commands in a round of the queues of high priority.", "NVMe: High Priority Weight";
+        medium_weight: u32 = "host.medium_weight", Kind::Count(1, 256), Some("1"), WEIGHTED,
+            "The same of medium priority.", "NVMe: Medium Priority Weight";
+        low_weight: u32 = "host.low_weight", Kind::Count(1, 256), Some("1"), WEIGHTED,
+            "The same of low priority.", "NVMe: Low Priority Weight";
+    }
+}
+
+impl Host {
+    /// Queues that are urgent, of high and of medium priority: the first ones, in this order. The others
+    /// are of low priority; without weights all are.
+    pub fn classes(&self) -> [u32; 3] {
+        [self.urgent_queues, self.high_queues, self.medium_queues]
+    }
+
+    /// Commands in a round of the queues of high, medium and low priority.
+    pub fn weights(&self) -> [u32; 3] {
+        [self.high_weight, self.medium_weight, self.low_weight]
+    }
+}
+
+impl Default for Host {
+    /// One queue without limits.
+    fn default() -> Host {
+        Host::from_values(&Values::default())
+    }
+}
+
+words! {
+    /// Interface that requests cross to reach the device.
+    pub enum LinkKind {
+        /// The reference's bus: one request at a time, either way.
+        Reference = "reference",
+        /// 6 Gb/s, one request at a time, either way.
+        Sata = "sata",
+        /// Reads and writes do not wait for each other.
+        Pcie = "pcie",
+    }
+}
+
+section! {
+    /// The host interface.
+    pub struct Link(v) in (spec: DeviceSpec => Some(&spec.link)) {
+        kind: LinkKind = "link.kind", Kind::Choice(LinkKind::WORDS), Some("\"reference\""), &[],
+            "`reference`: one bus, a request at a time, finished ones first. `sata`: 6 Gb/s, half duplex, served alike but that reads come in at any time. `pcie`: reads and writes do not wait for each other.", "ours";
+        command_overhead: Time = "link.command_overhead_us", Kind::Micros(STEP_US), Some("0"), &[],
+            "Delay of every request before the device sees it.", "not printed anywhere";
+        bus_per_sector: Time = "link.bus_ns_per_sector", Kind::Nanos(TRANSFER_NS), Some("0"), REFERENCE,
+            "One 512-byte sector on the host bus; requests cross it one at a time.", "the reference as shipped: 238.4";
+        pcie_generation: u32 = "link.pcie_generation", Kind::Count(1, 5), Some("3"), PCIE,
+            "2.5, 5, 8, 16 or 32 GT/s a lane, 8 bits in 10 below the third and 128 in 130 from there.", "PCI Express Base Specification";
+        pcie_lanes: u32 = "link.pcie_lanes", Kind::Count(1, 16), Some("4"), PCIE,
+            "Lanes.", "drives in U.2 and M.2";
+        pcie_payload_bytes: u32 = "link.pcie_payload_bytes", Kind::Count(128, 4096), Some("256"), PCIE,
+            "Most data of a packet; 24 bytes of framing, header and checksum go with each.", "common hosts: 256";
+    }
+}
+
+section! {
+    /// Time that the controller's processor needs for its own work (D-10).
+    pub struct Controller(v) in (spec: DeviceSpec => Some(&spec.controller)) {
+        request: Time = "controller.request_us", Kind::Micros(STEP_US), Some("0"), &[],
+            "Time of the controller's one processor for every request.", "D-10: 2 for CDA-GC's platform, else 0";
+        scan_entry: Time = "controller.scan_entry_ns", Kind::Nanos(TRANSFER_NS), Some("0"), &[],
+            "Time of the controller's processor for every list entry that the published policy inspects to find a victim.", "D-10: 100 for CDA-GC's platform, else 0";
+    }
+}

@@ -1,0 +1,189 @@
+//! The flash back ends with their parameters.
+
+use super::decimal::{scale, Rounding};
+use super::section::{section, Field, Key, Values, OPTIONAL};
+use super::{DeviceSpec, MODERN, MODERN_PAGE, MSR_PAGE, STEP_US};
+use crate::component::{words, FromSetting, Kind, Value};
+use crate::units::{saturating_u32, Time};
+
+words! {
+    /// The words of [`Nand`].
+    pub(super) enum Backend {
+        /// [`Nand::Msr`].
+        Msr = "msr",
+        /// [`Nand::Modern`].
+        Modern = "modern",
+    }
+}
+
+/// The flash back end.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Nand {
+    /// The element model of the MSR SSD extension, exact.
+    Msr(MsrNand),
+    /// Channels shared by dies; GC as queued operations.
+    Modern(ModernNand),
+}
+
+impl Nand {
+    fn msr(&self) -> Option<&MsrNand> {
+        match self {
+            Nand::Msr(msr) => Some(msr),
+            Nand::Modern(_) => None,
+        }
+    }
+
+    pub(super) fn modern(&self) -> Option<&ModernNand> {
+        match self {
+            Nand::Msr(_) => None,
+            Nand::Modern(modern) => Some(modern),
+        }
+    }
+}
+
+impl Field for Nand {
+    fn read(v: &Values, key: &Key<Nand>) -> Nand {
+        match v.setting(key) {
+            Backend::Msr => Nand::Msr(MsrNand::from_values(v)),
+            Backend::Modern => Nand::Modern(ModernNand::from_values(v)),
+        }
+    }
+
+    fn write(&self) -> Option<Value> {
+        let backend = match self {
+            Nand::Msr(_) => Backend::Msr,
+            Nand::Modern(_) => Backend::Modern,
+        };
+        Field::write(&backend)
+    }
+}
+
+words! {
+    /// Block number to plane ("plane block mapping" of the reference; its 2 is broken there).
+    pub enum PlaneMapping {
+        /// 1: plane = block / blocks_per_plane.
+        Concatenated = "concatenated",
+        /// 3: plane = block mod planes.
+        Striped = "striped",
+    }
+}
+
+words! {
+    /// "Allocation pool logic" of the reference (its 0, gangs, is not modelled).
+    pub enum AllocationPool {
+        /// 1: any plane of the chip.
+        Chip = "chip",
+        /// 2: the plane of the old copy.
+        Plane = "plane",
+    }
+}
+
+section! {
+    /// Parameters of the reference's element model.
+    pub struct MsrNand(v) in (spec: DeviceSpec => spec.nand.msr()) {
+        parallel_units: u32 = "nand.parallel_units", Kind::Count(1, 4), Some("1"), MSR_PAGE,
+            "The planes are split evenly into this many units (1, 2 or 4) that may work at once; 1 without copy-back.", "the reference as shipped: 1";
+        copy_back: bool = "nand.copy_back", Kind::Bool, None, &[],
+            "GC moves pages inside the chip, and each plane is a pool of its own; else pages cross the pins and the chip is the pool.", "the reference as shipped: true",
+            write Some(Value::Bool(spec.copy_back()));
+        plane_mapping: PlaneMapping = "nand.plane_mapping", Kind::Choice(PlaneMapping::WORDS), Some("\"striped\""), MSR_PAGE,
+            "Block number to plane: `concatenated` = block / blocks_per_plane, `striped` = block mod planes.", "the reference as shipped: striped (3)";
+        allocation_pool: AllocationPool = "nand.allocation_pool", Kind::Choice(AllocationPool::WORDS), Some("\"chip\""), MSR_PAGE,
+            "A write goes to any plane of the chip, or to the plane of the old copy (copy-back only).", "the reference as shipped: chip (1)";
+        cleaning_in_background: bool = "nand.cleaning_in_background", Kind::Bool, Some("false"), MSR_PAGE,
+            "Look for cleaning after every completion, not only when requests wait.", "the reference as shipped: false";
+    }
+}
+
+words! {
+    /// Bits that a flash cell holds, one for each page type.
+    pub enum Cell {
+        /// One.
+        Slc = "slc",
+        /// Two: lower and upper page.
+        Mlc = "mlc",
+        /// Three: lower, middle, upper.
+        Tlc = "tlc",
+        /// Four.
+        Qlc = "qlc",
+    }
+}
+
+impl Cell {
+    /// Page types.
+    pub fn page_types(self) -> usize {
+        self as usize + 1
+    }
+}
+
+/// A share in parts per million; device files have it in percent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ppm(pub u32);
+
+impl FromSetting for Ppm {
+    fn from_setting(value: &Value) -> Option<Ppm> {
+        let percent = f64::from_setting(value)?;
+        scale(percent, 1_000_000, 100, Rounding::Nearest).map(|ppm| Ppm(saturating_u32(ppm)))
+    }
+}
+
+impl Field for Ppm {
+    fn read(v: &Values, key: &Key<Ppm>) -> Ppm {
+        v.setting(key)
+    }
+
+    fn write(&self) -> Option<Value> {
+        Some(Value::Float(f64::from(self.0) / 10_000.0))
+    }
+}
+
+section! {
+    /// Parameters of the modern back end.
+    pub struct ModernNand(v) in (spec: DeviceSpec => spec.nand.modern()) {
+        read_priority: bool = "nand.read_priority", Kind::Bool, Some("true"), MODERN,
+            "Host reads overtake other waiting operations of their die.", "common firmware practice";
+        background_gc: bool = "nand.background_gc", Kind::Bool, Some("true"), MODERN_PAGE,
+            "Collect also when no host operation waits.", "common firmware practice";
+        cell: Cell = "nand.cell", Kind::Choice(Cell::WORDS), Some("\"slc\""), MODERN,
+            "Bits a cell holds, 1 to 4: how many page types `read_us` and `program_us` may tell apart. Rows of a block take the types in turn.", "published parts";
+        multi_plane: u32 = "nand.multi_plane", Kind::Count(1, 16), Some("1"), MODERN_PAGE,
+            "Planes that a block is striped over: waiting writes fill a flash page in each and are programmed at once, waiting reads of a row are read at once, and one erase erases all.", "ONFI multi-plane commands";
+        independent_reads: bool = "nand.independent_reads", Kind::Bool, Some("false"), MODERN_PAGE,
+            "Waiting reads of different rows go together, too, if each is on another plane.", "ONFI asynchronous plane reads";
+        cached_commands: bool = "nand.cached_commands", Kind::Bool, Some("false"), MODERN_PAGE,
+            "The data of the next program cross the channel while the array programs, and the array reads for the next read while the data of the last cross (D-68).", "ONFI: page cache program, read cache";
+        program_wait: Time = "nand.program_wait_us", Kind::Micros(STEP_US), Some("0"), MODERN_PAGE,
+            "How long a write-back waits for others that fill its program; a flush or a write that the host waits for makes it start at once.", "our decision";
+        suspend: bool = "nand.suspend", Kind::Bool, Some("false"), MODERN_PAGE,
+            "A host read that comes during a program or erase stops it and goes first; one that comes while the data of a program crosses the channel does not.", "measured on a Micron 7300 PRO (ublk-disksim, VALIDATION section 5)";
+        suspend_cost: Time = "nand.suspend_us", Kind::Micros(STEP_US), Some("20"), MODERN_PAGE,
+            "Time lost when the array stops, and again when it goes on.", "Wu and He, FAST '12: a verify phase of some 24";
+        suspend_rest: Time = "nand.suspend_rest_us", Kind::Micros(STEP_US), OPTIONAL, MODERN_PAGE,
+            "A program or erase that would end within this time is not stopped; left out: `suspend_us`.", "our decision (D-66)",
+            follows suspend_cost;
+        suspend_limit: u32 = "nand.suspend_limit", Kind::Count(1, 65_535), Some("16"), MODERN_PAGE,
+            "Read commands that may go before one program or erase; later ones wait for its end.", "our decision: a program must end";
+        read_retry: Ppm = "nand.read_retry_percent", Kind::Percent, Some("0"), MODERN_PAGE,
+            "Share of the reads of a flash page that must be repeated, each repetition by the same share again, up to 8.", "our decision";
+    } and {
+        /// GC moves pages inside the die, without the channel.
+        copy_back: bool = v.field(&MsrNand::copy_back);
+        /// Blocks used with one bit a cell as a write cache.
+        slc_cache: Option<SlcCache> = Some(SlcCache::from_values(v)).filter(|cache| cache.percent > 0.0);
+    }
+}
+
+section! {
+    /// A write cache of blocks in SLC mode.
+    pub struct SlcCache(v) in (spec: DeviceSpec => spec.slc_cache()) {
+        percent: f64 = "nand.pslc_percent", Kind::Percent, Some("0"), MODERN_PAGE,
+            "Most of the blocks of a chip that are written in SLC mode at a time, as a cache of what the host writes; a block then holds as many pages as otherwise, divided by the bits of `cell` (D-65).", "consumer drives",
+            write Some(Value::Float(spec.slc_cache().map_or(0.0, |cache| cache.percent)));
+        read: Time = "nand.pslc_read_us", Kind::Micros(STEP_US), Some("25"), MODERN_PAGE,
+            "Page read in SLC mode; without effect while `pslc_percent` is 0, as the next two.", "published parts: 20 to 30";
+        program: Time = "nand.pslc_program_us", Kind::Micros(STEP_US), Some("200"), MODERN_PAGE,
+            "Page program in SLC mode.", "published parts: 160 to 300";
+        idle: Time = "nand.pslc_idle_us", Kind::Micros(STEP_US), Some("100000"), MODERN_PAGE,
+            "How long a chip must have had nothing to do until it folds: moves what stands in SLC mode to other blocks.", "our decision";
+    }
+}

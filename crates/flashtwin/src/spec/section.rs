@@ -1,0 +1,365 @@
+//! One declaration a key: [`section!`] makes of it the field, the row of the documentation, the reader and the
+//! writer.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::num::NonZeroU32;
+
+use super::convert::convert;
+use super::tree::{split, Node};
+use crate::component::{Chosen, Component, FromSetting, Kind, Parameter, Settings, Value, Word};
+use crate::units::Time;
+
+/// Conditions of a key, which all must hold.
+pub(super) type Only = &'static [Condition];
+
+/// A selector, and its values with which a key has a meaning.
+pub(super) type Condition = (&'static str, &'static [&'static str]);
+
+/// One key of a device file.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyDoc {
+    /// Dotted: `buffer.capacity`.
+    pub key: &'static str,
+    /// What it takes, with its unit.
+    pub kind: Kind,
+    /// TOML text of the default; `None`: the key must be given.
+    pub default: Option<&'static str>,
+    /// The key has a meaning only when every one of these selectors has one of these values.
+    pub only: &'static [(&'static str, &'static [&'static str])],
+    /// What it does.
+    pub doc: &'static str,
+    /// Where the key or its default comes from.
+    pub provenance: &'static str,
+}
+
+/// The default of a key that may be left out and then follows another.
+pub(super) const OPTIONAL: Option<&str> = Some("none");
+
+/// Section that the keys of a table belong to: a key of the root has the empty one.
+pub(super) fn section_of(doc: &KeyDoc) -> &'static str {
+    split(doc.key).0
+}
+
+/// A key as its section declares it, for a field of type `T`.
+pub(crate) struct Key<T> {
+    pub(super) doc: KeyDoc,
+    among: fn() -> Vec<Component>,
+    field: PhantomData<fn() -> T>,
+}
+
+impl<T> Key<T> {
+    pub(super) const fn new(doc: KeyDoc, among: fn() -> Vec<Component>) -> Key<T> {
+        Key {
+            doc,
+            among,
+            field: PhantomData,
+        }
+    }
+
+    /// The dotted name.
+    pub(crate) const fn name(&self) -> &'static str {
+        self.doc.key
+    }
+
+    /// The name without the section.
+    pub(super) fn short_name(&self) -> &'static str {
+        split(self.doc.key).1
+    }
+
+    /// The key as a row of a table.
+    pub(super) const fn row<R>(self, write: fn(&R) -> Option<Value>) -> Row<R> {
+        Row {
+            doc: self.doc,
+            among: self.among,
+            write,
+        }
+    }
+}
+
+impl<T> fmt::Display for Key<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A key of a table, with the way back from a spec of type `R` to its value.
+pub(super) struct Row<R> {
+    pub doc: KeyDoc,
+    /// Components that the key chooses among; none for other keys.
+    pub among: fn() -> Vec<Component>,
+    /// The key's value; `None` if it is left out.
+    pub write: fn(&R) -> Option<Value>,
+}
+
+/// A type that the field of a key may have.
+pub(super) trait Field: Sized {
+    /// The field's value out of those read.
+    fn read(v: &Values, key: &Key<Self>) -> Self;
+
+    /// The value that reads back to this one; `None` if the key is left out.
+    fn write(&self) -> Option<Value>;
+}
+
+/// Values of keys, checked one by one.
+#[derive(Debug, Default)]
+pub(super) struct Values(pub BTreeMap<&'static str, Value>);
+
+impl Values {
+    /// The value of a key for its field.
+    pub fn field<T: Field>(&self, key: &Key<T>) -> T {
+        T::read(self, key)
+    }
+
+    /// The value of a key as a setting of another type than its field's.
+    pub fn setting<S: FromSetting, T>(&self, key: &Key<T>) -> S {
+        let value = self.0.get(key.name()).cloned();
+        let value = value.or_else(|| neutral(&key.doc));
+        let setting = value.as_ref().and_then(S::from_setting);
+        setting.unwrap_or_else(|| unreachable!("{key} was checked against its kind"))
+    }
+
+    /// The value of a key itself; `None` if it is left out or has no meaning for the device.
+    pub fn get<T>(&self, key: &Key<T>) -> Option<&Value> {
+        self.0.get(key.name())
+    }
+
+    /// Whether the key has a value: it has a meaning for the device and is not left out.
+    pub fn has<T>(&self, key: &Key<T>) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// The value of a parameter of what `selector` chose.
+    pub fn parameter<T>(&self, selector: &Key<T>, parameter: &Parameter) -> Option<&Value> {
+        let section = section_of(&selector.doc);
+        self.0.get(format!("{section}.{}", parameter.key).as_str())
+    }
+}
+
+/// The default of a key as a value.
+pub(super) fn default_value(kind: Kind, text: &str) -> Value {
+    let value = convert(kind, &Node::from_override(text));
+    value.expect("a default is of its key's kind")
+}
+
+/// The value of a key that has no meaning for the device: a switch is off, others have their default or are zero.
+fn neutral(doc: &KeyDoc) -> Option<Value> {
+    match (doc.kind, doc.default) {
+        (_, OPTIONAL) => None,
+        (Kind::Bool, _) => Some(Value::Bool(false)),
+        // Names of components are not words of the kind until the tables are made.
+        (Kind::Choice(_), Some(text)) => Some(Value::Text(text.trim_matches('"').into())),
+        (kind, Some(text)) => Some(default_value(kind, text)),
+        (_, None) => Some(Value::Float(0.0)),
+    }
+}
+
+impl<T: Word> Field for T {
+    fn read(v: &Values, key: &Key<T>) -> T {
+        v.setting(key)
+    }
+
+    fn write(&self) -> Option<Value> {
+        Some(Value::Text(self.word().into()))
+    }
+}
+
+/// A key that may be left out.
+impl<T: Field> Field for Option<T> {
+    fn read(v: &Values, key: &Key<Option<T>>) -> Option<T> {
+        v.has(key)
+            .then(|| T::read(v, &Key::new(key.doc, key.among)))
+    }
+
+    fn write(&self) -> Option<Value> {
+        self.as_ref()?.write()
+    }
+}
+
+/// A count of which 0 means that there is none.
+impl Field for Option<NonZeroU32> {
+    fn read(v: &Values, key: &Key<Option<NonZeroU32>>) -> Option<NonZeroU32> {
+        NonZeroU32::new(v.setting(key))
+    }
+
+    fn write(&self) -> Option<Value> {
+        Some(Value::Number(self.map_or(0, |n| n.get().into())))
+    }
+}
+
+impl Field for Chosen {
+    fn read(v: &Values, key: &Key<Chosen>) -> Chosen {
+        let word: String = v.setting(key);
+        let component = (key.among)().into_iter().find(|known| known.name == word);
+        let component = component.expect("the word was checked against the list");
+        let setting = |parameter: &Parameter| {
+            let value = v.parameter(key, parameter);
+            let value = value.expect("a parameter has a default").clone();
+            (parameter.key, value)
+        };
+        Chosen {
+            name: component.name,
+            settings: Settings::new(component.parameters.iter().map(setting).collect()),
+        }
+    }
+
+    fn write(&self) -> Option<Value> {
+        Some(Value::Text(self.name.into()))
+    }
+}
+
+/// Implements [`Field`] for types that a value turns into and back.
+macro_rules! fields {
+    ($($Type:ty, $field:ident => $value:expr;)+) => {$(
+        impl Field for $Type {
+            fn read(v: &Values, key: &Key<$Type>) -> $Type {
+                v.setting(key)
+            }
+
+            fn write(&self) -> Option<Value> {
+                let $field = self;
+                Some($value)
+            }
+        }
+    )+};
+}
+
+fields! {
+    u32, n => Value::Number((*n).into());
+    bool, on => Value::Bool(*on);
+    f64, x => Value::Float(*x);
+    String, text => Value::Text(text.clone());
+    Time, time => Value::Number(time.0);
+    Vec<Time>, times => Value::Numbers(times.iter().map(|time| time.0).collect());
+}
+
+impl FromSetting for Time {
+    fn from_setting(value: &Value) -> Option<Time> {
+        match value {
+            Value::Number(ps) => Some(Time(*ps)),
+            _ => None,
+        }
+    }
+}
+
+impl FromSetting for Vec<Time> {
+    fn from_setting(value: &Value) -> Option<Vec<Time>> {
+        match value {
+            Value::Numbers(times) => Some(times.iter().map(|&ps| Time(ps)).collect()),
+            _ => None,
+        }
+    }
+}
+
+/// Declares the keys of a section, or of a part of one. It makes a struct with a field for each key, a constant
+/// [`Key`] of the field's name by which other code refers to the key, `ROWS` for the tables, the writer and the
+/// documentation, and the reader `from_values`.
+///
+/// ```ignore
+/// section! {
+///     /// Durations of the flash steps.
+///     pub struct Timing(v) in (spec: DeviceSpec => Some(&spec.timing)) {
+///         erase: Time = "timing.erase_us", Kind::Micros(STEP_US), None, &[],
+///             "Block erase.", "GCaR, Harmonia, ECR: 1500";
+///     } and {
+///         /// Mean over the page types.
+///         read: Time = mean(&read_by_type);
+///     }
+/// }
+/// ```
+///
+/// `v` names the values that the reader takes, `spec` the whole that the writer takes, with the way to the section.
+/// A key has its dotted name, its kind, the text of its default, the conditions of its meaning, its description
+/// and its source. Behind them may stand
+///
+/// * `follows FIELD`: left out, it has the value of an earlier field, and with that value it is not written;
+/// * `among COMPONENTS`: it chooses among components, whose parameters become keys behind it;
+/// * `read EXPR` and `write EXPR`, where the field is not the value itself; `read` may use earlier fields.
+///
+/// Fields behind `and` are no keys; they follow from others.
+macro_rules! section {
+    (
+        $(#[$meta:meta])*
+        pub struct $Name:ident($v:ident $(, $arg:ident: $Arg:ty)*) in ($spec:ident: $Spec:ty => $part:expr) {
+            $(
+                $field:ident: $Type:ty = $key:literal, $kind:expr, $default:expr, $only:expr,
+                    $doc:literal, $from:literal
+                    $(, follows $other:ident)? $(, among $among:expr)? $(, read $read:expr)? $(, write $write:expr)?;
+            )*
+        }
+        $(and { $($(#[$about:meta])+ $derived:ident: $Derived:ty = $made:expr;)+ })?
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $Name {
+            $(#[doc = $doc] pub $field: $Type,)*
+            $($($(#[$about])+ pub $derived: $Derived,)+)?
+        }
+
+        #[allow(non_upper_case_globals)] // A key is called as its field is.
+        impl $Name {
+            $(
+                pub(crate) const $field: $crate::spec::section::Key<$Type> = $crate::spec::section::Key::new(
+                    $crate::spec::section::KeyDoc {
+                        key: $key,
+                        kind: $kind,
+                        default: $default,
+                        only: $only,
+                        doc: $doc,
+                        provenance: $from,
+                    },
+                    $crate::spec::section::section!(@among $($among)?),
+                );
+            )*
+
+            /// The keys in the order of the documentation.
+            pub(in crate::spec) const ROWS: &'static [$crate::spec::section::Row<$Spec>] = &[$(
+                Self::$field.row(|$spec: &$Spec| {
+                    $crate::spec::section::section!(
+                        @write $part, $Name, $field $(, follows $other)? $(, write $write)?
+                    )
+                }),
+            )*];
+
+            /// The section that the values describe, not yet checked as a whole.
+            pub(in crate::spec) fn from_values(
+                $v: &$crate::spec::section::Values
+                $(, $arg: $Arg)*
+            ) -> $Name {
+                $(
+                    let $field: $Type = $crate::spec::section::section!(
+                        @read $v, Self::$field $(, follows $other)? $(, read $read)?
+                    );
+                )*
+                $($(let $derived: $Derived = $made;)+)?
+                $Name { $($field,)* $($($derived,)+)? }
+            }
+        }
+    };
+
+    (@among) => { Vec::new };
+    (@among $among:expr) => { || $among.to_vec() };
+
+    (@read $v:ident, $key:expr) => { $v.field(&$key) };
+    (@read $v:ident, $key:expr, follows $other:ident) => {
+        if $v.has(&$key) { $v.field(&$key) } else { $other }
+    };
+    (@read $v:ident, $key:expr, read $read:expr) => { $read };
+
+    (@write $part:expr, $Name:ident, $field:ident) => {{
+        let part: Option<&$Name> = $part;
+        $crate::spec::section::Field::write(&part?.$field)
+    }};
+    (@write $part:expr, $Name:ident, $field:ident, follows $other:ident) => {{
+        let part: Option<&$Name> = $part;
+        let part = part?;
+        match part.$field == part.$other {
+            true => None,
+            false => $crate::spec::section::Field::write(&part.$field),
+        }
+    }};
+    (@write $part:expr, $Name:ident, $field:ident, write $write:expr) => { $write };
+}
+
+pub(in crate::spec) use section;

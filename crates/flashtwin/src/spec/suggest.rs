@@ -1,0 +1,54 @@
+//! The word that was meant where one is misspelt.
+
+/// The candidate nearest to `word`, if it is near enough to be meant: at most a third of its
+/// letters differ, and at least one edit is always forgiven.
+pub(super) fn nearest<'a>(
+    word: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let limit = (word.chars().count() / 3).max(1);
+    candidates
+        .map(|candidate| (edits(word, candidate, limit), candidate))
+        .filter(|(distance, _)| *distance <= limit)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Insertions, deletions and replacements that make `a` into `b`; anything above `limit` may be
+/// reported as `limit + 1`.
+fn edits(a: &str, b: &str, limit: usize) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len().abs_diff(b.len()) > limit {
+        return limit + 1;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let replace = diagonal + usize::from(from != to);
+            diagonal = row[j + 1];
+            row[j + 1] = replace.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typo_finds_its_key_and_nonsense_finds_none() {
+        assert_eq!(
+            nearest("capcity", ["capacity", "policy"].into_iter()),
+            Some("capacity")
+        );
+        assert_eq!(
+            nearest("chip", ["chips", "stride"].into_iter()),
+            Some("chips")
+        );
+        assert_eq!(nearest("zzz", ["chips", "stride"].into_iter()), None);
+        assert_eq!(edits("kitten", "sitting", 9), 3);
+    }
+}
