@@ -105,7 +105,7 @@ const STAGES: [(&str, &[&str]); 12] = [
     ("metrics", &["flashtwin/src/metrics", "hdrhistogram"]),
 ];
 
-/// What stands in no file of a stage: small types, sums of the C library.
+/// Instructions in no file of a stage: small types, sums of the C library.
 const OTHER: &str = "other";
 
 /// Instructions of a case.

@@ -25,7 +25,7 @@ const CLIENTS_MAX: usize = 64;
 /// A client that has not sent its command by then is disconnected.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What can be asked.
+/// Commands of the control socket.
 #[derive(Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, tag = "do")]
 enum Command {
@@ -49,7 +49,7 @@ enum Command {
     },
     /// A die is dead from now on.
     KillDie { die: u32 },
-    /// Another policy governs the buffer.
+    /// Exchange of the buffer's policy.
     Policy {
         name: String,
         #[serde(default)]

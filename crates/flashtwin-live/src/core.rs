@@ -13,10 +13,10 @@ const PIECE_BYTES_MAX: u64 = 1 << 20;
 /// Pieces of a call at most: what is longer is for the caller to split ([`Core::batch_bytes`]).
 pub const BATCH_PIECES: u64 = 64;
 
-/// What a caller asks.
+/// A caller's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// What to do.
+    /// Operation.
     pub op: Op,
     /// First byte; 0 of a flush.
     pub offset: u64,
@@ -26,7 +26,7 @@ pub struct Call {
     pub fua: bool,
 }
 
-/// What it gets.
+/// Result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// How it ended: of several pieces that one which ended worst.

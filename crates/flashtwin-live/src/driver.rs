@@ -29,7 +29,7 @@ use core_affinity::Together;
 use cpu_latency_hint::{Ready, LATENCY_FILE};
 use wait::{Finished, Pollers, Waiter, WAITER};
 
-/// So often the lock is tried before a thread sleeps for it.
+/// Attempts to take the lock before a thread sleeps for it.
 const LOCK_TRIES: u32 = 100;
 
 struct Inner {
@@ -37,7 +37,7 @@ struct Inner {
     /// Buffer for completed calls, reused.
     finished: Finished,
     stopping: bool,
-    /// Is notified of what becomes of pages.
+    /// Keeper of overwritten contents, notified of programs.
     undo: Arc<Undo>,
 }
 
@@ -77,7 +77,7 @@ struct Shared {
     closed: AtomicBool,
 }
 
-/// If a bug in the model ends a thread, its waiters receive a failure.
+/// Fails all waiting calls if a bug in the model ends a thread.
 struct NobodyWaits<'a>(&'a Shared);
 
 impl Drop for NobodyWaits<'_> {
@@ -201,7 +201,7 @@ impl Driver {
         Some(done)
     }
 
-    /// Does something to the device at this instant; `None` if a bug has broken it.
+    /// Changes the device at this instant; `None` if a bug has broken it.
     pub(crate) fn change<T>(&self, how: impl FnOnce(&mut dyn Twin) -> T) -> Option<T> {
         let _whatever_happens = NobodyWaits(&self.shared);
         self.shared.change(how)
@@ -328,7 +328,7 @@ impl Shared {
         Ok(now)
     }
 
-    /// To be called whenever the device has run, before any caller learns of it.
+    /// Notes the new state. Must be called whenever the device has run, before any caller sees it.
     fn ran(&self, inner: &mut Inner) {
         inner.notify_undo();
         let twin = inner.core.twin();
@@ -384,8 +384,7 @@ impl Shared {
         }
     }
 
-    /// To be called by a thread that could have let the device run and will not: if no other does, the pacer must
-    /// be awake in time.
+    /// Wakes the pacer if no thread polls. Must be called by a thread that could have let the device run and will not.
     fn rely_on_pacer(&self) {
         if self.pollers.none()
             && self.target_ns.load(Ordering::SeqCst) < self.asleep_until_ns.load(Ordering::SeqCst)
@@ -411,7 +410,7 @@ impl Shared {
         drop(inner);
     }
 
-    /// What `then` gives, and what is counted right after.
+    /// Returns the value of `then`, and the counts right after.
     fn cut_power<T>(&self, then: impl FnOnce(&PowerCut, usize) -> T) -> Option<(T, Counts)> {
         let mut inner = self.lock().ok()?;
         let mut finished = Finished::default();

@@ -86,7 +86,7 @@ impl CallCounts {
     }
 }
 
-/// The same of every kind, as the model has it.
+/// Calls of every kind, by the model's count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Responses {
     /// Reads.
@@ -111,7 +111,7 @@ pub struct Lateness {
     pub max_us: f64,
 }
 
-/// What the flash did.
+/// Counters of the flash.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FlashCounts {
     /// Pages programmed for the host.
@@ -154,18 +154,18 @@ fn seconds(time: Time) -> f64 {
     time.0 as f64 / 1e12
 }
 
-/// What was counted between the report before this one and this.
+/// Counts between the previous report and this one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Recent {
     /// How long that was, in seconds of the wall.
     pub elapsed_s: f64,
-    /// The same in seconds of the device.
+    /// Elapsed time in seconds of the device.
     pub device_s: f64,
     /// Of the calls that returned.
     pub lateness: Lateness,
-    /// As the device has it.
+    /// Response times of the model.
     pub responses: Responses,
-    /// What the flash did.
+    /// Counters of the flash.
     pub flash: FlashCounts,
 }
 
@@ -195,7 +195,7 @@ impl LatenessLog {
     }
 }
 
-/// What was recorded after `before`; all of it where that is not a part of it.
+/// Values recorded after `before`; all values if `before` is not a part of `now`.
 fn since(before: &Histogram<u64>, now: &Histogram<u64>) -> Histogram<u64> {
     let mut left = now.clone();
     match before.is_empty() || left.subtract(before).is_ok() {
@@ -218,7 +218,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// What came after `before`.
+    /// Counts since `before`.
     pub fn since(&self, before: &Counts) -> Recent {
         let of = |op| CallCounts::since(before.metrics.op(op), self.metrics.op(op));
         Recent {
@@ -251,7 +251,7 @@ pub struct Report {
     pub elapsed_s: f64,
     /// Calls in flight.
     pub waiting: usize,
-    /// It takes no more writes.
+    /// Whether the device is read-only.
     pub read_only: bool,
     /// Pages in buffers that flash lacks.
     pub dirty_pages: u64,
@@ -265,9 +265,9 @@ pub struct Report {
     pub cores_ready: bool,
     /// Of all calls.
     pub lateness: Lateness,
-    /// As the device has it.
+    /// Response times of the model.
     pub responses: Responses,
-    /// What the flash did since the server's start.
+    /// Counters of the flash since the server's start.
     pub flash: FlashCounts,
     /// Since the report before this one.
     pub recent: Recent,

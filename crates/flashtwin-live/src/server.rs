@@ -37,7 +37,7 @@ pub struct Extent {
     pub offset: u64,
     /// How many.
     pub bytes: u64,
-    /// Not written: they read as zeros.
+    /// Whether the bytes are not written and read as zeros.
     pub hole: bool,
 }
 
@@ -418,7 +418,7 @@ impl Server {
         self.store.has_stretches()
     }
 
-    /// What has been written and what not, until `each` has enough. Takes the device no time.
+    /// Lists written and unwritten extents, until `each` has enough. Takes the device no time.
     ///
     /// # Errors
     /// Fails if the range is beyond the device, the power was lost, or the store cannot be read.
@@ -512,7 +512,7 @@ impl Server {
         }
     }
 
-    /// What the device refuses must not be in the store.
+    /// Rejects a write to a read-only device, before its data reach the store.
     pub(crate) fn refuse_if_read_only(&self) -> Result<(), Failure> {
         match self.driver.is_read_only() {
             true => Err(Failure::ReadOnly),

@@ -12,7 +12,7 @@ pub enum Kept {
     Memory,
     /// In this file; the state of the flash lies beside it.
     File(PathBuf),
-    /// Not at all.
+    /// Nowhere.
     None,
 }
 
@@ -25,7 +25,7 @@ pub struct Settings {
     pub snapshot: Option<PathBuf>,
     /// Where the data is kept.
     pub store: Kept,
-    /// What clients see of the device, in bytes; without it, all of it.
+    /// Bytes of the device that clients see; all of it if not set.
     pub size_bytes: Option<u64>,
     /// How many times slower its time passes.
     pub dilation: Dilation,

@@ -42,7 +42,7 @@ pub struct Sparse {
 pub struct Stretch {
     /// How many.
     pub bytes: u64,
-    /// They are not written, and read as zeros.
+    /// Whether the bytes are not written and read as zeros.
     pub hole: bool,
 }
 
@@ -188,12 +188,12 @@ impl Store {
         }
     }
 
-    /// It can report what has been written.
+    /// Whether the store can report the written stretches.
     pub fn has_stretches(&self) -> bool {
         matches!(self, Store::Sparse(_))
     }
 
-    /// What is written and what is not, from `offset` on, until `each` has enough.
+    /// Lists written and unwritten stretches from `offset` on, until `each` has enough.
     ///
     /// # Errors
     /// Fails if the system does.

@@ -21,9 +21,9 @@ use crate::{LiveError, Orders};
 /// fewer.
 const REST_STEPS_MAX: u64 = 100_000_000;
 
-/// What the driver asks of a device.
+/// A device as the driver sees it.
 pub trait Twin: Send {
-    /// Its name.
+    /// Name of the device.
     fn name(&self) -> String;
     /// Bytes it can hold.
     fn exported_bytes(&self) -> u64;
@@ -44,9 +44,9 @@ pub trait Twin: Send {
     fn completions(&mut self) -> &mut Vec<Completion>;
     /// See [`Device::is_read_only`].
     fn is_read_only(&self) -> bool;
-    /// What its requests have met.
+    /// Metrics of requests.
     fn metrics(&self) -> &Metrics;
-    /// What its flash did, wear left out.
+    /// Counters of the flash, without wear.
     fn flash_report(&self) -> FlashReport;
     /// From when on a power loss does not take what was written.
     fn durable(&self) -> Durable;
@@ -62,8 +62,7 @@ pub trait Twin: Send {
     }
     /// Sets what is disturbed from now on; only where a disturber stands before the device.
     fn disturb(&mut self, _how: Disturbance) {}
-    /// Has it write what its buffer holds, and lets all happen that is still to happen, in no time of the
-    /// wall; false if there is no end of it.
+    /// Writes back the buffer and completes all pending work, in no real time; false if there is no end of it.
     fn come_to_rest(&mut self) -> bool;
     /// Writes the state of the flash to a file; the device must be at rest.
     ///
@@ -141,7 +140,7 @@ where
     }
 }
 
-/// What an SSD and an array do each in its own way.
+/// Power loss, which SSDs and arrays implement each in its own way.
 pub trait Powered {
     /// See [`Ssd::cut_power`].
     fn cut_power_within(&mut self, steps: u64) -> Option<PowerCut>;

@@ -80,7 +80,7 @@ pub struct Routine {
 unsafe impl Send for Routine {}
 
 enum Worker {
-    /// Not started. `None` while it is.
+    /// A thread that is not started; `None` while it is being started.
     Waiting(Option<Routine>),
     Running(libc::pthread_t),
 }

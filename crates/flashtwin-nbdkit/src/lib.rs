@@ -32,7 +32,7 @@ const ARENAS_MAX: c_int = 4;
 /// Between two reports.
 const REPORT_PERIOD: Duration = Duration::from_secs(1);
 
-/// What comes before there is a server.
+/// State before the server exists.
 static BEFORE: Mutex<Option<Before>> = Mutex::new(None);
 static SERVER: OnceLock<Arc<Server>> = OnceLock::new();
 static CONTROL: Mutex<Option<Control>> = Mutex::new(None);
@@ -442,7 +442,7 @@ static PLUGIN: ffi::Plugin = ffi::Plugin {
     block_size: Some(block_size),
 };
 
-/// What the server looks up by name.
+/// Entry point that nbdkit looks up by name.
 #[no_mangle]
 pub extern "C" fn plugin_init() -> *const ffi::Plugin {
     &PLUGIN

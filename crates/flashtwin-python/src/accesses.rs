@@ -88,7 +88,7 @@ struct Shared {
     stop: AtomicBool,
 }
 
-/// What was read so far.
+/// Requests read so far.
 #[derive(Default)]
 struct Read {
     pieces: Vec<Arc<Vec<Span>>>,
@@ -99,7 +99,7 @@ struct Read {
     whole: bool,
 }
 
-/// What comes next.
+/// Next item of a reader.
 pub enum Next {
     Piece(Arc<Vec<Span>>),
     End,

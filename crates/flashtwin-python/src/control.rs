@@ -1,4 +1,4 @@
-//! What a watching thread shares with a run: how far it is, and the wish that it stop.
+//! State shared by a run and the thread that watches it: progress, and the wish to stop.
 
 use std::sync::atomic::Ordering;
 use std::sync::Arc;

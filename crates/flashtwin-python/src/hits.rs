@@ -87,24 +87,24 @@ fn device(
         .map_err(|e| of_little_device(&e))
 }
 
-/// What a list of accesses came to. Hits include those in the separate read cache.
+/// Hits and misses of a list of accesses. Hits include those in the separate read cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct HitCount {
     /// Page accesses.
     accesses: u64,
-    /// Those to a cached page.
+    /// Accesses to a cached page.
     hits: u64,
     /// Accesses that read.
     reads: u64,
-    /// Those to a cached page.
+    /// Reads of a cached page.
     read_hits: u64,
     /// Accesses that write.
     writes: u64,
-    /// Those to a cached page.
+    /// Writes to a cached page.
     write_hits: u64,
     /// Pages that left for others.
     victims: u64,
-    /// Those that were written back.
+    /// Victims that were written back.
     dirty_victims: u64,
 }
 

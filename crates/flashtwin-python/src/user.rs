@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 
 use crate::errors::FlashtwinError;
 
-/// What went wrong in a policy, and how to stop the run it is in.
+/// An exception of a policy, and the control of the run to stop.
 #[derive(Default)]
 pub struct Failure {
     failed: AtomicBool,
@@ -114,7 +114,7 @@ impl Held {
     }
 }
 
-/// What may be asked of the device while a call of the policy lasts.
+/// Access to the device while a call of the policy lasts.
 #[derive(Clone, Copy)]
 struct Asked {
     device: &'static dyn DeviceView,
@@ -289,7 +289,7 @@ impl UserPolicy {
 }
 
 impl UserPolicy {
-    /// As the model takes it.
+    /// A boxed copy for the model.
     pub fn boxed(&self) -> Box<dyn buffer::UserPolicy> {
         Box::new(PyPolicy {
             calls: self.calls.clone(),
@@ -326,7 +326,7 @@ impl PyPolicy {
         done.map_err(|e| self.failure.fail(e)).ok()
     }
 
-    /// What `evict` returned as pages of the buffer, each once.
+    /// Pages of the buffer that `evict` returned, each once.
     fn read_victims(
         &self,
         returned: &Bound<'_, PyAny>,

@@ -53,7 +53,7 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(foreseen.len())
     }
 
-    /// What was foreseen is all there is for now: the device does it to the end.
+    /// Simulates the foreseen requests to the end, as no more are known.
     pub(crate) fn end_ahead(&mut self) {
         let threads = self.threads();
         if threads.0 > 1 {

@@ -29,14 +29,14 @@ pub enum Pacing {
     },
 }
 
-/// What happens to a request whose address is beyond the device (D-34).
+/// Handling of a request whose address is beyond the device (D-34).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beyond {
     /// The run stops with an error.
     Error,
-    /// Its start is taken modulo the exported size, its end is cut.
+    /// The start is taken modulo the exported size, and the end is cut.
     Wrap,
-    /// It is left out.
+    /// The request is dropped.
     Drop,
 }
 
@@ -45,7 +45,7 @@ pub enum Beyond {
 pub struct RunConfig {
     /// When requests reach the device.
     pub pacing: Pacing,
-    /// What happens to addresses beyond the device.
+    /// Handling of addresses beyond the device.
     pub beyond: Beyond,
     /// Requests before the measurement begins.
     pub warmup_requests: u64,
@@ -58,8 +58,7 @@ pub struct RunConfig {
     pub span_max: Option<Time>,
     /// One point of the time series every so much virtual time.
     pub series_interval: Option<Time>,
-    /// What happens to members of an array meanwhile; after the last request only while the array has
-    /// something to do.
+    /// Faults of members of an array; after the last request only while the array is busy.
     pub faults: Vec<Fault>,
     /// Keep when members of an array collect.
     pub gc_timeline: bool,
@@ -122,7 +121,7 @@ pub(crate) const CLOCK_MAX: Time = Time::from_s(213 * 86_400);
 /// Events between two looks at the control, once all requests are submitted.
 const LOOK: u32 = 4096;
 
-/// What takes every measured completion of a run, in order of completion.
+/// Receives every measured completion of a run, in order of completion.
 pub type Sink<'a> = dyn FnMut(&[Completion]) -> Result<(), SimError> + 'a;
 
 /// Runs a workload on a device. `sink`, if there is one, gets the completions; without, they are only counted.
@@ -268,7 +267,7 @@ pub(crate) struct Driver<'a, S: Drivable> {
     books: Books,
     /// Requests after which the run ends or is checked.
     pause_at: u64,
-    /// Something is to be looked at before each request: the end of the warm-up or of the span, or a record.
+    /// Whether something is checked before each request: the end of the warm-up or of the span, or a record.
     watches: bool,
     /// No more than the metrics is kept of requests, and nothing is looked at before one.
     only_counts: bool,
@@ -396,7 +395,7 @@ impl<S: Drivable> Driver<'_, S> {
         }))
     }
 
-    /// What came out of the run.
+    /// Returns the result of the run.
     fn outcome(mut self, interrupted: bool) -> Result<Outcome, SimError> {
         let history = self.history.take().map(|mut history| {
             let now = self.device.now();
@@ -459,7 +458,7 @@ impl<S: Drivable> Driver<'_, S> {
         }
     }
 
-    /// The same for a request that reaches beyond the device.
+    /// Submits a request that reaches beyond the device, if the options allow it.
     #[cold]
     fn one_beyond(&mut self, mut request: Request) -> Result<bool, SimError> {
         match self.bring_inside(&mut request)? {
@@ -490,7 +489,7 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(true)
     }
 
-    /// The same where more than the metrics is kept of requests, or something may happen before one.
+    /// Submits a request where more than the metrics is kept, or a fault or the end may come first.
     #[inline(never)]
     fn one_watched(&mut self, request: &Request) -> Result<bool, SimError> {
         let mut at = match self.config.pacing {
@@ -546,7 +545,7 @@ impl<S: Drivable> Driver<'_, S> {
         self.device.now()
     }
 
-    /// The same where the agenda may come first, or a timeline is recorded.
+    /// Lets the device run until fewer than `depth` requests are outstanding, with faults and timeline.
     fn let_finish(&mut self, depth: usize) -> Time {
         if self.timeline.is_none() && self.agenda.next() == Time::NEVER {
             return self.wait_below(depth);
@@ -563,8 +562,7 @@ impl<S: Drivable> Driver<'_, S> {
         now
     }
 
-    /// What is to be looked at before a request that comes at this instant; returns when it does come, `None` if
-    /// that is after the end of the span.
+    /// Checks before a request that arrives at `at`; returns its arrival, `None` if it is after the end of the span.
     #[inline(never)]
     fn watch(&mut self, request: &Request, at: Time) -> Option<Time> {
         if let Some(history) = &mut self.history {
@@ -614,7 +612,7 @@ impl<S: Drivable> Driver<'_, S> {
         now
     }
 
-    /// What was measured before no longer counts.
+    /// Starts history and timeline anew: earlier requests no longer count.
     fn begin_history(&mut self) {
         let now = self.device.now();
         let history = || Box::new(History::new(now));
@@ -662,7 +660,7 @@ impl<S: Drivable> Driver<'_, S> {
         self.act_or_step()
     }
 
-    /// The same where the agenda may come first or a timeline is recorded.
+    /// Advances to the next event of faults or device, with the timeline.
     #[cold]
     fn act_or_step(&mut self) -> bool {
         let Some(event) = self.device.next_event() else {
@@ -682,8 +680,8 @@ impl<S: Drivable> Driver<'_, S> {
         is_one
     }
 
-    /// What is still in the device finishes: no request is lost. A rebuild goes on to its end, unless
-    /// the run is stopped; true if it was.
+    /// Completes all requests in the device: none is lost. A rebuild runs to its end, unless the run is stopped; true
+    /// if it was.
     fn finish(&mut self) -> Result<bool, SimError> {
         let mut steps = 0;
         while self.step() {

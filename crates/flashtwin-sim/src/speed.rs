@@ -13,7 +13,7 @@ pub struct Speed {
     /// The number is `digits` / 10^`decimals`.
     digits: u64,
     decimals: u32,
-    /// Its inverse is `whole` + `rest` / `digits`.
+    /// Inverse of the number: `whole` + `rest` / `digits`.
     whole: u64,
     rest: u64,
 }

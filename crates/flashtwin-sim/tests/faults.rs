@@ -69,7 +69,7 @@ fn result(array: &mut Array, load: &str, config: &RunConfig) -> Result<Summary, 
     Ok(Summary::new(array, &outcome, &RunInfo::default()))
 }
 
-/// What is reported of a failure and a rebuild, in an open loop, in a closed one, and after a warm-up.
+/// Reports of a failure and a rebuild, in an open loop, in a closed one, and after a warm-up.
 #[test]
 fn a_failure_and_a_rebuild_are_told_apart_in_the_results() {
     let faults = [fault(Replace, 2, 800), fault(Fail, 2, 400)];

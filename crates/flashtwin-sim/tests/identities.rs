@@ -48,7 +48,7 @@ fn assert_same(what: &str, got: &[(u64, u64, u64, u32)], expected: &[(u64, u64, 
     assert_eq!(got.len(), expected.len(), "{what}");
 }
 
-/// What a run came to: its summary as JSON, and every completion.
+/// Result of a run: its summary as JSON, and every completion.
 type Result = (String, Vec<(u64, u64, u64, u32)>);
 
 fn result(ssd: &Ssd, run: &(Outcome, Vec<flashtwin::Completion>)) -> Result {

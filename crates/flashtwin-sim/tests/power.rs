@@ -1,5 +1,5 @@
-//! What a power loss takes, under every policy: exactly what flash lacks of a volatile buffer, nothing of a
-//! non-volatile one; and that flush and forced unit access keep their promises.
+//! Effects of a power loss under every policy: it loses exactly the pages of a volatile buffer that flash lacks,
+//! nothing of a non-volatile one; and flush and forced unit access keep their promises.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -61,7 +61,7 @@ fn device(policy: &str, rng: &mut Rng) -> Ssd {
     ssd
 }
 
-/// What flash has of each page, by the log of programs alone, as a keeper of the data beside the model knows it.
+/// Contents of the flash by the log of programs alone, as a keeper of the data beside the model knows them.
 #[derive(Default)]
 struct ByLog {
     /// Numbers of a page's contents: what it holds, what flash has, what running programs carry.

@@ -4,7 +4,7 @@ use flashtwin::spec::builtin;
 use flashtwin::DeviceSpec;
 use flashtwin_sim::{measure, Control};
 
-/// What the model does not meet (docs/devices.md explains why), and what else is no more than 10 % off.
+/// Published figures that the model does not meet (docs/devices.md explains why); no other is more than 10 % off.
 const MISSED: [(&str, &str); 1] = [("nvme-tlc", "beside_p75_us")];
 
 /// The ranges that every profile of a drive states (docs/devices.md, "Under steady writes").

@@ -31,7 +31,7 @@ impl Workload for Prepared {
     }
 }
 
-/// What the load holds beside whole pages read and written.
+/// Requests of the load beside reads and writes of whole pages.
 #[derive(Clone, Copy, Debug)]
 enum Odd {
     Nothing,
@@ -194,7 +194,7 @@ fn members_on_several_threads_give_the_same_bytes() {
     }
 }
 
-/// It must have been tried: what depends on each other stays on one thread, the rest does not.
+/// Independent members must be simulated ahead; dependent ones stay on one thread.
 #[test]
 fn only_independent_members_are_simulated_ahead() {
     let whole = Request {

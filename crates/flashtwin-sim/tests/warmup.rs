@@ -165,9 +165,9 @@ fn it_ends_like_a_warm_up_of_as_many_requests() {
     }
 }
 
-/// What is measured is never fewer requests than after the shortest warm-up, or half of a short workload.
-/// Whether the drift is noticed in so few requests is chance: looks at 3000, 6000 and 12 000 are possible, and the last one
-/// leaves too little of 20 000.
+/// At least as many requests are measured as after the shortest warm-up, or half of a short workload. Whether the drift
+/// is noticed in so few requests is chance: looks at 3000, 6000 and 12 000 are possible, and the last one leaves too
+/// little of 20 000.
 #[test]
 fn it_leaves_enough_of_a_short_workload() {
     let drifting = |i| RANGE - RANGE * 9 / 10 * i / 20_000;

@@ -1,4 +1,4 @@
-//! What the reader does beyond the lines: order, volumes, limits, and errors that help.
+//! Behaviour of the reader beyond the lines: order, volumes, limits, and errors that help.
 
 use flashtwin::{Op, Time};
 use flashtwin_workload::{

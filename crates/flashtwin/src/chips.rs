@@ -2,7 +2,7 @@
 
 use crate::units::ChipId;
 
-/// Which of a number of chips.
+/// A set of chips, by number.
 #[derive(Clone, Debug)]
 pub struct ChipSet {
     /// With room for two more than there are chips, which are never in the set.
@@ -12,7 +12,7 @@ pub struct ChipSet {
 }
 
 impl ChipSet {
-    /// None of `of` chips.
+    /// The empty set of `of` chips.
     pub fn none(of: u32) -> ChipSet {
         ChipSet {
             words: vec![0; (of as usize + 2).div_ceil(64)],

@@ -164,7 +164,7 @@ impl EventQueue {
         self.set_absolute(self.base + resource, at);
     }
 
-    /// The same, numbered from 0.
+    /// Sets the pending instant of a resource, numbered from 0 over all groups.
     #[inline(always)]
     pub fn set_absolute(&mut self, resource: usize, at: Time) {
         let entry = self.entry(resource, at);
@@ -172,7 +172,7 @@ impl EventQueue {
         self.note(entry);
     }
 
-    /// Something is pending that may be the earliest. It seldom is.
+    /// Updates the earliest entry, which a new entry seldom is.
     #[inline(always)]
     fn note(&mut self, entry: u128) {
         if entry < self.first {
@@ -258,7 +258,7 @@ impl EventQueue {
         self.slots[resource] = Slot { entry, next: NONE };
     }
 
-    /// The same for one that is not the last of its bucket.
+    /// Inserts an entry that is not the last of its bucket.
     #[inline(never)]
     fn put_before_last(&mut self, at: Spot, entry: u128, new: u32) {
         if self.looks > self.looks_max {
@@ -317,7 +317,7 @@ impl EventQueue {
         self.search(span)
     }
 
-    /// The same, where the next bucket that holds any is in another word or holds those of a later round.
+    /// Finds the next entry where its bucket is in another word, or holds entries of a later round.
     #[inline(never)]
     fn search(&mut self, span: u64) -> u128 {
         if self.looks > self.looks_max {
@@ -408,7 +408,7 @@ impl EventQueue {
         (self.next_time() != Time::NEVER).then(|| self.pop_first())
     }
 
-    /// The same where something is pending.
+    /// Removes the earliest resource of a queue that is not empty.
     #[inline(always)]
     pub fn pop_first(&mut self) -> usize {
         assert!(self.next_time() != Time::NEVER, "nothing is pending");

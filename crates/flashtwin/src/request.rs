@@ -1,4 +1,4 @@
-//! What a host asks of a device, and what it gets back.
+//! Requests of a host, and their completions.
 
 mod breakdown;
 
@@ -30,7 +30,7 @@ pub struct Request {
     pub offset: u64,
     /// Length in bytes; 0 only for a flush.
     pub bytes: u64,
-    /// What to do.
+    /// Operation.
     pub op: Op,
     /// Force unit access: a write that completes only once it is on the medium.
     pub fua: bool,
@@ -54,7 +54,7 @@ pub enum Status {
 pub struct Completion {
     /// The driver's own number for the request.
     pub tag: u64,
-    /// What was asked.
+    /// Operation of the request.
     pub op: Op,
     /// How it ended.
     pub status: Status,

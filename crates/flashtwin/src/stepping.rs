@@ -5,14 +5,14 @@ use crate::buffer::untimed::Alone;
 use crate::buffer::{Setup, UserPolicy};
 use crate::spec::{builtin, DeviceSpec, SpecError};
 
-/// What to step: a policy by name, and the little device around it.
+/// Input of a trace: a policy by name, and the little device around it.
 #[derive(Clone, Debug)]
 pub struct Traceable<'a> {
     /// Name of the policy.
     pub policy: &'a str,
     /// Pages it may hold.
     pub capacity: u32,
-    /// Its parameters: keys of the section `buffer` with their values.
+    /// Parameters of the policy: keys of the section `buffer` with their values.
     pub set: &'a [(&'a str, &'a str)],
     /// Chips, striped.
     pub chips: u32,

@@ -124,7 +124,7 @@ impl ChipId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PageId(pub u32);
 
-/// Which open block of a chip a page is programmed into.
+/// The open block of a chip into which a page is programmed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stream {
     /// The one of rarely written pages; also of pages moved by GC, and of all where there is one.

@@ -3,7 +3,7 @@
 use flashtwin::spec::builtin;
 use flashtwin::{DeviceSpec, Op, Request, Ssd, Time};
 
-/// What is due at a limit is not due before it.
+/// Events due at a limit are not due before it.
 #[test]
 fn what_happens_at_the_limit_waits() {
     let spec = DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", &[("buffer", "none")]);

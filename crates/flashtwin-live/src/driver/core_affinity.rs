@@ -51,7 +51,7 @@ impl Together {
         }
     }
 
-    /// Others work on this core: all are to go to the next one, each when it is next here.
+    /// Moves all threads to the next core, because others work on this one; each follows in its next call.
     pub fn leave(&self) {
         // One of many simultaneous reports is enough.
         let moves = FOLLOWED.get().wrapping_sub(1);
@@ -80,7 +80,7 @@ fn allowed() -> Vec<usize> {
         .collect()
 }
 
-/// Has this thread run on one core only. Where that is refused it runs where it did.
+/// Binds this thread to one core. Where the system refuses, the thread stays where it was.
 fn stay_on(core: usize) {
     // SAFETY: as above; `core` is a number of such a set.
     unsafe {

@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) const LATENCY_FILE: &str = "/dev/cpu_dma_latency";
 /// No core may take longer to come back, in us.
 const NO_HALT: i32 = 0;
-/// What the kernel counts as no wish at all.
+/// Value that the kernel takes as no limit.
 const ANY: i32 = 2_000_000_000;
 /// Cores may halt again when there was no call for this long, or for twice as long.
 pub(super) const HOLD_NS: u64 = 100_000_000;
 
-/// What keeps them.
+/// A limit on the wake-up latency of cores, held while calls arrive.
 #[derive(Debug)]
 pub(super) struct Ready {
     /// None where that is not allowed.

@@ -87,7 +87,7 @@ impl Shared {
     }
 }
 
-/// Has the kernel end this thread's sleeps when they are to end, not up to 50 us later.
+/// Makes this thread's sleeps precise: by default the kernel ends them up to 50 us late.
 fn sleep_precisely() {
     // SAFETY: this option takes a number and touches no memory of ours. Where it is refused, sleeps are
     // less precise and that is all.

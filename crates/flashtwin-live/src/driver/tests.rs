@@ -178,7 +178,7 @@ fn made_up(does: Does) -> Driver {
     Driver::start(twin, Dilation::default(), undo(), None).expect("threads")
 }
 
-/// What calls of four threads come to, within a time that no machine takes.
+/// Results of calls of four threads, within a time that no machine takes.
 fn answers(driver: &Arc<Driver>) -> Vec<Result<(), Failure>> {
     let (send, answered) = std::sync::mpsc::channel();
     for number in 0..4 {

@@ -7,7 +7,7 @@ use super::*;
 
 /// After this long a waiter sleeps: the time to wake it is then small in comparison.
 const POLL_NS_MAX: u64 = 10_000_000;
-/// So many look for themselves for each core; the others sleep.
+/// Waiting threads per core that poll; the others sleep.
 const POLLERS_PER_CORE: usize = 8;
 /// A waiter that gets its core back later than this after a yield shares it with threads that work.
 const CROWDED_NS: u64 = 500_000;

@@ -1,4 +1,4 @@
-//! What was counted between two reports, held against what was asked between them.
+//! Counts between two reports, compared with the calls between them.
 
 use flashtwin::{Device, DeviceSpec, Flash, Request, Ssd};
 

@@ -26,8 +26,7 @@ impl Drop for Place {
     }
 }
 
-/// Whatever is written and zeroed, the same is read as from a vector; stretches cover all, and
-/// what they call a hole is zero.
+/// Writes and zeros at random are read as from a vector; stretches cover all, and their holes are zero.
 fn behaves(store: &Store, model: &mut [u8], seed: u64) {
     let mut rng = Rng::new(seed);
     for _ in 0..400 {

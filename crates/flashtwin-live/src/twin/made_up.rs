@@ -18,21 +18,21 @@ pub(crate) struct MadeUp {
     metrics: Metrics,
 }
 
-/// What it is made up for.
+/// Behaviour of the made-up device.
 pub(crate) enum Does {
-    /// It takes requests, and breaks when it is let run after that: a bug.
+    /// Takes requests, and panics when it runs after that: a bug.
     BreaksLater { asked: bool },
-    /// It completes one request with the next, and breaks there: a bug.
+    /// Completes one request with the next, and panics there: a bug.
     BreaksAtTheSecond { first: Option<u64> },
-    /// It never responds, and breaks in a power loss: a bug.
+    /// Never responds, and panics in a power loss: a bug.
     BreaksInACut,
-    /// It never responds, and breaks when it is to report what the flash did: a bug.
+    /// Never responds, and panics in a report of the flash: a bug.
     BreaksInAReport,
-    /// It never responds, and breaks when it is to come to rest: a bug.
+    /// Never responds, and panics when it comes to rest: a bug.
     BreaksComingToRest,
-    /// It never responds, and does all else.
+    /// Never responds to requests, and works otherwise.
     NeverAnswers,
-    /// It responds in a millisecond; coming to rest in a power loss takes it hours.
+    /// Responds in a millisecond; coming to rest in a power loss takes hours.
     RestsForHours { due: Option<(Time, u64)> },
 }
 

@@ -8,7 +8,7 @@ use super::build::ratio;
 use super::{FlashSummary, Latency};
 use crate::{Outcome, PhaseOutcome};
 
-/// What an array did itself, and what its members did.
+/// Counters of an array, and of its members.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ArraySummary {
     /// How members are put together.
@@ -27,7 +27,7 @@ pub struct ArraySummary {
     pub pages_recovered: u64,
     /// Pages asked for elsewhere, too, because they took long.
     pub pages_hedged: u64,
-    /// Those of them that came from there first.
+    /// Hedged pages that came first from elsewhere.
     pub hedges_won: u64,
     /// Pages read from members for a response that came too late.
     pub pages_read_in_vain: u64,
@@ -79,16 +79,16 @@ pub struct ArraySummary {
     pub members: Vec<MemberSummary>,
 }
 
-/// What a member did.
+/// Counters of a member.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MemberSummary {
-    /// Its device.
+    /// Name of the member's device.
     pub device: String,
-    /// What its flash did.
+    /// Counters of the member's flash.
     pub flash: FlashSummary,
 }
 
-/// What was done and met while no member failed, was replaced, or became whole.
+/// Counters and response times of a phase in which no member failed, was replaced, or became whole.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PhaseSummary {
     /// `whole`, `degraded`, `rebuilding` or `lost`.

@@ -14,12 +14,12 @@ pub use health::{Health, Lifetime};
 pub use numbers::bytes as size_text;
 use serde::Serialize;
 
-/// What a run was, beside its device: for the record.
+/// Conditions of a run beside its device: for the record.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunInfo {
     /// The workload in one line.
     pub workload: String,
-    /// What looked wrong without stopping the run.
+    /// Warnings: doubts that did not stop the run.
     pub warnings: Vec<String>,
     /// How the device was preconditioned, or which snapshot it came from.
     pub precondition: String,
@@ -50,7 +50,7 @@ pub struct Summary {
     pub exported_bytes: u64,
     /// The workload in one line.
     pub workload: String,
-    /// What looked wrong without stopping the run.
+    /// Warnings: doubts that did not stop the run.
     pub warnings: Vec<String>,
     /// How the device was preconditioned.
     pub precondition: String,
@@ -99,16 +99,16 @@ pub struct Summary {
     pub hits: Hits,
     /// How many requests were in the device.
     pub inside: Inside,
-    /// What the buffer did.
+    /// Counters of the buffer.
     pub buffer: BufferReport,
     /// Time of all flash operations, destages and collections included, over reads and writes: the response time as
     /// FlashSim counts it (D-30).
     pub flash_us_per_request: f64,
-    /// What the flash did.
+    /// Counters of the flash.
     pub flash: FlashSummary,
-    /// What the drive's health logs would contain.
+    /// Contents of the drive's health logs.
     pub health: Health,
-    /// What the array did itself; `None` for a single SSD.
+    /// Counters of the array; `None` for a single SSD.
     pub array: Option<ArraySummary>,
     /// One point an interval; empty if no series was asked for.
     pub series: Vec<SeriesPoint>,
@@ -243,14 +243,14 @@ pub struct Inside {
     pub little_error: f64,
 }
 
-/// What the buffer did.
+/// Counters of the buffer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BufferReport {
     /// Clean pages evicted.
     pub evicted_clean_pages: u64,
     /// Dirty pages evicted.
     pub evicted_dirty_pages: u64,
-    /// Those of them whose flash copy was on a chip in garbage collection.
+    /// Dirty pages evicted whose flash copy was on a chip in garbage collection.
     pub evicted_dirty_in_gc_pages: u64,
     /// Evictions for the sake of an access.
     pub evictions: u64,
@@ -262,20 +262,20 @@ pub struct BufferReport {
     pub slot_waits: u64,
     /// Mean of those waits.
     pub slot_wait_mean_us: f64,
-    /// What the policy counted.
+    /// Counters of the policy.
     pub policy_counters: Vec<NamedCount>,
 }
 
 /// A count with its name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct NamedCount {
-    /// What was counted.
+    /// Name of the counter.
     pub name: String,
     /// How many.
     pub count: u64,
 }
 
-/// What the flash did in the measured time.
+/// Counters of the flash in the measured time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FlashSummary {
     /// Page operations and erases by cause.
@@ -289,7 +289,7 @@ pub struct FlashSummary {
     pub erases: u64,
     /// Times a chip went into garbage collection.
     pub gc_actions: u64,
-    /// What the chips' translation layers counted; empty with the page map.
+    /// Counters of the chips' translation layers; empty with the page map.
     pub ftl_counters: Vec<NamedCount>,
     /// Share of time in garbage collection, mean over chips.
     pub gc_share_mean: f64,

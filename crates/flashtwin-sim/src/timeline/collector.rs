@@ -13,17 +13,17 @@ use crate::Logged;
 /// A request, of the device itself or of a member, by its number there.
 type Asked = (Option<usize>, u32);
 
-/// What has been collected. Numbers of slices are their places.
+/// Slices collected so far. Numbers of slices are their places.
 #[derive(Debug)]
 pub(super) struct Collector {
     pub all: Slices,
     from: Time,
     /// Nothing begins from here on.
     pub until: Time,
-    /// What the device's numbers of requests are ahead of the run's, which are shown.
+    /// Difference between the device's numbers of requests and the run's, which are shown.
     ahead: u32,
     open: HashMap<Track, u32>,
-    /// What a chip stopped with.
+    /// Slice of each chip that it was suspended in.
     held: HashMap<Track, u32>,
     /// The last slice begun on each track, while its pages are being listed.
     last: HashMap<Track, u32>,

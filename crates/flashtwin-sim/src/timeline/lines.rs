@@ -9,12 +9,12 @@ use super::slices::{Shown, Slice, Slices, Track};
 /// A track as it is drawn: a node of a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Node {
-    /// What stands above it, if anything does.
+    /// Parent of the track, if it has one.
     pub parent: Option<u64>,
     pub name: String,
-    /// Its place among those with the same parent.
+    /// Rank among the tracks with the same parent.
     pub rank: u64,
-    /// It shows a counter.
+    /// Whether the track shows a counter.
     pub counts: bool,
 }
 

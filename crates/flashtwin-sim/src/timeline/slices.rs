@@ -1,8 +1,8 @@
-//! What a timeline holds: slices and instants on tracks, links between slices, counters.
+//! Contents of a timeline: slices and instants on tracks, links between slices, counters.
 
 use flashtwin::{Place, Time};
 
-/// What a track shows. Where things overlap there, several lines of it are drawn.
+/// Subject of a track. Several lines are drawn where slices overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Shown {
     /// Requests that the device, or the member, is asked.
@@ -17,12 +17,12 @@ pub(super) enum Shown {
     SlotWaits,
     /// Pages that are being written back.
     WriteBacks,
-    /// What the flash does.
+    /// Operations of the flash.
     Flash(Place),
 }
 
 impl Shown {
-    /// What is shown may overlap.
+    /// Whether slices of the track may overlap.
     pub fn overlaps(self) -> bool {
         matches!(self, Shown::Requests | Shown::SlotWaits | Shown::WriteBacks)
     }
@@ -35,7 +35,7 @@ pub(super) struct Track {
     pub shown: Shown,
 }
 
-/// What is counted.
+/// Quantity that a counter shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Gauge {
     /// Requests in the device.
@@ -55,7 +55,7 @@ pub(super) enum Detail {
     Yes,
 }
 
-/// Something that lasts.
+/// An activity with a duration.
 #[derive(Clone, Debug)]
 pub(super) struct Slice {
     pub track: Track,
@@ -82,7 +82,7 @@ impl Slice {
     }
 }
 
-/// Something that takes no time.
+/// An event without a duration.
 #[derive(Clone, Debug)]
 pub(super) struct Instant {
     pub track: Track,

@@ -80,7 +80,7 @@ fn window(from_us: u64, length_us: u64) -> Option<Window> {
     })
 }
 
-/// What comes out of a run: results as text, and the timeline.
+/// Output of a run: results as text, and the timeline.
 fn outcome<S: Drivable>(
     device: &Device<S>,
     seed: u64,

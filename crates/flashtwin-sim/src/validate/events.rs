@@ -20,7 +20,7 @@ const TOLERANCE: Time = Time::from_ns(5);
 /// Requests at the end of a trace that are not compared.
 const UNCOMPARED: usize = 3;
 
-/// What must be equal for two operations to be the same.
+/// Properties that must be equal for two operations to match.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     /// A page read; plane -1 where the chip has one write pointer for all planes.
@@ -169,7 +169,7 @@ fn describe_first(expected: &[Timed<What>], got: &[Timed<What>], log: &Path) -> 
     }
 }
 
-/// What the model does with the requests.
+/// Operations of the model for these requests.
 fn replay(
     spec: &flashtwin::DeviceSpec,
     requests: Vec<Request>,

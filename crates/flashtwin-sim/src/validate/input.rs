@@ -8,7 +8,7 @@ use flashtwin_workload::{Workload, WorkloadError};
 
 use crate::SimError;
 
-/// What a file is to its case.
+/// Role of a file in its case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Json,
@@ -65,7 +65,7 @@ impl CaseFiles {
         }
     }
 
-    /// Which form the files make.
+    /// The form that the files make.
     pub fn form(&self, directory: &Path, name: &str) -> Result<Form<'_>, SimError> {
         let [json, trace, events, responses] = self.0.each_ref().map(|f| f.as_deref());
         match (json, trace, events, responses) {

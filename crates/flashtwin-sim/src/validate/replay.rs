@@ -188,8 +188,8 @@ fn own_responses(rows: &[Row], got: &[Time]) -> (PartReport, Option<String>) {
     )
 }
 
-/// Which requests share a page with another one while both are in the device, be it the model's or
-/// the reference's.
+/// Marks requests that share a page with another one while both are in the device, either the model's or the
+/// reference's.
 fn share_a_page(rows: &[Row], got: &[Time]) -> Vec<bool> {
     let ends = rows
         .iter()

@@ -30,7 +30,7 @@ pub enum Address {
         /// Spread the ranks over the range; if false rank 1 is the first place, and so on.
         #[serde(default = "yes")]
         scramble: bool,
-        /// So many places of consecutive ranks stay side by side when ranks are spread.
+        /// Number of consecutive ranks that stay side by side when ranks are spread.
         #[serde(default = "one", skip_serializing_if = "is_one")]
         cluster: u64,
     },

@@ -1,4 +1,4 @@
-//! What a generated load is made of, its checks, and the named presets.
+//! Specification of a generated load, its checks, and the named presets.
 
 use serde::{Deserialize, Serialize};
 

@@ -5,9 +5,9 @@
 pub(crate) struct Bad {
     /// Name of the column.
     pub column: &'static str,
-    /// Its place in the line, from 1; 0 if the line as a whole is wrong.
+    /// Index of the column in the line, from 1; 0 if the line as a whole is wrong.
     pub index: u8,
-    /// What would be right.
+    /// The values that would be valid.
     pub expected: &'static str,
 }
 

@@ -7,10 +7,10 @@ use crate::error::{quote, ErrorKind, WorkloadError};
 
 /// Lines tried.
 const LINES_TRIED: usize = 64;
-/// Of those that are no header or comment, so many must parse.
+/// Least share of lines that parse, of those that are no header or comment.
 const SHARE_MIN: f64 = 0.5;
 
-/// What the content looks like.
+/// Format that the content suggests.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Guess {
     pub format: Format,

@@ -1,5 +1,5 @@
-//! What each trace format declares in its own file: name, units, detection, decoder and documentation.
-//! The table of all formats is in `mod.rs`.
+//! Declaration of a trace format, which each format has in its own file: name, units, detection, decoder and
+//! documentation. The table of all formats is in `mod.rs`.
 
 use serde::{de, Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -27,7 +27,7 @@ pub(crate) struct Reader {
     pub open: fn(&Opening) -> Result<Box<dyn Decoder>, WorkloadError>,
     /// Number of requests of a file of so many bytes that begins so, where that is known.
     pub requests: fn(u64, &[u8]) -> Option<u64>,
-    /// Its row in `docs/traces.md`.
+    /// Row of the format in `docs/traces.md`.
     pub page: Page,
 }
 
@@ -173,7 +173,7 @@ impl Format {
         self.reader().name
     }
 
-    /// Its row of the table in `docs/traces.md`: name, layout, time, address and size, operation, source.
+    /// The row of the table in `docs/traces.md`: name, layout, time, address and size, operation, source.
     pub fn table_row(self) -> String {
         let p = &self.reader().page;
         let cells = [p.layout, p.time, p.address, p.op, p.source].join(" | ");

@@ -1,4 +1,4 @@
-//! What a trace holds, measured in one pass: the summary to read before a run.
+//! Contents of a trace, measured in one pass: the summary to read before a run.
 
 use flashtwin::{Op, Request};
 use serde::Serialize;
@@ -22,7 +22,7 @@ const VOLUMES_LISTED: usize = 32;
 /// One volume (disk, LUN, application unit) of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VolumeInfo {
-    /// Its name in the trace.
+    /// Name of the volume in the trace.
     pub name: String,
     /// Requests to it.
     pub requests: u64,
@@ -46,7 +46,7 @@ pub struct OpInfo {
 /// The summary of a workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TraceInfo {
-    /// What was read: format and units as guessed or asked, or the generator.
+    /// Description of the input: format and units as guessed or asked, or the generator.
     pub description: String,
     /// Requests in all.
     pub requests: u64,
@@ -102,7 +102,7 @@ pub struct TraceInfo {
     pub reordered: u64,
     /// Requests of zero size, skipped.
     pub zero_size: u64,
-    /// What looked wrong.
+    /// Warnings.
     pub warnings: Vec<String>,
 }
 

@@ -171,9 +171,9 @@ struct Found<'a> {
     /// From 0.
     index: usize,
     name: &'a str,
-    /// What follows the colon.
+    /// Text after the colon.
     suffix: Option<&'a str>,
-    /// It is named by the header, not by its number.
+    /// Whether the column is named by the header, not by its number.
     named: bool,
 }
 
@@ -319,7 +319,7 @@ fn op_of(text: &[u8]) -> Option<Op> {
     })
 }
 
-/// The same number, or the same text: a flag may be written `1` or `1.0`.
+/// Whether two fields are the same number or the same text: a flag may be written `1` or `1.0`.
 fn same(a: &[u8], b: &[u8]) -> bool {
     a == b || scaled(a, 1).is_some_and(|n| n.1 && Some(n) == scaled(b, 1))
 }

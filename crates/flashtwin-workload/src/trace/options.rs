@@ -98,7 +98,7 @@ impl AddressUnit {
 }
 
 named! {
-    /// Which blktrace event counts as the request's arrival.
+    /// The blktrace event that counts as the request's arrival.
     BlkEvent, "blktrace event", {
         /// Issued to the driver: what the device sees, after merging.
         D = "D",
@@ -110,7 +110,7 @@ named! {
 named! {
     /// Where the requests of a trace go on the device.
     Addresses, "way of placing addresses", {
-        /// To their own addresses.
+        /// Volumes keep their own addresses.
         AsIs = "as-is",
         /// Packed: pieces of 1 MiB that no read or write touches are left out, the others stay in
         /// order (D-191). The trace is read once more beforehand.
@@ -118,7 +118,7 @@ named! {
     }
 }
 
-/// What to do with a trace of several volumes (disks, LUNs, application units).
+/// Handling of a trace of several volumes (disks, LUNs, application units).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Volumes {
@@ -147,7 +147,7 @@ pub struct TraceOptions {
     pub address_unit: Option<AddressUnit>,
     /// For blktrace and blkparse: the event that counts.
     pub event: BlkEvent,
-    /// What to do with several volumes.
+    /// Handling of several volumes.
     pub volumes: Volumes,
     /// Where the requests go.
     pub addresses: Addresses,

@@ -57,7 +57,7 @@ pub(crate) struct TraceReader {
     decoder: Box<dyn Decoder>,
     pub collector: Collector,
     description: String,
-    /// What is uncertain about the units.
+    /// Doubts about the units.
     doubts: Vec<String>,
     requests_total: Option<u64>,
     /// Next of `collector.pending` to hand out, and how far they are in their final order.
@@ -70,7 +70,7 @@ pub(crate) struct TraceReader {
     emitted: u64,
     /// Where each volume begins; one entry until a second volume turns up.
     starts: Vec<u64>,
-    /// Which addresses stay, once they are known, where they are to be packed.
+    /// Addresses that are kept when packing, once they are known.
     touched: Option<Touched>,
     /// Trims that were of addresses that are left out.
     lost_trims: u64,

@@ -19,7 +19,7 @@ use crate::list::Lists;
 use crate::memory::reach;
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of AD-LRU.
     struct Parameters {
         /// Least size of the cold list.
         min_lc: Pages = Kind::Window, "0.1", "original: 0.1 of the capacity";
@@ -66,7 +66,7 @@ const LC: usize = 0;
 /// Lh.
 const LH: usize = 1;
 
-/// What GCaR's searches have passed over in Lc or Lh, and among its clean pages.
+/// Pages of Lc or Lh that GCaR's searches have passed over, and the clean ones among them.
 #[derive(Clone, Debug)]
 struct Past {
     /// Of all pages of the list.

@@ -88,8 +88,8 @@ impl Arc {
         }
     }
 
-    /// What a miss does to p and to the ghosts: cases II, III and IV except REPLACE. Returns the list that
-    /// remembered the page.
+    /// Adapts p and the ghosts to a miss: cases II, III and IV except REPLACE. Returns the list that remembered the
+    /// page.
     fn arrives(&mut self, lpn: Lpn) -> Option<usize> {
         if let Some(known) = self.incoming.known(lpn) {
             return known;

@@ -38,15 +38,15 @@ words! {
 parameters! {
     /// Parameters of policies that rank blocks.
     pub(super) struct BlockParameters {
-        /// What a block is: N consecutive pages of one chip, or N consecutive pages of the host (the same where placement is dynamic); with `cbm` host.
+        /// Definition of a block: N consecutive pages of one chip, or N consecutive pages of the host (the same where placement is dynamic); with `cbm` host.
         blocks: Blocks = Kind::Choice(Blocks::WORDS), "\"element\"", "D-7; GCaR element, CBM host";
     }
 }
 
 words! {
-    /// What a block takes of the buffer (D-209).
+    /// Room that a block takes in the buffer (D-209).
     pub(super) enum BlockRoom {
-        /// Its cached pages.
+        /// Cached pages only.
         Pages = "pages",
         /// N pages, whether they are cached or not.
         Whole = "whole",
@@ -54,15 +54,15 @@ words! {
 }
 
 parameters! {
-    /// Of those that may manage the buffer by the block.
+    /// Parameters of policies that may manage the buffer by the block.
     pub(super) struct RoomParameters {
-        /// What a block takes of the buffer: its cached pages, or always room for all N.
+        /// Room that a block takes in the buffer: its cached pages, or always all N.
         room: BlockRoom = Kind::Choice(BlockRoom::WORDS), "\"pages\"", "D-209: our decision";
     }
 }
 
 parameters! {
-    /// And GCaR over them.
+    /// Parameters of GCaR over a policy of blocks.
     pub(super) struct FilteredParameters {
         /// When GCaR takes a block to be in GC: when any, all or most of its pages are.
         block_in_gc: BlockInGc = Kind::Choice(BlockInGc::WORDS), "\"any\"", "D-13: our decision";
@@ -177,7 +177,7 @@ impl<T: Default> BlockTable<T> {
         self.len
     }
 
-    /// What the buffer is like.
+    /// The device and buffer that the policy was made for.
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
@@ -361,7 +361,7 @@ impl<T: Default> BlockTable<T> {
         prefetch(&self.heads, self.chain(number));
     }
 
-    /// The same once the chain is loaded: its first node, most likely that of the block.
+    /// Starts loading the first node of a chain that is itself loaded: most likely the node of the block.
     #[inline]
     pub fn prefetch_first_of_chain(&self, lpn: Lpn) {
         let number = self.blocking.block_of(lpn).0;

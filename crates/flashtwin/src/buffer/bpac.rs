@@ -31,7 +31,7 @@ use crate::memory::{prefetch, reach};
 use crate::units::Lpn;
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of BPAC.
     struct Parameters {
         /// The two sizes below follow the distances between references.
         adapt: bool = Kind::Bool, "true", "reconstruction";
@@ -124,7 +124,7 @@ impl Distances {
 struct Cluster {
     /// When it got its last page.
     at: u64,
-    /// It counts as grown.
+    /// Whether the block counts as grown.
     grown: bool,
 }
 

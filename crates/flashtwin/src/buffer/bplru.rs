@@ -25,7 +25,7 @@ use crate::component::{source, Provenance};
 use crate::units::Lpn;
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of BPLRU.
     struct Parameters {
         /// Fill a victim block up with pages read from flash and write it whole.
         padding: bool = Kind::Bool, "false", "original: true; CBM: false; D-8";
@@ -76,7 +76,7 @@ most recent [ B2{8,9}  B0{0,1}  B1{5} ] least recent -> victim
 struct Block {
     /// Length of the unbroken run of writes from offset 0.
     run: u32,
-    /// It stands among the blocks written whole.
+    /// Whether the block is among those written whole.
     done: bool,
 }
 
@@ -172,7 +172,7 @@ impl Bplru {
         None
     }
 
-    /// The same by a look at each chip.
+    /// Searches the nodes of each chip for the least recent one that `skip` does not pass over.
     #[cold]
     fn search(
         &self,

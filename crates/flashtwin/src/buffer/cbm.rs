@@ -39,7 +39,7 @@ words! {
 }
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of CBM.
     struct Parameters {
         /// The threshold doubles when the block region takes more than this share of the write buffer.
         theta: f64 = Kind::Share, "0.1", "printed: CBM section III";
@@ -260,7 +260,7 @@ impl Cbm {
         }
     }
 
-    /// What arrived is in, or another page arrives in its place.
+    /// Sets the node that the next page joins; the one before is removed if it stayed empty.
     fn arrive(&mut self, node: Option<NodeId>) {
         let before = std::mem::replace(&mut self.arriving, node);
         if let Some(before) = before {

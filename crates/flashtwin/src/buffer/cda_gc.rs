@@ -25,7 +25,7 @@ use crate::units::Stream;
 use crate::units::{ChipId, Lpn};
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of CDA-GC.
     struct Parameters {
         /// Entries inspected in a lookup.
         test_num: u32 = Kind::Count(1, u32::MAX - 1), "64", "D-17: our decision, not printed";
@@ -231,7 +231,7 @@ struct Search {
     spared: bool,
 }
 
-/// Which pages are hot.
+/// The separation of hot pages from cold ones.
 #[derive(Clone, Debug)]
 struct Dispatcher {
     filter: Filter,

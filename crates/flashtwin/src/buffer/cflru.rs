@@ -17,7 +17,7 @@ use crate::component::{source, Provenance};
 use crate::memory::{prefetch, reach};
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of CFLRU.
     struct Parameters {
         /// Clean-first region: pages (whole number) or a share of the capacity (fraction, rounded down, at least a page; 0: as `lru`).
         window: Pages = Kind::Window, "0.25", "D-5: our decision";
@@ -98,7 +98,7 @@ pub struct Cflru {
     /// The most recent page of the window.
     boundary: Option<PageId>,
     clean_in_window: List,
-    /// What GCaR's searches have passed over in the list and among the clean pages of the window.
+    /// Pages that GCaR's searches have passed over in the list and among the clean pages of the window.
     passed: Passed,
     passed_clean: Passed,
 }
@@ -171,7 +171,7 @@ impl Cflru {
         }
     }
 
-    /// The same, of the pages that `skip` does not pass over.
+    /// Returns the victim among the pages that `skip` does not pass over, and the entries inspected.
     fn choose_not(&mut self, device: &dyn DeviceView, skip: Skip) -> (Option<PageId>, u64) {
         let known = |_: &mut Ages, _| ();
         let ages = &mut self.ages;

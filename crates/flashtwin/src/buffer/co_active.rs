@@ -18,7 +18,7 @@ use crate::component::{source, Provenance};
 use crate::units::ChipId;
 
 words! {
-    /// What must be idle for an active write-back.
+    /// Unit that must be idle for an active write-back.
     enum IdleUnit {
         /// A channel as a whole.
         Channel = "channel",
@@ -28,11 +28,11 @@ words! {
 }
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of Co-Active.
     struct Parameters {
         /// Active write-backs in flight (MWT).
         write_backs: u32 = Kind::Count(1, 65_535), "8", "D-9: our decision";
-        /// What must be idle for an active write-back.
+        /// Unit that must be idle for an active write-back.
         idle_unit: IdleUnit = Kind::Choice(IdleUnit::WORDS), "\"channel\"", "printed: CDA-GC section 5 says channel";
     }
 }

@@ -93,7 +93,7 @@ impl Directory {
         self.insert_again(lpn, page);
     }
 
-    /// The same for a page that has been in the table before.
+    /// Inserts a page that has been in the table before.
     #[inline(always)]
     pub fn insert_again(&mut self, lpn: Lpn, page: PageId) {
         let chain = self.chain(lpn);

@@ -18,7 +18,7 @@ use crate::component::{source, Provenance};
 use crate::units::{ChipId, Time};
 
 words! {
-    /// What a chip's queue complete time counts (D-14).
+    /// Definition of a chip's queue complete time (D-14).
     enum Cqct {
         /// Eqs 1 to 4 as printed.
         Paper = "paper",
@@ -40,7 +40,7 @@ words! {
 }
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of ECR.
     struct Parameters {
         /// Chip queue complete time: Eqs 1 to 4 as printed, or with transfers and true residuals.
         cqct: Cqct = Kind::Choice(Cqct::WORDS), "\"paper\"", "printed; D-14";
@@ -48,9 +48,9 @@ parameters! {
 }
 
 parameters! {
-    /// And its kin.
+    /// Parameters of ECR and LCR.
     struct TieParameters {
-        /// Which of several chips with the least time: the one with the oldest victim, the lowest, or the next in turn.
+        /// Choice among chips with the least time: the one with the oldest victim, the lowest, or the next in turn.
         tie: Tie = Kind::Choice(Tie::WORDS), "\"oldest\"", "D-15: our decision";
     }
 }

@@ -4,14 +4,14 @@ use super::registry::Base;
 use super::Setup;
 use crate::component::{source, Parameter, Provenance, Source};
 
-/// What a policy looks at, in the order of the documentation.
+/// Information that a policy uses, in the order of the documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
     /// When a page was accessed, and whether it is clean.
     Recency,
-    /// Which erase block or request a page belongs to.
+    /// The erase block or request of a page.
     Blocks,
-    /// What the chips are doing.
+    /// The work of the chips.
     Chips,
     /// Policies of caches in general, as controls.
     General,
@@ -37,14 +37,14 @@ impl Family {
     }
 }
 
-/// What an access costs, in list steps; n pages, B blocks of N pages, K chips.
+/// Cost of an access, in list steps; n pages, B blocks of N pages, K chips.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
     /// A hit.
     pub hit: &'static str,
     /// A miss with its eviction, as published.
     pub published: &'static str,
-    /// The same here.
+    /// Cost in this implementation.
     pub here: &'static str,
 }
 
@@ -72,7 +72,7 @@ pub struct Entry {
     pub title: &'static str,
     /// One line.
     pub line: &'static str,
-    /// What it looks at.
+    /// Information that the policy uses.
     pub family: Family,
     /// Where it was published.
     pub source: Source,
@@ -84,19 +84,19 @@ pub struct Entry {
     pub drawing: &'static str,
     /// How its state is printed.
     pub state: &'static str,
-    /// What an access costs.
+    /// Cost of an access.
     pub cost: Cost,
     /// The rule at work; none for what cannot be stepped.
     pub example: Option<Example>,
-    /// Its parameters, as keys of section `buffer`.
+    /// Parameters of the policy, as keys of section `buffer`.
     pub parameters: &'static [&'static [Parameter]],
-    /// Those that it has only where GCaR filters it.
+    /// Parameters that the policy has only where GCaR filters it.
     pub filtered: &'static [Parameter],
     /// Keys of section `buffer` whose default is another with it.
     pub defaults: &'static [(&'static str, &'static str)],
-    /// Its memory survives a power loss.
+    /// Whether the buffer's memory survives a power loss.
     pub non_volatile: bool,
-    /// It separates pages that are written often from others, which go to open blocks of their own.
+    /// Whether the policy separates pages that are written often from others, into open blocks of their own.
     pub separates: bool,
     /// How it is made.
     pub(crate) make: Make,
@@ -107,9 +107,9 @@ pub struct Entry {
 pub(crate) enum Make {
     /// For a buffer of this setup.
     Alone(fn(&Setup) -> Base),
-    /// It is the filter over another.
+    /// A filter over another policy.
     Filter,
-    /// It knows the future: only hit ratios can be computed with it.
+    /// A policy that knows the future: only hit ratios can be computed with it.
     Offline,
 }
 
@@ -135,7 +135,7 @@ impl Entry {
         make: Make::Offline,
     };
 
-    /// It knows the future: only hit ratios can be computed with it.
+    /// Whether the policy knows the future: only hit ratios can be computed with it.
     pub fn is_offline(&self) -> bool {
         matches!(self.make, Make::Offline)
     }

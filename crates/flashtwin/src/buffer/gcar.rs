@@ -18,7 +18,7 @@ use crate::component::{source, Provenance};
 use crate::units::{ChipId, Lpn, Stream, Time};
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of GCaR.
     struct Parameters {
         /// Spare also the pages of chips that are a block away from GC.
         gc_lookahead: bool = Kind::Bool, "false", "D-4: our decision";
@@ -159,7 +159,7 @@ impl Stripes {
         }
     }
 
-    /// The other dirty pages of the stripe of a dirty victim, which can be evicted.
+    /// Returns the dirty pages of a dirty victim's stripe that can be evicted with it.
     fn others(&self, device: &dyn DeviceView, victim: PageId) -> Vec<PageId> {
         if !device.dirty(victim) {
             return Vec::new();
@@ -267,7 +267,7 @@ impl<P> Gcar<P> {
 }
 
 impl<P> Gcar<P> {
-    /// What is filtered.
+    /// The policy under the filter.
     pub fn base(&self) -> &P {
         &self.base
     }
@@ -308,7 +308,7 @@ impl<P: Policy> Gcar<P> {
         fell_back
     }
 
-    /// The same with what sparing chips needs to know.
+    /// Evicts as [`Self::evict`] does when chips must be skipped: the longer path, out of line.
     #[inline(never)]
     fn evict_sparing(
         &mut self,

@@ -219,7 +219,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
     }
 }
 
-/// What is known of the page that comes in: looked up once, whether `evict` or `insert` asks first.
+/// Result of the lookup of the incoming page, kept so that `evict` and `insert` share one.
 #[derive(Clone, Debug)]
 pub(crate) struct Incoming<T> {
     of: Option<(Lpn, T)>,
@@ -231,7 +231,7 @@ impl<T: Copy> Incoming<T> {
         Incoming { of: None }
     }
 
-    /// What was found out about `lpn`, if that has been done.
+    /// The result of the lookup of `lpn`, if there was one.
     #[inline]
     pub fn known(&self, lpn: Lpn) -> Option<T> {
         self.of.and_then(|(of, known)| (of == lpn).then_some(known))

@@ -71,7 +71,7 @@ pub struct LbClock {
     blocks: BlockTable<Block>,
     /// The block under the hand is the oldest.
     ring: List,
-    /// Those with bit 0, ordered as in the ring.
+    /// Blocks with bit 0, ordered as in the ring.
     cold: BySize,
 }
 

@@ -19,7 +19,7 @@ use crate::component::{parameters, Kind};
 use crate::component::{source, Provenance};
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of LFU.
     struct Parameters {
         /// Largest count.
         count_max: u32 = Kind::Count(2, COUNTS as u32), "16", "ours";

@@ -23,7 +23,7 @@ use crate::component::{source, Provenance};
 use crate::units::Lpn;
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of LIRS.
     struct Parameters {
         /// Room for pages of high inter-reference recency.
         hir: Pages = Kind::Window, "0.01", "original: 0.01 of the capacity";
@@ -79,7 +79,7 @@ enum Status {
     Hir { in_stack: bool },
 }
 
-/// What an entry of S stands for.
+/// Referent of an entry of S.
 enum InStack {
     Page(PageId),
     /// A page no longer cached.
@@ -87,7 +87,7 @@ enum InStack {
 }
 
 impl InStack {
-    /// Its number in the list: even for pages, odd for ghosts.
+    /// The number of the entry in the list: even for pages, odd for ghosts.
     fn number(self) -> PageId {
         match self {
             InStack::Page(page) => PageId(page.0 * 2),

@@ -91,7 +91,7 @@ use crate::component::{words, Settings};
 use crate::divide::Divider;
 use crate::units::Lpn;
 
-/// What a policy is made for.
+/// The device and buffer that a policy is made for.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// Pages it may hold.
@@ -108,7 +108,7 @@ pub struct Setup {
     pub page_bytes: u32,
     /// GCaR will ask it to pass over pages by chip.
     pub filtered: bool,
-    /// Its parameters.
+    /// Values of the policy's parameters.
     pub settings: Settings,
 }
 

@@ -1,4 +1,4 @@
-//! What a replacement policy is, and what it may ask of the device.
+//! Replacement policies: the trait, and the view of the device that they have.
 
 use crate::chips::ChipSet;
 use crate::units::{ChipId, Lpn, PageId, Stream, Time};
@@ -20,7 +20,7 @@ pub struct Access {
 
 /// All that a policy may ask of the device: what makes policies comparable.
 pub trait DeviceView {
-    /// Now.
+    /// The current virtual time.
     fn now(&self) -> Time;
     /// Whether a cached page differs from flash.
     fn dirty(&self, page: PageId) -> bool;
@@ -67,9 +67,9 @@ pub trait DeviceView {
 pub enum Skip {
     /// No others.
     Nobody,
-    /// Those whose chip is in GC.
+    /// Pages whose chip is in GC.
     Gc,
-    /// Those whose chip is in GC or one block from it (`gc_lookahead`, D-4).
+    /// Pages whose chip is in GC or one block from it (`gc_lookahead`, D-4).
     GcSoon,
 }
 
@@ -103,7 +103,7 @@ impl Skip {
     }
 }
 
-/// What leaves the buffer at once: filled in by [`Policy::evict`].
+/// Pages that leave the buffer together: filled in by [`Policy::evict`].
 #[derive(Clone, Debug, Default)]
 pub struct Eviction {
     /// Evicted pages, in the order in which the dirty ones are written. Usually one.
@@ -209,7 +209,7 @@ pub trait Policy {
     ) -> Option<PageId> {
         None
     }
-    /// Which open block the page is written into.
+    /// The open block into which the page is written.
     #[inline]
     fn stream(&self, _page: PageId) -> Stream {
         Stream::Cold
@@ -223,7 +223,7 @@ pub trait Policy {
     fn read_cache_changed(&mut self, _lpn: Lpn, _present: bool) {}
     /// The state in the notation of the specification, as in `4d 3c`.
     fn state(&self, device: &dyn DeviceView) -> String;
-    /// What the policy counted: name and value.
+    /// Counters of the policy: name and value.
     fn counters(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }

@@ -107,7 +107,7 @@ struct Block {
     share: u64,
     /// Larger is more recent.
     used: u64,
-    /// It has changed since the last search.
+    /// Whether the block has changed since the last search.
     changed: bool,
     /// The room it waits in, if it is in no heap.
     room: u8,

@@ -30,7 +30,7 @@ use crate::component::{source, Provenance};
 use crate::list::Lists;
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of Req-block.
     struct Parameters {
         /// Blocks of at most so many pages when they are hit are small.
         small_request: u32 = Kind::Count(1, 65_535), "5", "reconstruction";

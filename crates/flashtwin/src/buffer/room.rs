@@ -104,7 +104,7 @@ impl Room {
         }
     }
 
-    /// Something must leave before the page of `incoming` can come in this way.
+    /// Whether a page must be evicted before the page of `incoming` can be inserted this way.
     #[inline(always)]
     pub fn is_full(&self, way: Way, incoming: &Access) -> bool {
         match way {
@@ -163,7 +163,7 @@ impl Room {
         (self.pages >= self.capacity && !list.has_passed_over()).then_some(list)
     }
 
-    /// It matters to the policy where the flash copies of pages are, and whether they are in flight.
+    /// Whether the policy uses where the flash copies of pages are, and which of them are in flight.
     #[inline(always)]
     pub fn heeds_moves(&mut self) -> bool {
         let list = self.policy.in_order();
@@ -208,7 +208,7 @@ impl Room {
         }
     }
 
-    /// The same while pages are set aside.
+    /// Reports a moved flash copy to the policy while pages are set aside.
     #[inline(never)]
     fn moved_aside(&mut self, device: &dyn DeviceView, page: PageId) {
         let Some(at) = self.aside(page) else {

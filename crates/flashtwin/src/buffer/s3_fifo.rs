@@ -21,7 +21,7 @@ use crate::memory::prefetch;
 use crate::units::Lpn;
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of S3-FIFO.
     struct Parameters {
         /// Size of the small queue.
         small: Pages = Kind::Window, "0.1", "original: 0.1 of the capacity";

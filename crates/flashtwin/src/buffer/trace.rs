@@ -16,7 +16,7 @@ use crate::units::{Lpn, Time};
 pub struct Traced {
     /// The logical page.
     pub lpn: u32,
-    /// It differs from flash.
+    /// Whether the page differs from flash.
     pub dirty: bool,
 }
 
@@ -26,7 +26,7 @@ impl fmt::Display for Traced {
     }
 }
 
-/// What left the buffer at once.
+/// Pages that left the buffer together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evicted {
     /// The logical block the pages form, for policies that evict blocks.
@@ -95,14 +95,14 @@ fn set_text(pages: &[u32]) -> String {
     format!("{{{}}}", texts.join(","))
 }
 
-/// What one token of the access string did.
+/// Result of one token of the access string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The token.
     pub op: String,
     /// Every page of it was cached; `None` for a change of chip state.
     pub hit: Option<bool>,
-    /// What left, in order.
+    /// Evictions, in order.
     pub evictions: Vec<Evicted>,
     /// Pages written back that stay (Co-Active).
     pub written_back: Vec<u32>,
@@ -139,9 +139,9 @@ impl Step {
 pub struct BadToken {
     /// The token.
     pub token: String,
-    /// Which it is, from 1.
+    /// Position of the token, from 1.
     pub position: usize,
-    /// What is wrong with it.
+    /// Description of the problem.
     pub problem: String,
 }
 
@@ -158,7 +158,7 @@ impl fmt::Display for BadToken {
 
 impl std::error::Error for BadToken {}
 
-/// What a token asks for.
+/// Meaning of a token.
 enum Token {
     Access { write: bool, first: u32, pages: u32 },
     Gc { chip: u32, enters: bool },

@@ -17,7 +17,7 @@ use crate::component::{source, Provenance};
 use crate::units::Lpn;
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of 2Q.
     struct Parameters {
         /// Size of A1in, the queue of new pages.
         k_in: Pages = Kind::Window, "0.25", "original: 0.25 of the capacity";

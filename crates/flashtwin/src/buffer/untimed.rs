@@ -14,11 +14,11 @@ use crate::units::{ChipId, Lpn, Time};
 /// The state of a chip, set by hand.
 #[derive(Clone, Debug)]
 pub struct ChipState {
-    /// It collects garbage.
+    /// Whether the chip collects garbage.
     pub in_gc: bool,
-    /// Its CQCT, which is also its load.
+    /// CQCT of the chip, which is also its load.
     pub drain: Time,
-    /// It has nothing to do.
+    /// Whether the chip is idle.
     pub idle: bool,
 }
 
@@ -85,12 +85,12 @@ impl DeviceView for Pages {
     }
 }
 
-/// What an access did.
+/// Result of an access.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// The page was cached (a write to a page of the separate read cache is a miss).
     pub hit: bool,
-    /// What left, and what was read and written with it.
+    /// Pages evicted, and those read and written with them.
     pub eviction: Eviction,
     /// Logical page of each victim, and whether it was dirty.
     pub victims: Vec<(Lpn, bool)>,
@@ -159,7 +159,7 @@ impl Alone {
         self.room.state(&self.pages)
     }
 
-    /// What the policy counted.
+    /// Counters of the policy.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         self.room.policy.counters()
     }

@@ -5,13 +5,13 @@ use super::Kind;
 /// A parameter as its component declares it.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Its key, without the section.
+    /// Key of the parameter, without the section.
     pub key: &'static str,
-    /// What it takes, with its unit.
+    /// Kind of the value, with its unit.
     pub kind: Kind,
     /// TOML text of the default.
     pub default: &'static str,
-    /// What it does, in one sentence.
+    /// Meaning of the parameter, in one sentence.
     pub doc: &'static str,
     /// Where the parameter or its default comes from.
     pub provenance: &'static str,
@@ -38,7 +38,7 @@ macro_rules! parameters {
         $vis struct $Name { $($(#[doc = $doc])+ $vis $field: $type,)+ }
 
         impl $Name {
-            /// As the documentation has them.
+            /// Rows of the documentation.
             $vis const ROWS: &'static [$crate::component::Parameter] = &[$(
                 $crate::component::Parameter {
                     key: stringify!($field),
@@ -50,7 +50,7 @@ macro_rules! parameters {
                 },
             )+];
 
-            /// Their values.
+            /// Reads the values from the settings of a component.
             $vis fn of(settings: &$crate::component::Settings) -> $Name {
                 $Name { $($field: settings.get(stringify!($field)),)+ }
             }
@@ -82,7 +82,7 @@ pub(crate) const AUTO: &str = "auto";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pages(pub u32);
 
-/// What the field of a parameter struct may be.
+/// Types that a field of a parameter struct may have.
 pub trait FromSetting: Sized {
     /// The value, if it is of this type.
     fn from_setting(value: &Value) -> Option<Self>;
@@ -145,7 +145,7 @@ impl FromSetting for f64 {
 pub struct Settings(Vec<(&'static str, Value)>);
 
 impl Settings {
-    /// Of these values.
+    /// Makes the settings of a component from these values.
     pub(crate) fn new(values: Vec<(&'static str, Value)>) -> Settings {
         Settings(values)
     }
@@ -172,16 +172,16 @@ impl Settings {
 pub struct Component {
     /// As device files call it.
     pub name: &'static str,
-    /// What it does, as the rest of a sentence.
+    /// Behaviour, as the rest of a sentence.
     pub line: &'static str,
-    /// Its parameters.
+    /// Parameters of the component.
     pub parameters: &'static [Parameter],
 }
 
-/// What a key of a device file chose among components.
+/// The component that a key of a device file chooses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chosen {
-    /// Its name.
+    /// Name of the component.
     pub name: &'static str,
     /// The values of its parameters.
     pub settings: Settings,

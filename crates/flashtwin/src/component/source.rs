@@ -28,9 +28,9 @@ impl Provenance {
 /// The article a policy was published in.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
-    /// Its authors.
+    /// Authors of the publication.
     pub authors: &'static str,
-    /// Its title.
+    /// Title of the publication.
     pub title: &'static str,
     /// Journal or conference.
     pub venue: &'static str,

@@ -8,7 +8,7 @@ use crate::gc::Force;
 use crate::units::Time;
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of `idle`.
     struct Parameters {
         /// The array counts as idle after so long without a request in flight.
         idle_ms: u32 = Kind::Count(0, 1_000_000), "10", "not printed (D-24)";

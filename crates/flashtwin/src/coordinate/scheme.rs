@@ -1,11 +1,11 @@
-//! What a coordinator is: it sees the states of the members and sends messages. It never touches a
+//! The trait of coordination schemes: a scheme sees the states of the members and sends messages. It never touches a
 //! member: the array carries the messages out. Messages take no time (D-24).
 
 use crate::component::{Component, Settings};
 use crate::gc::Force;
 use crate::units::Time;
 
-/// What a coordinator knows of a member.
+/// State of a member as a coordinator sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemberView {
     /// Free blocks at or below which it is registered (T_soft).
@@ -18,7 +18,7 @@ pub(crate) struct MemberView {
     pub idle_until: u32,
     /// Free blocks of its scarcest pool when it last took a block.
     pub lowest: u32,
-    /// It was ordered to collect and has not finished.
+    /// Whether the member was ordered to collect and has not finished.
     pub told: bool,
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum Message {
 
 /// A scheme of the table in this folder's `mod.rs`.
 pub(super) trait Scheme: Coordinate + Sized {
-    /// What it is, for device files and documentation.
+    /// Description of the scheme, for device files and documentation.
     const COMPONENT: Component;
     /// Members go their own ways.
     const IS_LOCAL: bool = false;
@@ -46,7 +46,7 @@ pub(super) trait Scheme: Coordinate + Sized {
     fn new(members: usize, settings: &Settings) -> Self;
 }
 
-/// What a scheme does. Every method may send messages.
+/// Events that a scheme handles. Every method may send messages.
 pub(crate) trait Coordinate {
     /// A pool of a member came down to `members[member].lowest` free blocks.
     fn on_low_free_blocks(
@@ -67,7 +67,7 @@ pub(crate) trait Coordinate {
     fn next_check(&self) -> Time {
         Time::NEVER
     }
-    /// That time has come.
+    /// Handles the time of the check.
     fn check(&mut self, _now: Time, _members: &[MemberView], _out: &mut Vec<Message>) {}
 }
 

@@ -308,7 +308,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// What is counted along, against the same counted afresh.
+    /// Compares running counts with the same counted afresh.
     fn check_counts(&self) -> Result<(), String> {
         let mut afresh = Counts::of(self);
         let counted = Counts {

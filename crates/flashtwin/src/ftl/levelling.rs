@@ -2,7 +2,7 @@
 
 use crate::component::{parameters, Chosen, Component, Kind};
 
-/// What a way of wear levelling asks of the page map.
+/// Requirements of a wear levelling method to the page map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Levelling {
     /// The free block with the fewest erases is taken; else free blocks go round in a circle.
@@ -67,7 +67,7 @@ pub(crate) const REFERENCE: Component = Component {
 pub(crate) const LEVELLING: &[Component] = &[NONE, DYNAMIC, STATIC, REFERENCE];
 
 impl Levelling {
-    /// What the device's way asks for.
+    /// Returns the requirements of the device's method.
     pub fn of(chosen: &Chosen) -> Levelling {
         let none = Levelling::default();
         let dynamic = Levelling {

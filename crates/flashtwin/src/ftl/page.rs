@@ -33,10 +33,10 @@ const STRIP_SHIFT_MAX: u32 = 6;
 /// Numbers of logical pages in a cache line.
 pub(super) const LPNS_OF_LINE: u32 = 16;
 
-/// Which block of a pool is likely to be collected, and what of it is loaded.
+/// The block of a pool that is likely to be collected next, and the extent of the data loaded ahead for it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Foresight {
-    /// Of those with the fewest live pages the last one, or the first.
+    /// Whether the last of the blocks with the fewest live pages is taken, not the first.
     pub last: bool,
     /// Pages whose logical numbers are loaded.
     pub pages: u32,
@@ -313,7 +313,7 @@ impl PageMap {
         }
     }
 
-    /// The same where there is none in this word.
+    /// Finds the first live page in a later word.
     #[inline(never)]
     fn first_live_beyond(&self, block: u32, from: &mut LiveFrom) -> Option<Ppn> {
         let end = self.rows.end(block) as u32;

@@ -1,5 +1,5 @@
-//! What is looked at together of a block: which of its pages are live, when it was opened, and how often it was erased.
-//! They stand in one row, most often in one cache line.
+//! Data of a block that are read together: its live pages, when it was opened, and its erases. They lie in one row,
+//! most often in one cache line.
 
 use std::ops::{Index, IndexMut};
 

@@ -11,7 +11,7 @@ use crate::spec::{builtin, DeviceSpec, Moves, Separation};
 use crate::units::Stream;
 use crate::units::{Lpn, Ppn, Time};
 
-/// What a device of the tests is made of.
+/// Configuration of a device of the tests.
 #[derive(Clone, Copy, Debug)]
 struct Made {
     chips: u32,
@@ -23,7 +23,7 @@ struct Made {
     summary_page: bool,
     pools_are_planes: bool,
     streams: u32,
-    /// What separates two streams; `None`: the buffer policy.
+    /// Separation of two streams; `None`: by the buffer policy.
     separation: Separation,
     /// Where moved pages go if that is the policy.
     moves: Moves,
@@ -671,7 +671,7 @@ fn finds_each_change(map: &PageMap) {
     }
 }
 
-/// What a victim holds is loaded ahead word by word, each from its first page on.
+/// Data of a victim are loaded ahead word by word, each from its first page on.
 #[test]
 fn all_words_of_a_victim_have_their_turn() {
     let made = Made {

@@ -24,7 +24,7 @@ pub(crate) struct Orders {
     pools: Vec<Told>,
     /// Pools of each chip that still have something to do.
     chips: Vec<u16>,
-    /// And of them all.
+    /// Pools of all chips that still have something to do.
     left: u32,
     /// No pool takes more than one victim.
     single: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Force {
     pub once: bool,
     /// No pool takes more than one.
     pub single: bool,
-    /// It is to stop when the host wants something.
+    /// Whether the collection stops when a host request arrives.
     pub yields: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the flash did: operations by cause, write amplification, erases, time in GC.
+//! Metrics of the flash: operations by cause, write amplification, erases, time in GC.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ impl EraseSpread {
         }
     }
 
-    /// Of these blocks and those of `other` together.
+    /// Combines the spread of these blocks with that of `other`.
     fn with(&self, other: &EraseSpread) -> EraseSpread {
         if self.blocks == 0 {
             return *other;
@@ -69,7 +69,7 @@ pub struct FlashReport {
     pub flash: FlashStats,
     /// Erases of each block over its life.
     pub erase_spread: EraseSpread,
-    /// The same as pairs in ascending order: so many erases, and so many blocks that had them.
+    /// Distribution of erases, in ascending order: erase count, and number of blocks with that count.
     pub erase_counts: Vec<(u32, u64)>,
     /// Blocks that have had all the erases they survive.
     pub spent_blocks: u32,
@@ -85,7 +85,7 @@ pub struct FlashReport {
     pub evicted_clean: u64,
     /// Dirty pages evicted from the buffer.
     pub evicted_dirty: u64,
-    /// Those of them whose flash copy was on a chip in GC.
+    /// Dirty pages evicted whose flash copy was on a chip in GC.
     pub evicted_dirty_in_gc: u64,
     /// Evictions for the sake of an access: of one page or, with policies that rank blocks, of several.
     pub evictions: u64,
@@ -102,9 +102,9 @@ pub struct FlashReport {
     pub pages_lost: u64,
     /// Dies that are dead, ascending, as `gc_time` counts chips; none unless somebody had them die.
     pub dead_dies: Vec<u32>,
-    /// What translation layers counted: merges, collections, hits of the cached map.
+    /// Counters of translation layers: merges, collections, hits of the cached map.
     pub ftl_counters: Vec<(&'static str, u64)>,
-    /// What the policy counted.
+    /// Counters of the policy.
     pub policy_counters: Vec<(String, u64)>,
 }
 

@@ -1,4 +1,4 @@
-//! What the host met: response times by kind of request, and the law that binds them.
+//! Metrics of the host: response times by kind of request, and the law that binds them.
 
 use hdrhistogram::Histogram;
 
@@ -7,7 +7,7 @@ use super::Series;
 use crate::request::{Completion, Op, Status};
 use crate::units::Time;
 
-/// What the metrics take of a finished request.
+/// Data of a finished request for the metrics.
 pub(crate) struct Finished<'a> {
     pub op: Op,
     pub status: Status,
@@ -227,7 +227,7 @@ impl Metrics {
         }
     }
 
-    /// What the flash does is counted from `since` on; what requests meet goes on being counted.
+    /// Restarts the counts of the flash at `since`; the counts of requests continue.
     pub(crate) fn flash_since(&mut self, since: Time) {
         self.since = since;
     }
@@ -237,7 +237,7 @@ impl Metrics {
         self.elsewhere = true;
     }
 
-    /// They count no requests.
+    /// Whether these metrics leave requests out.
     pub(crate) fn are_elsewhere(&self) -> bool {
         self.elsewhere
     }
@@ -267,7 +267,7 @@ impl Metrics {
         true
     }
 
-    /// The same in any case.
+    /// Records a finished request of any kind.
     pub(crate) fn finished_unusually(&mut self, f: &Finished) {
         self.ops[f.op as usize].count(f);
         if f.status != Status::Ok {
@@ -315,7 +315,7 @@ impl Metrics {
         self.last_done - self.since
     }
 
-    /// What requests of one kind met.
+    /// Metrics of requests of one kind.
     pub fn op(&self, op: Op) -> &OpMetrics {
         &self.ops[op as usize]
     }

@@ -90,7 +90,7 @@ impl Times {
         }
     }
 
-    /// The same, ready for evaluation.
+    /// Response times as a histogram.
     pub fn histogram(&self) -> Histogram<u64> {
         let mut histogram = Histogram::new_with_bounds(1, LONGEST_NS, 3)
             .expect("the bounds are constants that the histogram takes");
@@ -109,7 +109,7 @@ pub(crate) struct Parts<'a> {
     pub link: Time,
     /// Time at the processor before its pages were accessed.
     pub cpu: Time,
-    /// What came between: no part of the link, and of the processor what came later.
+    /// Parts between arrival and completion: none of the link, and of the processor those after the accesses.
     pub between: &'a Breakdown,
     /// All of it is the wait for a slot; other parts are not to be read, and the processor took no time.
     pub slot_alone: bool,
@@ -161,7 +161,7 @@ impl PartSums {
         self.add_last(parts, last_whole);
     }
 
-    /// What the last response times amount to with this one; `None` if that is too much for the last sums.
+    /// The sum of the last response times and this one; `None` if it exceeds the last sums.
     #[inline(always)]
     pub fn last_whole_with(&self, whole: Time) -> Option<u64> {
         self.last_whole.checked_add(whole.0)

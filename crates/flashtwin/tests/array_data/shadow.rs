@@ -59,7 +59,7 @@ struct Part {
     pages: u32,
     op: Op,
     on_behalf: SentFor,
-    /// What a read may give, of each page.
+    /// Contents that a read may return, of each page.
     may_give: Vec<Vec<u64>>,
 }
 
@@ -76,10 +76,10 @@ struct Job {
 struct PageOp {
     lpn: Lpn,
     what: Op,
-    /// What it writes, or has read.
+    /// Contents written or read.
     value: Option<u64>,
     job: Option<u32>,
-    /// What it may read.
+    /// Contents that the operation may read.
     allowed: Vec<u64>,
 }
 
@@ -97,7 +97,7 @@ pub struct Shadow {
     parts: HashMap<u32, Part>,
     jobs: HashMap<u32, Job>,
     ops: HashMap<u32, PageOp>,
-    /// What was read to be moved.
+    /// Contents read to be moved.
     moves: HashMap<u32, u64>,
     /// Reads of one page that are both in flight.
     twins: HashMap<u32, u32>,
@@ -256,7 +256,7 @@ impl Shadow {
         }
     }
 
-    /// What a read has read by now.
+    /// Contents that a read has returned by now.
     fn value_of(&self, op: &PageOp) -> Result<Option<u64>, String> {
         if let (None, Some(job)) = (op.value, op.job) {
             let (stripe, place) = self.shape.place_of(op.lpn);
@@ -347,7 +347,7 @@ impl Shadow {
         field::solve(&known, &parities).ok_or_else(|| "too little was read".into())
     }
 
-    /// What a job writes to a place of a page stripe.
+    /// Contents that a job writes to a place of a page stripe.
     fn content(&self, job: &Job, place: usize, page: u32) -> Result<u64, String> {
         let shape = &self.shape;
         let new = |k: usize| job.new.get(&(page, k)).copied();

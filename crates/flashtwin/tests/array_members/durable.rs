@@ -80,7 +80,7 @@ fn a_forced_write_is_on_flash_when_it_is_done() {
     }
 }
 
-/// Whatever happened before: after a flush with nothing since, a power loss takes nothing.
+/// A power loss takes nothing after a flush that no write followed, whatever happened before.
 #[test]
 fn nothing_is_lost_after_a_flush() {
     for seed in flashtwin::seeds(3) {
@@ -117,8 +117,8 @@ fn nothing_is_lost_after_a_flush() {
     }
 }
 
-/// What a buffer that survives power losses evicts is forced through members that do not: nothing is lost at any
-/// time, without a flush.
+/// Pages evicted from a buffer that survives power losses are forced through members that do not: nothing is lost at
+/// any time, without a flush.
 #[test]
 fn a_protected_buffer_protects_what_leaves_it() {
     for seed in flashtwin::seeds(3) {

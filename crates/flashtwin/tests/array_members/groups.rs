@@ -51,7 +51,7 @@ fn writes_wait_for_room_and_find_it() {
     }
 }
 
-/// What is trimmed are whole blocks of the members, and they hardly move anything themselves.
+/// Trims cover whole blocks of the members, so that they hardly move anything themselves.
 #[test]
 fn members_have_whole_blocks_to_erase() {
     let mut device = groups(&[]);
@@ -86,7 +86,7 @@ fn a_trimmed_page_needs_no_move() {
     assert_eq!(device.raid_stats().member_pages_read, before);
 }
 
-/// That a group can do without a member is not modelled.
+/// Operation of a group without one of its members is not modelled.
 #[test]
 fn a_failed_member_is_data_lost() {
     for seed in flashtwin::seeds(2) {

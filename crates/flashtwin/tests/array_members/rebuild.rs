@@ -65,7 +65,7 @@ fn a_limited_rebuild_spares_the_host_and_takes_as_long_as_it_says() {
     assert!(by_rate[0].1 < by_rate[1].1 && by_rate[1].1 < by_rate[2].1);
 }
 
-/// The same, with the host writing: rows that are rebuilt are written as any other.
+/// Rebuild while the host writes: rows that are rebuilt are written as any other.
 #[test]
 fn writes_go_on_while_a_member_is_rebuilt() {
     for (level, members) in [

@@ -1,4 +1,4 @@
-//! What may be made, and the messages about the rest.
+//! Valid setups, and the messages about invalid ones.
 
 use flashtwin::ftl::chip::trace::trace_ftl;
 use flashtwin::ftl::chip::{Layer, Setup, ENTRIES};

@@ -4,7 +4,7 @@
 use flashtwin::ftl::chip::{ChipFtl, FlashOp, Ftl, OpKind, Setup, Why, ENTRIES};
 use flashtwin::Rng;
 
-/// What a programmed page of the shadow holds.
+/// Contents of a programmed page of the shadow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Held {
     Erased,

@@ -17,7 +17,7 @@ fn block_of(setup: &Setup, lpn: u32) -> (u32, u32) {
     Blocking::new(setup, blocks).block_of(Lpn(lpn))
 }
 
-/// What leaves.
+/// Pages that leave the buffer.
 #[derive(Default)]
 pub struct Out {
     pub pages: BTreeSet<u32>,
@@ -25,7 +25,7 @@ pub struct Out {
     pub merged: Vec<u32>,
 }
 
-/// What is looked at to find a victim.
+/// Input of the search for a victim.
 pub struct Look<'a> {
     pub world: &'a World,
     pub op: Op,
@@ -62,13 +62,13 @@ pub trait Rule {
     fn forget(&mut self, lpn: u32);
     fn evict(&mut self, look: &mut Look) -> Option<Out>;
     fn read_cache_is(&mut self, _pages: &[u32]) {}
-    /// There is no room for this page although the buffer has room for one more.
+    /// Whether the policy lacks room for this page although the buffer has room for one more.
     fn lacks_room(&self, _op: Op) -> bool {
         false
     }
     /// An access begins.
     fn arrives(&mut self, _op: Op) {}
-    /// It has ended.
+    /// An access has ended.
     fn ended(&mut self) {}
     /// Pages that were read come in.
     fn admits_reads(&self) -> bool;
@@ -260,7 +260,7 @@ impl Blocks {
     }
 }
 
-/// What the rules that only have a list of blocks share.
+/// Shared by rules that only have a list of blocks.
 macro_rules! on_blocks {
     () => {
         fn holds(&self, lpn: u32) -> bool {

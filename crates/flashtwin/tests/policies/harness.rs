@@ -1,5 +1,5 @@
-//! What all tests of policies share: tables in the specification's notation, and the comparison with
-//! naive implementations on random strings.
+//! Shared by all tests of policies: tables in the specification's notation, and the comparison with naive
+//! implementations on random strings.
 
 use flashtwin::buffer::trace::Step;
 use flashtwin::buffer::untimed::Alone;
@@ -7,7 +7,7 @@ use flashtwin::buffer::Setup;
 use flashtwin::stepping::{trace_policy, Traceable};
 use flashtwin::{Lpn, Rng, Time};
 
-/// What a table is stepped on.
+/// Policy and device of a table.
 #[derive(Clone, Copy)]
 pub struct On<'a> {
     pub policy: &'a str,
@@ -102,7 +102,7 @@ pub struct Op {
     pub request: u64,
 }
 
-/// What it did.
+/// Result of an access.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Did {
     pub hit: bool,

@@ -145,7 +145,7 @@ fn stg_1_figure_5() {
     );
 }
 
-/// What each of the tokens inspected, in entries.
+/// Entries inspected by each of the tokens.
 fn inspected(steps: &[Step]) -> Vec<u64> {
     let evictions = steps.iter().flat_map(|step| &step.evictions);
     evictions.map(|e| e.inspected).collect()

@@ -14,7 +14,7 @@ fn collected(report: &FlashReport) -> Vec<usize> {
     some.map(|(chip, _)| chip).collect()
 }
 
-/// What an order has a device do that is asked nothing: erases, and which chips collect.
+/// Result of an order to a device without requests: erases, and the chips that collect.
 fn order(ssd: &mut Ssd, die: Option<u32>) -> (u64, Vec<usize>) {
     ssd.reset_metrics(None);
     let mapped = ssd.pages_mapped();

@@ -1,4 +1,4 @@
-//! Another policy while the buffer is in use: no page is lost, none is held twice, requests in flight go on.
+//! Exchange of the policy while the buffer is in use: no page is lost, none is held twice, requests in flight complete.
 
 use flashtwin::buffer::ChosenPolicy;
 use flashtwin::component::Pages;
@@ -216,7 +216,7 @@ fn a_write_in_flight_gets_the_slot_of_a_clean_page_that_an_exchange_evicts() {
     }
 }
 
-/// What is evicted when pages come in, one after the other.
+/// Pages evicted while pages are inserted one after the other.
 fn evicted(ssd: &mut Ssd, pages: std::ops::Range<u64>) -> Vec<u32> {
     ssd.set_logs(true);
     for page in pages {

@@ -1,4 +1,4 @@
-//! What is changed at a device at work: the orders of the control socket.
+//! Orders of the control socket to a device at work.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;

@@ -9,7 +9,7 @@ const PAGE: u64 = 4096;
 const CLIENTS: u64 = 4;
 const PAGES_EACH: u64 = 60;
 
-/// What a client knows of a page of its own: numbers of its contents, rising.
+/// A client's record of a page of its own: numbers of its contents, rising.
 #[derive(Clone, Copy, Default)]
 struct Known {
     /// Written, or being written when the power was cut.
@@ -46,7 +46,7 @@ fn numbers(page: u64, read: &[u8]) -> (u64, u64) {
     (first, last)
 }
 
-/// What is allowed.
+/// Operations allowed.
 #[derive(Clone, Copy, PartialEq)]
 enum How {
     /// No acknowledged write is ever lost.

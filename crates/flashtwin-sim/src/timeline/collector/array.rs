@@ -1,4 +1,4 @@
-//! What an array asks of its members and for which request, and which of them it orders to collect.
+//! Operations of an array on its members with the requests behind them, and its orders to collect.
 
 use flashtwin::{ArrayEvent, GcMessage, Op, SentFor, Time};
 

@@ -5,7 +5,7 @@ use crate::buffer::policy::{DeviceView, Eviction, Skip};
 use crate::buffer::{List, Setup};
 use crate::list::{Links, Lists};
 
-/// What searches of a list have passed over, with the ages of those pages.
+/// Pages of a list that searches have passed over, with their ages.
 #[derive(Clone, Debug)]
 struct Past {
     passed: Passed,
@@ -212,7 +212,7 @@ impl<const N: usize> AgedLists<N> {
         self.past[list].moved(device, page);
     }
 
-    /// The same as [`Aged::oldest_not`] for a list.
+    /// Returns the least recent page of `list` that `skip` does not pass over: see [`Aged::oldest_not`].
     #[inline(always)]
     pub fn oldest_not(
         &mut self,

@@ -10,9 +10,9 @@ const NONE: u32 = u32::MAX;
 /// The list on which a page stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shelf {
-    /// That of its chip.
+    /// The list of a chip.
     Chip(ChipId),
-    /// That of the pages without one.
+    /// The list of pages without a chip.
     NoChip,
     /// None: it is in flight, and no search is to meet it.
     InFlight,
@@ -38,7 +38,7 @@ impl From<Option<ChipId>> for Shelf {
 /// The lists of a class of pages.
 #[derive(Clone, Debug)]
 struct Class {
-    /// It has lists.
+    /// Whether the class has lists.
     is_listed: bool,
     /// (most recent, least recent) page of each chip, then of the pages without one.
     ends: Vec<(u32, u32)>,
@@ -66,7 +66,7 @@ impl Place {
         self.class as usize
     }
 
-    /// The same list of another class.
+    /// The list of the same chip in another class.
     #[inline]
     pub fn in_class(self, class: usize) -> Place {
         Place {

@@ -227,7 +227,7 @@ impl<const N: usize> AgeIndex<N> {
         }
     }
 
-    /// The same by a look at each chip, of the pages that `passed_over` does not pass over either.
+    /// Searches the list of each chip for the least recent page that neither `skip` nor `passed_over` passes over.
     #[cold]
     pub fn search(
         &self,

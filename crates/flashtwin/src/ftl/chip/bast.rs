@@ -82,7 +82,7 @@ struct Log {
     owner: u32,
     /// Pages written to it.
     count: u32,
-    /// They are the offsets 0 to count - 1, in this order.
+    /// Whether the pages are the offsets 0 to count - 1, in this order.
     in_order: bool,
 }
 

@@ -16,7 +16,7 @@ pub struct Example {
 /// A translation layer in words.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Its name.
+    /// Name of the layer.
     pub name: &'static str,
     /// Name in print.
     pub title: &'static str,
@@ -28,7 +28,7 @@ pub struct Entry {
     pub provenance: Provenance,
     /// The rule, sentence by sentence.
     pub rule: &'static [&'static str],
-    /// Its parameters.
+    /// Parameters of the layer.
     pub parameters: &'static [Parameter],
     /// How its state is printed.
     pub state: &'static str,

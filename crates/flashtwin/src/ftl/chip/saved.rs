@@ -35,7 +35,7 @@ pub(super) fn wrong<T>(what: &str) -> Result<T, StateError> {
     Err(StateError::Inconsistent(what.to_owned()))
 }
 
-/// Which blocks somebody has.
+/// Blocks that have an owner.
 pub(super) struct Roles(Vec<bool>);
 
 impl Roles {
@@ -62,7 +62,7 @@ impl Roles {
         }
     }
 
-    /// Those without an owner.
+    /// Blocks without an owner.
     pub fn left(self) -> impl Iterator<Item = u32> {
         let blocks = (0u32..).zip(self.0);
         blocks.filter_map(|(block, taken)| (!taken).then_some(block))

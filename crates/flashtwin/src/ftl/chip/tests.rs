@@ -49,8 +49,8 @@ fn what_finds_no_room_is_refused_and_nothing_is_lost() {
     }
 }
 
-/// If a merge makes room for a page, a hole is left where the page did not exist; a page that went
-/// to a log instead would be older than what a later write puts there.
+/// A hole is left where a merge makes room for a page that did not exist; a page that went to a log instead would be
+/// older than one written there later.
 #[test]
 fn a_log_never_passes_a_hole_of_its_data_block() {
     let mut setup = Setup::new("bast", 16, 16, 4).unwrap();

@@ -1,4 +1,4 @@
-//! Which sealed block is collected: a rule is a file of this folder and a line of the table below.
+//! Victim rules: which sealed block is collected. A rule is a file of this folder and a line of the table below.
 //!
 //! Candidates are the sealed blocks, those without a dead page among them: a rule that takes such a block moves
 //! it whole, as published. All are looked at, once per collected block; of equals the one that `tie` selects.
@@ -62,9 +62,9 @@ macro_rules! declare {
 
 rules!(declare!());
 
-/// Which block of a pool is collected.
+/// A victim rule: chooses the block of a pool that is collected.
 trait Rule: Sized {
-    /// What it is, for device files and documentation.
+    /// Description of the rule, for device files and documentation.
     const COMPONENT: Component;
 
     /// With the values of its parameters.
@@ -77,7 +77,7 @@ trait Rule: Sized {
 /// The rule of GCaR, Harmonia and ECR, which some parts of the model ask for.
 pub(crate) const GREEDY: &str = greedy::Greedy::COMPONENT.name;
 
-/// Which of several equal candidates.
+/// Choice among several equal candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tie {
     /// The lowest block number.
@@ -98,8 +98,8 @@ pub(crate) fn victim(ftl: &PageMap, pool: u32, of: Victims, tie: Tie) -> Option<
     of.choose(&pool).map(|chosen| (chosen.bit, chosen.live))
 }
 
-/// Has the map load ahead what a collection of `pages` pages at a time will touch; with `maps`, map entries too. Only
-/// for rules that find their victim in a few steps.
+/// Makes the map load ahead the data of a collection of `pages` pages at a time; with `maps`, map entries too. Only for
+/// rules that find their victim in a few steps.
 pub(crate) fn foresee(ftl: &mut PageMap, of: Victims, tie: Tie, pages: u32, maps: bool) {
     if let Victims::Greedy(_) = of {
         let last = tie == Tie::Highest;
