@@ -1,4 +1,4 @@
-"""What serving costs: lateness at 20 000 requests a second, and throughput beside nbdkit's own memory.
+"""Cost of serving: lateness at 20 000 requests a second, and throughput beside nbdkit's own memory.
 
     python studies/live.py [SECONDS]
 

@@ -591,7 +591,7 @@ examples:
     calibrate_fit.add(inner, _new, _add_device)
 
 
-#: What adds each command, in the order of the help.
+#: Functions that add each command, in the order of the help.
 _ADDERS: dict[str, Callable[[_Commands], None]] = {
     "run": _run,
     "compare": _compare,
