@@ -57,7 +57,7 @@ impl<'a> Session<'a> {
         self.put(bytes, fua)
     }
 
-    /// All that was acknowledged before is on the medium when this returns.
+    /// Flushes: returns once all acknowledged writes are on the medium.
     ///
     /// # Errors
     /// Fails if data were lost, the power was lost, or the store cannot be written.

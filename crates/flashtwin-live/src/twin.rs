@@ -29,26 +29,26 @@ pub trait Twin: Send {
     fn exported_bytes(&self) -> u64;
     /// Bytes of a page.
     fn page_bytes(&self) -> u32;
-    /// See [`Device::now`].
+    /// Current virtual time: [`Device::now`].
     fn now(&self) -> Time;
-    /// See [`Device::next_event`].
+    /// Time of the next event: [`Device::next_event`].
     fn next_event(&self) -> Option<Time>;
-    /// See [`Device::advance`].
+    /// Runs the device: [`Device::advance`].
     fn advance(&mut self, until: Time);
-    /// See [`Device::submit`].
+    /// Submits a request: [`Device::submit`].
     ///
     /// # Errors
     /// See [`Device::submit`].
     fn submit(&mut self, now: Time, request: &Request, tag: u64) -> Result<(), OutOfRange>;
-    /// See [`Device::completions`].
+    /// Completions to be taken: [`Device::completions`].
     fn completions(&mut self) -> &mut Vec<Completion>;
-    /// See [`Device::is_read_only`].
+    /// Whether the device is read-only: [`Device::is_read_only`].
     fn is_read_only(&self) -> bool;
     /// Metrics of requests.
     fn metrics(&self) -> &Metrics;
     /// Counters of the flash, without wear.
     fn flash_report(&self) -> FlashReport;
-    /// From when on a power loss does not take what was written.
+    /// The moment from which on a write survives a power loss.
     fn durable(&self) -> Durable;
     /// Hands over the notifications about programs since the last call; nothing unless that matters.
     fn take_programs(&mut self, each: &mut dyn FnMut(PageProgram));
@@ -142,7 +142,7 @@ where
 
 /// Power loss, which SSDs and arrays implement each in its own way.
 pub trait Powered {
-    /// See [`Ssd::cut_power`].
+    /// Loses the power: [`Ssd::cut_power`].
     fn cut_power_within(&mut self, steps: u64) -> Option<PowerCut>;
 }
 

@@ -21,7 +21,7 @@ const PERIOD: Duration = Duration::from_millis(50);
 #[derive(Clone, Copy)]
 pub struct Span {
     pub first: u32,
-    /// With the kind in the two highest bits.
+    /// Number of pages, with the kind in the two highest bits.
     pages: u32,
 }
 
@@ -84,7 +84,7 @@ pub struct Accesses {
 struct Shared {
     read: Mutex<Read>,
     changed: Condvar,
-    /// No more of it is wanted.
+    /// Whether the readers want no more.
     stop: AtomicBool,
 }
 

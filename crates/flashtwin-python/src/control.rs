@@ -34,7 +34,7 @@ impl Control {
         self.0.done.load(Ordering::Relaxed)
     }
 
-    /// Of how many; 0 if unknown.
+    /// Total number; 0 if unknown.
     #[getter]
     fn total(&self) -> u64 {
         self.0.total.load(Ordering::Relaxed)

@@ -176,7 +176,7 @@ impl Spec {
         self.buffer().map(|b| b.policy.name())
     }
 
-    /// Where the published figures stand, and the figures.
+    /// Source of the published figures, and the figures.
     #[getter]
     fn published(&self) -> PyResult<(&str, Vec<(&'static str, f64)>)> {
         let published = &self.ssd("a check against published figures")?.published;
@@ -230,7 +230,7 @@ impl Spec {
 #[pyclass(module = "flashtwin._core")]
 pub struct Device {
     state: State,
-    /// Of the policy, if it is written in Python.
+    /// Failure of the policy, if that is written in Python.
     failure: Option<Arc<Failure>>,
 }
 
@@ -355,7 +355,7 @@ impl Device {
             .map_err(of_sim)
     }
 
-    /// Takes the state from a file written for the same flash; returns how it came about.
+    /// Takes the state from a file written for the same flash; returns how it was made.
     fn load_snapshot(&mut self, py: Python<'_>, path: PathBuf) -> PyResult<String> {
         let state = &mut self.state;
         py.detach(|| either!(state, device => flashtwin_sim::load_snapshot(&path, device)))

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use flashtwin::buffer::untimed::Alone;
+use flashtwin::buffer::untimed::UntimedBuffer;
 use flashtwin::buffer::{min, Setup};
 use flashtwin::spec::builtin;
 use flashtwin::{DeviceSpec, Lpn};
@@ -108,7 +108,7 @@ struct HitCount {
     dirty_victims: u64,
 }
 
-/// As a dict; MIN knows only accesses and hits.
+/// The counts as a dict; MIN has only accesses and hits.
 fn dict(py: Python<'_>, count: HitCount, whole: bool) -> PyResult<Bound<'_, PyDict>> {
     let d = PyDict::new(py);
     d.set_item("accesses", count.accesses)?;
@@ -162,8 +162,8 @@ fn count(
     };
     let setup = Setup::of(device);
     let mut alone = match user {
-        Some(user) => Alone::with_user(user.boxed(), &setup),
-        None => Alone::new(&buffer.policy, &setup, buffer.read_cache_pages),
+        Some(user) => UntimedBuffer::with_user(user.boxed(), &setup),
+        None => UntimedBuffer::new(&buffer.policy, &setup, buffer.read_cache_pages),
     };
     if let Some(user) = user {
         user.failure.stops(&control.0);

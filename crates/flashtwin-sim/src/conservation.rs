@@ -9,7 +9,7 @@ use crate::{Drivable, SimError};
 pub(crate) struct Books {
     /// Requests submitted before.
     submitted: u64,
-    /// Of each drive.
+    /// Pages of each drive.
     pages: Vec<Pages>,
 }
 

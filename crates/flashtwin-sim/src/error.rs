@@ -82,7 +82,7 @@ pub struct Backlog {
     pub waiting: u64,
     /// Requests a second that the device completed so far.
     pub completed_per_s: f64,
-    /// Requests a second that the load brought so far; infinite if all came at one instant.
+    /// Requests a second that the load brought so far; infinite if all arrived at one instant.
     pub submitted_per_s: f64,
     /// Speed at which the load would bring as many as the device completes; 0 if there is none.
     pub speed: f64,

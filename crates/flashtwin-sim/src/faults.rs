@@ -18,7 +18,7 @@ pub enum FaultKind {
 /// A fault of a member of an array at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// When, from the start of the measurement.
+    /// Time of the fault, from the start of the measurement.
     pub at: Time,
     /// Kind of the fault.
     pub kind: FaultKind,
@@ -36,7 +36,7 @@ impl std::fmt::Display for Fault {
     }
 }
 
-/// How far rebuilding was at the end of an interval of the time series.
+/// Progress of rebuilding at the end of an interval of the time series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RebuildPoint {
     /// Number of the interval.
@@ -107,7 +107,7 @@ pub(crate) struct Agenda {
 }
 
 impl Agenda {
-    /// In the order of time, those of one instant in the order given.
+    /// Sorts the faults by time, those of one instant in the order given.
     pub fn new<S: Drivable>(
         device: &Device<S>,
         faults: &[Fault],
@@ -156,7 +156,7 @@ impl Agenda {
         }
     }
 
-    /// When there is something to do next; [`Time::NEVER`] before the measurement.
+    /// Time of the next fault; [`Time::NEVER`] before the measurement.
     #[inline]
     pub fn next(&self) -> Time {
         if self.faults.is_empty() || self.start == Time::NEVER {
@@ -201,7 +201,7 @@ impl Agenda {
     }
 
     /// Takes completions, in order of completion.
-    pub fn answered<S: Drivable>(&mut self, device: &Device<S>, completions: &[Completion]) {
+    pub fn record<S: Drivable>(&mut self, device: &Device<S>, completions: &[Completion]) {
         let measured = !self.is_empty() && self.start != Time::NEVER;
         let Some(array) = S::array(device).filter(|_| measured) else {
             return;

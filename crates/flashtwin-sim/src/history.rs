@@ -20,7 +20,7 @@ pub struct History {
     start: Time,
     window: Time,
     windows: Vec<Window>,
-    /// When the flash was last looked at, and what had been done until then.
+    /// Time of the last sample of the flash, and the counts up to it.
     sampled: Time,
     programs: [u64; 2],
     gc: Vec<Time>,
@@ -115,7 +115,7 @@ fn bucket_end_ns(index: usize) -> u64 {
 }
 
 impl History {
-    /// Nothing has happened until `start`.
+    /// An empty history from `start` on.
     pub(crate) fn new(start: Time) -> History {
         History {
             start,

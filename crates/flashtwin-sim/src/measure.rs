@@ -280,7 +280,7 @@ impl Test {
         }
     }
 
-    /// Lets the device do all that it has to do.
+    /// Runs the device until it is idle.
     fn rest(&mut self) {
         while self.ssd.step() {}
         self.ssd.completions().clear();

@@ -26,17 +26,17 @@ pub struct Outcome {
     pub read_only: bool,
     /// Effects of faults.
     pub faults: FaultsOutcome,
-    /// When members of an array collected, from the start of the measurement, in order of their ends.
+    /// Collections of an array's members, from the start of the measurement, in order of their ends.
     pub gc_intervals: Vec<GcInterval>,
     /// History of the run, if it was asked for.
     pub history: Option<Vec<HistoryPoint>>,
     /// The timeline of a window, if it was asked for.
     pub timeline: Option<Timeline>,
-    /// How the warm-up ended, if it was to end once the run is steady.
+    /// End of a warm-up that lasts until the run is steady.
     pub steady: Option<Steady>,
 }
 
-/// How a warm-up that ends once the run is steady ended.
+/// End of a warm-up that lasts until the run is steady.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steady {
     /// Requests of the warm-up.

@@ -14,12 +14,12 @@ use crate::timeline::{Recording, Window};
 use crate::warmup::Warmup;
 use crate::{Backlog, Drivable, SimError, Speed};
 
-/// When requests reach the device.
+/// Times at which requests reach the device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pacing {
     /// Open loop: at the workload's own times, divided by `speed` (1: as recorded).
     Open {
-        /// How much faster than recorded.
+        /// Factor by which requests are faster than recorded.
         speed: Speed,
     },
     /// Closed loop: always this many requests in the device.
@@ -40,18 +40,18 @@ pub enum Beyond {
     Drop,
 }
 
-/// How to run.
+/// Settings of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunConfig {
-    /// When requests reach the device.
+    /// Times at which requests reach the device.
     pub pacing: Pacing,
     /// Handling of addresses beyond the device.
     pub beyond: Beyond,
     /// Requests before the measurement begins.
     pub warmup_requests: u64,
-    /// The warm-up goes on until the run is steady, for so many requests at most ([`crate::Steady`]).
+    /// The warm-up continues until the run is steady, for so many requests at most ([`crate::Steady`]).
     pub warmup_requests_max: Option<u64>,
-    /// Requests at most, warm-up included; one that goes on until the run is steady counts as `warmup_requests`.
+    /// Requests at most, warm-up included; one that lasts until the run is steady counts as `warmup_requests`.
     pub requests_max: Option<u64>,
     /// Requests are submitted for so much virtual time from the start of the measurement, at most; those in
     /// the device by then finish.
@@ -269,7 +269,7 @@ pub(crate) struct Driver<'a, S: Drivable> {
     pause_at: u64,
     /// Whether something is checked before each request: the end of the warm-up or of the span, or a record.
     watches: bool,
-    /// No more than the metrics is kept of requests, and nothing is looked at before one.
+    /// Whether only metrics are kept, without checks before a request.
     only_counts: bool,
 }
 
@@ -353,7 +353,7 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(interrupted)
     }
 
-    /// Refuses to go on in an open loop where more requests wait in the device than memory is meant for.
+    /// Stops an open loop with an error where more requests wait in the device than memory is meant for.
     fn check_backlog(&mut self, batch: &[Request]) -> Result<(), SimError> {
         let (Pacing::Open { speed }, Some(last)) = (self.config.pacing, batch.last()) else {
             return Ok(());
@@ -428,7 +428,7 @@ impl<S: Drivable> Driver<'_, S> {
         })
     }
 
-    /// When a request is due in an open loop.
+    /// Time at which a request is due in an open loop.
     pub(crate) fn due(&self, request: &Request) -> Time {
         let after = match self.config.pacing {
             Pacing::Open { speed } if speed != Speed::RECORDED => speed.replayed(request.arrival),
@@ -534,7 +534,7 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(())
     }
 
-    /// Lets things happen until there are fewer than `depth` requests in the device; returns when that is.
+    /// Runs until fewer than `depth` requests are in the device; returns the time.
     #[inline(always)]
     fn wait_below(&mut self, depth: usize) -> Time {
         self.device.advance_below(depth, Time::NEVER);
@@ -631,7 +631,7 @@ impl<S: Drivable> Driver<'_, S> {
         self.only_counts = !self.watches && !takes;
     }
 
-    /// Lets all happen that is due up to and at `until`.
+    /// Runs all events due up to and at `until`.
     #[inline]
     fn advance(&mut self, until: Time) {
         match self.timeline {
@@ -640,7 +640,7 @@ impl<S: Drivable> Driver<'_, S> {
         }
     }
 
-    /// Lets happen what is on the agenda next.
+    /// Carries out the next fault of the agenda.
     #[cold]
     fn act(&mut self) {
         self.advance(self.agenda.next());
@@ -721,7 +721,7 @@ impl<S: Drivable> Driver<'_, S> {
     #[inline(never)]
     fn hand_on(&mut self) -> Result<(), SimError> {
         let mut completions = std::mem::take(self.device.completions());
-        self.agenda.answered(self.device, &completions);
+        self.agenda.record(self.device, &completions);
         self.show_rebuild();
         if let Some(timeline) = self.timeline.as_deref_mut() {
             timeline.completed(&completions);

@@ -6,7 +6,7 @@ use flashtwin::Time;
 
 use crate::SimError;
 
-/// How many times faster than recorded an open loop submits requests. A decimal number without rounding: request
+/// Factor by which an open loop submits requests faster than recorded. A decimal number without rounding: request
 /// times are the same on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speed {
@@ -19,7 +19,7 @@ pub struct Speed {
 }
 
 impl Speed {
-    /// As recorded.
+    /// The speed of the recording: 1.
     pub const RECORDED: Speed = Speed {
         digits: 1,
         decimals: 0,

@@ -155,7 +155,7 @@ impl Warmup {
         false
     }
 
-    /// How the criterion ended the warm-up, if there is one and it did.
+    /// End of the warm-up by the criterion, if there is one and it was met.
     pub fn into_outcome(self) -> Option<Steady> {
         self.criterion.and_then(|criterion| criterion.outcome)
     }

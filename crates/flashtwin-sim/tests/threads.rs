@@ -163,7 +163,7 @@ fn members_on_several_threads_give_the_same_bytes() {
             (Odd::All, Beyond::Wrap),
             (Odd::All, Beyond::Drop),
         ] {
-            // The last goes on until the run is steady: the load of 2000 requests, for 1200 at most.
+            // The last continues until the run is steady: the load of 2000 requests, for 1200 at most.
             for (warmup_requests, most) in [(0, None), (700, None), (300, Some(1200))] {
                 let config = |threads| RunConfig {
                     beyond,

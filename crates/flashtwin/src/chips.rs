@@ -5,7 +5,7 @@ use crate::units::ChipId;
 /// A set of chips, by number.
 #[derive(Clone, Debug)]
 pub struct ChipSet {
-    /// With room for two more than there are chips, which are never in the set.
+    /// Bits of the chips, and of two numbers beyond, which are never in the set.
     words: Vec<u64>,
     of: u32,
     len: u32,
@@ -27,7 +27,7 @@ impl ChipSet {
         self.len
     }
 
-    /// No chip is in the set.
+    /// Whether no chip is in the set.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0

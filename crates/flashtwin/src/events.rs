@@ -28,7 +28,7 @@ const NOTHING: u128 = u128::MAX;
 const SHIFT_FIRST: u32 = 20;
 /// Buckets for each resource: with fewer, as narrow as they are, what is pending would go round them several times.
 const BUCKETS_A_RESOURCE: usize = 16;
-/// How much narrower a bucket is than the mean time between events, as a power of two. A bucket as wide as that holds a
+/// Ratio of the mean time between events to the width of a bucket, as a power of two. A bucket as wide as that holds a
 /// second entry about as often as not, which the processor cannot predict.
 const NARROWER: u32 = 2;
 /// Looks at entries and bucket words in vain, per resource, after which the width is chosen anew.
@@ -45,7 +45,7 @@ struct Slot {
 /// Pending instants.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// By resource.
+    /// Pending entries by resource.
     slots: TrustedTable<Slot>,
     calendar: Calendar,
     /// Width of a bucket, as a power of two of picoseconds.
@@ -60,12 +60,12 @@ pub struct EventQueue {
     /// Looks in vain since the width was chosen, and how many there may be.
     looks: u32,
     looks_max: u32,
-    /// When the width was chosen, and the place in the order of setting by then.
+    /// Time of the last choice of the width, and the place in the order of setting then.
     chosen_at: Time,
     chosen_order: u64,
     /// Added to the numbers of resources.
     base: usize,
-    /// By resource, if at one instant things happen in the order of groups, and only then of setting; else empty.
+    /// Groups by resource, if events of one instant are ordered by group, and only then by setting; else empty.
     groups: Vec<u32>,
 }
 
@@ -104,8 +104,8 @@ impl EventQueue {
         }
     }
 
-    /// From now on what falls on one instant happens in the order of groups, and within a group in the
-    /// order of setting; `groups` has that of each resource.
+    /// Orders events of one instant by group from now on, and within a group in the order of setting; `groups` has the
+    /// group of each resource.
     pub fn order_by_group(&mut self, groups: Vec<u32>) {
         debug_assert!(self.first == NOTHING, "set before anything is pending");
         debug_assert_eq!(groups.len(), self.slots.len());
@@ -117,7 +117,7 @@ impl EventQueue {
         (self.last_order, self.chosen_order) = (!self.order_max, !self.order_max);
     }
 
-    /// From now on [`EventQueue::set`] numbers resources from `first` on.
+    /// Makes [`EventQueue::set`] number resources from `first` on.
     #[inline(always)]
     pub fn number_from(&mut self, first: usize) {
         self.base = first;
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn equals_keep_their_order_when_places_in_it_are_used_up() {
+    fn equal_instants_keep_their_order_after_renumbering() {
         seeds(3).for_each(|seed| compare(seed, Some(255)));
     }
 

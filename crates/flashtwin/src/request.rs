@@ -24,7 +24,7 @@ pub enum Op {
 /// One host request. Addresses are bytes from the start of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// When it reaches the device; for closed loops the driver sets it.
+    /// Arrival at the device; for closed loops the driver sets it.
     pub arrival: Time,
     /// First byte.
     pub offset: u64,
@@ -36,7 +36,7 @@ pub struct Request {
     pub fua: bool,
 }
 
-/// How a request ended.
+/// Status of a completed request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Status {
@@ -56,7 +56,7 @@ pub struct Completion {
     pub tag: u64,
     /// Operation of the request.
     pub op: Op,
-    /// How it ended.
+    /// Status of the request.
     pub status: Status,
     /// First byte asked for.
     pub offset: u64,
@@ -66,10 +66,10 @@ pub struct Completion {
     pub pages: u32,
     /// Pages of it found in the buffer.
     pub hits: u32,
-    /// When it arrived.
+    /// Time of arrival.
     pub arrival: Time,
-    /// When it completed.
+    /// Time of completion.
     pub done: Time,
-    /// Where the time between the two went; the parts sum to `done - arrival` exactly.
+    /// Parts of the response time; they sum to `done - arrival` exactly.
     pub breakdown: Breakdown,
 }

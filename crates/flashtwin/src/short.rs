@@ -43,7 +43,7 @@ impl<T: Copy> Short<T> {
         self.items.extend(items);
     }
 
-    /// Nothing is left.
+    /// Whether the queue is empty.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()

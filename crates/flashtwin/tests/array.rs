@@ -218,8 +218,8 @@ fn pages_that_go_straight_to_members_are_logged() {
         _ => 0,
     });
     assert_eq!(sent.sum::<u64>(), pages);
-    let came = |event: &&ArrayEvent| matches!(event, ArrayEvent::Came { .. });
-    assert!(pages > 1000 && log.iter().any(|event| came(&event)));
+    let completes = |event: &&ArrayEvent| matches!(event, ArrayEvent::Came { .. });
+    assert!(pages > 1000 && log.iter().any(|event| completes(&event)));
 }
 
 /// A log that is switched on while a write reads its page and its parity names the writes of both.
@@ -311,7 +311,7 @@ fn members_behind_a_buffer_are_as_through_their_front_ends() {
 }
 
 #[test]
-fn every_level_answers_every_request_once() {
+fn every_level_completes_every_request_once() {
     for (level, members) in [
         ("raid0", "harmonia*3"),
         ("raid1", "harmonia*2"),

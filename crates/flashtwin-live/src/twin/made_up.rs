@@ -31,7 +31,7 @@ pub(crate) enum Does {
     /// Never responds, and panics when it comes to rest: a bug.
     BreaksComingToRest,
     /// Never responds to requests, and works otherwise.
-    NeverAnswers,
+    NeverResponds,
     /// Responds in a millisecond; coming to rest in a power loss takes hours.
     RestsForHours { due: Option<(Time, u64)> },
 }
@@ -46,7 +46,7 @@ impl MadeUp {
         }
     }
 
-    fn answer(&mut self, tag: u64) {
+    fn complete(&mut self, tag: u64) {
         self.completions.push(Completion {
             tag,
             op: Op::Read,
@@ -88,7 +88,7 @@ impl Twin for MadeUp {
         self.now = until;
         if let Does::RestsForHours { due } = &mut self.does {
             if let Some((_, tag)) = due.take_if(|(at, _)| *at <= until) {
-                self.answer(tag);
+                self.complete(tag);
             }
         }
     }
@@ -98,7 +98,7 @@ impl Twin for MadeUp {
             Does::BreaksAtTheSecond { first } => match first.take() {
                 None => *first = Some(tag),
                 Some(earlier) => {
-                    self.answer(earlier);
+                    self.complete(earlier);
                     self.does = Does::BreaksLater { asked: true };
                     self.now = Time::from_ms(5);
                 }
@@ -106,7 +106,7 @@ impl Twin for MadeUp {
             Does::BreaksInACut
             | Does::BreaksInAReport
             | Does::BreaksComingToRest
-            | Does::NeverAnswers => {}
+            | Does::NeverResponds => {}
             Does::RestsForHours { due } => *due = Some((now + Time::from_ms(1), tag)),
         }
         Ok(())

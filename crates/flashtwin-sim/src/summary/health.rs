@@ -39,7 +39,7 @@ pub struct Health {
     /// Media bytes for each byte the host wrote: unlike the write amplification of the flash, it counts
     /// what the buffer absorbed. 0 if the host wrote nothing.
     pub endurance_group_write_amplification: f64,
-    /// How long the drive lasts at this; `None` without a rating or without writes.
+    /// Lifetime of the drive at this rate; `None` without a rating or without writes.
     pub lifetime: Option<Lifetime>,
 }
 

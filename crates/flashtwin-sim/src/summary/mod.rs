@@ -21,9 +21,9 @@ pub struct RunInfo {
     pub workload: String,
     /// Warnings: doubts that did not stop the run.
     pub warnings: Vec<String>,
-    /// How the device was preconditioned, or which snapshot it came from.
+    /// Preconditioning of the device, or the snapshot that was loaded.
     pub precondition: String,
-    /// How requests were paced, as in "open loop" or "closed loop, depth 32".
+    /// Pacing of requests, as in "open loop" or "closed loop, depth 32".
     pub pacing: String,
     /// Seed of preconditioning and generator.
     pub seed: u64,
@@ -52,9 +52,9 @@ pub struct Summary {
     pub workload: String,
     /// Warnings: doubts that did not stop the run.
     pub warnings: Vec<String>,
-    /// How the device was preconditioned.
+    /// Preconditioning of the device.
     pub precondition: String,
-    /// How requests were paced.
+    /// Pacing of requests.
     pub pacing: String,
     /// Seed of preconditioning and generator.
     pub seed: u64,
@@ -71,7 +71,7 @@ pub struct Summary {
     pub requests_failed: u64,
     /// The run was stopped early.
     pub interrupted: bool,
-    /// How the warm-up ended, if it was to end once the run is steady.
+    /// End of a warm-up that lasts until the run is steady.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady: Option<SteadySummary>,
     /// The device reached its end of life.
@@ -97,7 +97,7 @@ pub struct Summary {
     pub throughput: Throughput,
     /// Pages found in the buffer.
     pub hits: Hits,
-    /// How many requests were in the device.
+    /// Number of requests in the device.
     pub inside: Inside,
     /// Counters of the buffer.
     pub buffer: BufferReport,
@@ -180,7 +180,7 @@ pub struct Latency {
     pub p9999_us: f64,
     /// Longest, exact.
     pub max_us: f64,
-    /// Where the mean went.
+    /// Parts of the mean.
     pub parts_us: Parts,
 }
 
@@ -221,11 +221,11 @@ pub struct Throughput {
 /// Share of page accesses found in the buffer, from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Hits {
-    /// Of reads and writes.
+    /// Hit ratio of reads and writes.
     pub ratio: f64,
-    /// Of reads.
+    /// Hit ratio of reads.
     pub read_ratio: f64,
-    /// Of writes.
+    /// Hit ratio of writes.
     pub write_ratio: f64,
     /// Pages found, reads and writes.
     pub pages: u64,
@@ -271,7 +271,7 @@ pub struct BufferReport {
 pub struct NamedCount {
     /// Name of the counter.
     pub name: String,
-    /// How many.
+    /// Value of the counter.
     pub count: u64,
 }
 
@@ -309,7 +309,7 @@ pub struct FlashSummary {
     pub block_erases_max: u32,
     /// Standard deviation over blocks.
     pub block_erases_deviation: f64,
-    /// How many erases, and how many blocks had so many, in ascending order.
+    /// Distribution of erases: erase count and number of blocks, in ascending order.
     pub block_erases_counts: Vec<(u32, u64)>,
 }
 

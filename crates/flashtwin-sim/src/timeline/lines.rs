@@ -60,7 +60,7 @@ impl Tree {
         let at = match track.shown {
             Shown::Requests => self.node(group, "requests", 0, false),
             Shown::Messages => self.node(group, "coordinator", 10, false),
-            Shown::Told => self.node(group, "told to collect", 11, false),
+            Shown::Ordered => self.node(group, "ordered to collect", 11, false),
             Shown::Accesses | Shown::SlotWaits | Shown::WriteBacks => {
                 let buffer = self.node(group, "buffer", 20, false);
                 let (name, rank) = match track.shown {

@@ -64,8 +64,7 @@ enum State {
 }
 
 impl Recording {
-    /// Nothing has happened since `start`, when the device had been asked `ahead` requests more than by
-    /// this run.
+    /// Starts a recording at `start`, when the device had received `ahead` requests before this run.
     pub fn new(window: Window, start: Time, ahead: u64) -> Recording {
         let from = Time(start.0.saturating_add(window.from.0));
         let until = Time(from.0.saturating_add(window.length.0));

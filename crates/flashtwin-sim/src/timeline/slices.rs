@@ -10,7 +10,7 @@ pub(super) enum Shown {
     /// Messages of an array's coordinator.
     Messages,
     /// The time that a member is under an order to collect.
-    Told,
+    Ordered,
     /// Pages found in the buffer or not, and evicted pages.
     Accesses,
     /// Accesses that wait for a slot of the buffer.
@@ -91,7 +91,7 @@ pub(super) struct Instant {
     pub details: Vec<(&'static str, Detail)>,
 }
 
-/// All of it.
+/// All parts of a timeline.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slices {
     pub slices: Vec<Slice>,

@@ -64,7 +64,7 @@ impl What {
     }
 }
 
-/// In the words of the event log.
+/// Prints the operation in the words of the event log.
 impl fmt::Display for Timed<What> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = |t: Time| t.0 as f64 * 1e-9;
@@ -193,7 +193,7 @@ fn replay(
             Ok(())
         }),
     )?;
-    got.extend(ssd.take_flash_log().into_iter().filter_map(told));
+    got.extend(ssd.take_flash_log().into_iter().filter_map(timed_event));
     Ok(got)
 }
 
@@ -207,7 +207,7 @@ fn timed(key: What, at: Time, duration: Time) -> Timed<What> {
 }
 
 /// An operation, if the reference logs its like.
-fn told(event: FlashEvent) -> Option<Timed<What>> {
+fn timed_event(event: FlashEvent) -> Option<Timed<What>> {
     Some(match event {
         FlashEvent::Page {
             at,

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn roles_are_told_by_the_ending() {
+    fn roles_follow_the_ending_of_the_name() {
         assert_eq!(Role::of("a.b.json"), Some(("a.b", Role::Json)));
         assert_eq!(Role::of("a.trace.csv.zst"), Some(("a", Role::Trace)));
         assert_eq!(Role::of("a.events.txt"), Some(("a", Role::Events)));

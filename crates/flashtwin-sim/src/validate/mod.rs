@@ -36,7 +36,7 @@ pub struct CaseReport {
     pub mismatched: u64,
     /// Results kind by kind.
     pub parts: Vec<PartReport>,
-    /// The earliest mismatch: what was expected and what came.
+    /// The earliest mismatch: the expected and the actual operation.
     pub first_mismatch: Option<String>,
     /// The case meets the measure: no mismatch, or in a replay no more than exact ties explain.
     pub passed: bool,
@@ -47,7 +47,7 @@ pub struct CaseReport {
 pub struct PartReport {
     /// Kind of operation.
     pub what: &'static str,
-    /// Of the reference.
+    /// Operations of the reference.
     pub compared: u64,
     /// Agreed with.
     pub matched: u64,

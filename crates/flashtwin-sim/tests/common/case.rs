@@ -9,7 +9,7 @@ use flashtwin_sim::Drivable;
 /// Contents of the flash at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
-    /// Nothing.
+    /// Empty flash.
     Empty,
     /// Each page once in ascending order.
     Sequential,

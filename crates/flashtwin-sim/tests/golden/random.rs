@@ -96,7 +96,7 @@ fn drive<S: Drivable>(
     }
 }
 
-/// Fills a device, drives it, saves its state, and drives another one that goes on from there.
+/// Fills a device, drives it, saves its state, and drives another one that continues from there.
 fn run<S: Drivable>(
     make: impl Fn() -> Device<S>,
     rng: &mut Rng,

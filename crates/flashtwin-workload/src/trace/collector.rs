@@ -37,7 +37,7 @@ pub(crate) struct Record {
 
 /// Reads and writes above this are taken for a unit mistake (4 GiB).
 pub(crate) const TRANSFER_MAX_BYTES: u64 = 1 << 32;
-/// No device is larger (8 EiB), and sums of two addresses still fit.
+/// Largest address of a device (8 EiB): sums of two addresses still fit.
 pub(crate) const ADDRESS_MAX: u64 = 1 << 62;
 /// Absolute times seen before a leap of them is judged.
 const LEAP_AFTER: u64 = 100;

@@ -202,7 +202,7 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         }
     }
 
-    /// Where the next field begins in the line.
+    /// Start of the next field in the line.
     pub fn position(&self) -> usize {
         self.at
     }
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_stop_at_what_is_no_digit() {
+    fn integers_stop_at_the_first_non_digit() {
         let uint = |text: &str| Cursor::<b','>::new(text.as_bytes()).uint("n", "e").ok();
         assert_eq!(uint("18446744073709551615"), Some(u64::MAX));
         assert_eq!(uint("18446744073709551616"), None);

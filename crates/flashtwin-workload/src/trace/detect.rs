@@ -74,7 +74,7 @@ fn unknown(name: &str, head: &[u8]) -> WorkloadError {
     WorkloadError::new(
         ErrorKind::UnknownFormat,
         format!(
-            "{name}: no known trace format fits; the file begins {}. If it is one of these, say so \
+            "{name}: no known trace format fits; the file begins {}. If it is one of these, specify it \
              with format = ... (--format ...): {}. For any other table of text name its columns: columns = ... \
              (--columns time=ts:us,offset=lba:sectors,size=len:bytes,op=type)",
             quote(first),

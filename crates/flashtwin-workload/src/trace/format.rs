@@ -19,9 +19,9 @@ pub(crate) struct Reader {
     pub time: TimeUnit,
     /// The usual unit of the address column.
     pub address: AddressUnit,
-    /// How certain these units are.
+    /// Certainty of these units.
     pub units: Certainty,
-    /// How its files are recognised.
+    /// Recognition of its files.
     pub detection: Detection,
     /// Makes the decoder of a file.
     pub open: fn(&Opening) -> Result<Box<dyn Decoder>, WorkloadError>,
@@ -37,11 +37,11 @@ pub(crate) struct Page {
     pub time: &'static str,
     pub address: &'static str,
     pub op: &'static str,
-    /// Where the layout was read.
+    /// Source of the layout.
     pub source: &'static str,
 }
 
-/// How certain the units of a format are.
+/// Certainty of the units of a format.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Certainty {
     /// The format states its units, or its files agree on them.
@@ -55,13 +55,13 @@ pub(crate) enum Certainty {
     },
 }
 
-/// How files of a format are recognised. Each function gets the first bytes without a byte order mark.
+/// Recognition of the files of a format. Each function gets the first bytes without a byte order mark.
 pub(crate) struct Detection {
     /// The reason, if the bytes begin as no other format does.
     pub mark: fn(&[u8]) -> Option<&'static str>,
     /// The reason, if the bytes, which are not text, fit.
     pub records: fn(&[u8]) -> Option<String>,
-    /// How many of some lines of text are requests of this format.
+    /// Counts the lines that are requests of this format.
     pub lines: fn(&[&[u8]]) -> Fit,
 }
 
@@ -95,7 +95,7 @@ impl Detection {
     }
 }
 
-/// How well lines fit a text format.
+/// Fit of lines to a text format.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fit {
     /// Lines that are requests.

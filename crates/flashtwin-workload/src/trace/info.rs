@@ -28,7 +28,7 @@ pub struct VolumeInfo {
     pub requests: u64,
     /// One past the highest byte addressed, in its own addresses.
     pub extent_bytes: u64,
-    /// Where it begins once volumes are laid end to end.
+    /// First byte of the volume once volumes are laid end to end.
     pub start_bytes: u64,
 }
 
@@ -98,7 +98,7 @@ pub struct TraceInfo {
     pub lines: u64,
     /// Lines that could not be read and were skipped.
     pub bad_lines: u64,
-    /// Requests that came out of order and were put right.
+    /// Requests that were out of order and were sorted.
     pub reordered: u64,
     /// Requests of zero size, skipped.
     pub zero_size: u64,

@@ -10,14 +10,14 @@ use super::lines::{Line, LineParser};
 use super::options::{AddressUnit, TimeUnit, TraceOptions};
 use crate::error::{quote, ErrorKind, WorkloadError};
 
-/// How the option is written.
+/// Syntax of the option.
 const FORM: &str =
     "columns must be like time=ts:us,offset=lba:sectors,size=len:bytes,op=type, where each \
                     name is a column of the header or its number from 1";
 /// Columns of a table that can be named in messages.
 const COLUMNS_MAX: usize = 255;
 
-/// How the column of operations is read.
+/// Encoding of the column of operations.
 enum OpText {
     /// Words such as `R`, `Write`, `trim`.
     Words,
@@ -27,7 +27,7 @@ enum OpText {
 
 /// One column of the table.
 struct Column {
-    /// From 0.
+    /// Index of the column, from 0.
     index: usize,
     /// Picoseconds or bytes in one.
     unit: u64,
@@ -168,7 +168,7 @@ fn time_unit(
 
 /// A column as the option names it.
 struct Found<'a> {
-    /// From 0.
+    /// Index of the column, from 0.
     index: usize,
     name: &'a str,
     /// Text after the colon.

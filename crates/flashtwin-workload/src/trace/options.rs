@@ -108,7 +108,7 @@ named! {
 }
 
 named! {
-    /// Where the requests of a trace go on the device.
+    /// Placement of the requests of a trace on the device.
     Addresses, "way of placing addresses", {
         /// Volumes keep their own addresses.
         AsIs = "as-is",
@@ -128,11 +128,11 @@ pub enum Volumes {
     EndToEnd,
     /// Only the named one, at its own addresses.
     Only(String),
-    /// All at their own addresses, as if they were one.
+    /// All volumes at their own addresses, as if they were one.
     Overlay,
 }
 
-/// How to read a trace. `TraceOptions::default()` detects everything it can.
+/// Options for reading a trace. `TraceOptions::default()` detects everything it can.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TraceOptions {
@@ -145,11 +145,11 @@ pub struct TraceOptions {
     pub time_unit: Option<TimeUnit>,
     /// The unit of the address column, if not the format's usual one.
     pub address_unit: Option<AddressUnit>,
-    /// For blktrace and blkparse: the event that counts.
+    /// Event that counts, for blktrace and blkparse.
     pub event: BlkEvent,
     /// Handling of several volumes.
     pub volumes: Volumes,
-    /// Where the requests go.
+    /// Placement of the requests.
     pub addresses: Addresses,
     /// Lines that may be unreadable before the run stops.
     pub max_bad_lines: u64,

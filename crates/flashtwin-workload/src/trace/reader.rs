@@ -68,7 +68,7 @@ pub(crate) struct TraceReader {
     base: Option<u128>,
     latest: u128,
     emitted: u64,
-    /// Where each volume begins; one entry until a second volume turns up.
+    /// First byte of each volume; one entry until a second volume is found.
     starts: Vec<u64>,
     /// Addresses that are kept when packing, once they are known.
     touched: Option<Touched>,
@@ -445,7 +445,7 @@ impl Workload for TraceReader {
         }
         if c.reordered > 0 {
             list.push(format!(
-                "{} requests came out of order and were put right",
+                "{} requests were out of order and were sorted",
                 c.reordered
             ));
         }

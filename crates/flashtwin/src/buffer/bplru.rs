@@ -67,7 +67,7 @@ most recent [ B2{8,9}  B0{0,1}  B1{5} ] least recent -> victim
         example: example_with(4, &[("padding", "true")], 1, "W0 W5 W1 W8 W9"),
         parameters: &[BlockParameters::ROWS, ReadParameters::ROWS, RoomParameters::ROWS, Parameters::ROWS],
         filtered: FilteredParameters::ROWS,
-        make: Make::Alone(|setup| Bplru::new(setup).into()),
+        make: Make::Base(|setup| Bplru::new(setup).into()),
         ..Entry::PLAIN
     },
 ];
@@ -95,7 +95,7 @@ pub struct Bplru {
 }
 
 impl Bplru {
-    /// With the parameters of `setup`.
+    /// Makes the policy with the parameters of `setup`.
     pub fn new(setup: &Setup) -> Bplru {
         let blocks = BlockTable::new(setup);
         let by_chip = setup.filtered && blocks.have_a_chip();
@@ -157,12 +157,12 @@ impl Bplru {
             if Some(node) == current {
                 continue;
             }
-            if !(self.blocks).passed_over(device, skip, node, &mut out.spared) {
+            if !(self.blocks).passed_over(device, skip, node, &mut out.skipped) {
                 out.inspected += i as u64 + 1;
                 return Some(node);
             }
             match &self.by_chip {
-                Some(by_chip) if out.spared && !self.blocks[node].done => {
+                Some(by_chip) if out.skipped && !self.blocks[node].done => {
                     return self.search(device, skip, current, by_chip, out);
                 }
                 _ => {}
@@ -264,7 +264,7 @@ impl Policy for Bplru {
         let current = self.blocks.find_for(incoming.lpn);
         let found = self.choose(device, skip, current, out);
         let free = |&node: &NodeId| !(self.blocks).passed_over(device, skip, node, &mut false);
-        let only = current.filter(free).filter(|_| !out.spared);
+        let only = current.filter(free).filter(|_| !out.skipped);
         let Some(node) = found.or(only) else {
             return false;
         };

@@ -52,7 +52,7 @@ most recent [ 6d  5c  4d  9c | 3d  2c  1d ] least recent
         cost: cost("O(1)", "O(window)", "O(1)"),
         example: example_with(4, &[("window", "2")], 1, "W1 R2 W3 W4 R5 W6 R7"),
         parameters: &[Parameters::ROWS],
-        make: Make::Alone(|setup| Cflru::new(setup).into()),
+        make: Make::Base(|setup| Cflru::new(setup).into()),
         ..Entry::PLAIN
     },
     Entry {
@@ -70,7 +70,7 @@ most recent [ 6d  5c  4d  9c | 3d  2c  1d ] least recent
                 state: PAGES,
         cost: cost("O(1)", "O(n)", "O(1)"),
         example: example(4, "W1 R2 W3 W4 R5 W6 R7"),
-        make: Make::Alone(|setup| Cflru::whole(setup).into()),
+        make: Make::Base(|setup| Cflru::whole(setup).into()),
         ..Entry::PLAIN
     },
 ];
@@ -79,11 +79,11 @@ most recent [ 6d  5c  4d  9c | 3d  2c  1d ] least recent
 enum Place {
     #[default]
     Working,
-    /// In the window; on the clean list or not.
+    /// Place in the window; on the clean list or not.
     Window { clean: bool },
 }
 
-/// In the window and on the clean list.
+/// Place in the window and on the clean list.
 const CLEAN: Place = Place::Window { clean: true };
 
 /// Clean-first LRU.
@@ -253,15 +253,15 @@ impl Policy for Cflru {
     ) -> bool {
         let first = self.choose();
         // Filtered, the second search begins anew at the least recent page.
-        let again = skip != Skip::Nobody && self.clean_in_window.is_empty();
+        let again = skip != Skip::Nothing && self.clean_in_window.is_empty();
         let (found, inspected) = match first.0 {
             Some(page) if again || skip.page(device, page) => self.choose_not(device, skip),
             _ => first,
         };
         out.inspected += inspected;
-        out.spared |= found != first.0
-            && skip != Skip::Nobody
-            && found != self.choose_not(device, Skip::Nobody).0;
+        out.skipped |= found != first.0
+            && skip != Skip::Nothing
+            && found != self.choose_not(device, Skip::Nothing).0;
         let Some(page) = found else { return false };
         self.forget(page);
         out.victims.push(page);

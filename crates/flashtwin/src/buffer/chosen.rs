@@ -98,7 +98,7 @@ pub(crate) type AnyPolicy = Gcar<Base>;
 impl AnyPolicy {
     /// The policy of `chosen` for a buffer of this `setup`.
     pub fn of(chosen: &ChosenPolicy, setup: &Setup) -> AnyPolicy {
-        let Make::Alone(make) = chosen.entry().make else {
+        let Make::Base(make) = chosen.entry().make else {
             unreachable!("{}: only what stands alone can be chosen", chosen.name());
         };
         match chosen.gcar {

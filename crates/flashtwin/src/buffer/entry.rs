@@ -7,7 +7,7 @@ use crate::component::{source, Parameter, Provenance, Source};
 /// Information that a policy uses, in the order of the documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
-    /// When a page was accessed, and whether it is clean.
+    /// The time of a page's accesses, and whether it is clean.
     Recency,
     /// The erase block or request of a page.
     Blocks,
@@ -59,7 +59,7 @@ pub struct Example {
     pub chips: u32,
     /// N.
     pub pages_per_block: u32,
-    /// In the notation of [`super::trace`].
+    /// Accesses in the notation of [`super::trace`].
     pub accesses: &'static str,
 }
 
@@ -70,19 +70,19 @@ pub struct Entry {
     pub name: &'static str,
     /// Name in print.
     pub title: &'static str,
-    /// One line.
+    /// Description in one line.
     pub line: &'static str,
     /// Information that the policy uses.
     pub family: Family,
-    /// Where it was published.
+    /// Publication.
     pub source: Source,
-    /// How sure the rule is.
+    /// Confidence in the rule.
     pub provenance: Provenance,
     /// The rule, sentence by sentence.
     pub rule: &'static [&'static str],
     /// A drawing of its structure; may be empty.
     pub drawing: &'static str,
-    /// How its state is printed.
+    /// Notation of the state.
     pub state: &'static str,
     /// Cost of an access.
     pub cost: Cost,
@@ -98,15 +98,15 @@ pub struct Entry {
     pub non_volatile: bool,
     /// Whether the policy separates pages that are written often from others, into open blocks of their own.
     pub separates: bool,
-    /// How it is made.
+    /// Constructor.
     pub(crate) make: Make,
 }
 
-/// How a policy is made.
+/// Constructor of a policy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Make {
-    /// For a buffer of this setup.
-    Alone(fn(&Setup) -> Base),
+    /// A policy of its own, made for a buffer of this setup.
+    Base(fn(&Setup) -> Base),
     /// A filter over another policy.
     Filter,
     /// A policy that knows the future: only hit ratios can be computed with it.
@@ -142,14 +142,14 @@ impl Entry {
 
     /// A device can have it as it is.
     pub(crate) fn stands_alone(&self) -> bool {
-        matches!(self.make, Make::Alone(_))
+        matches!(self.make, Make::Base(_))
     }
 
     /// The name that its example is stepped under.
     pub fn example_name(&self) -> &'static str {
         match self.make {
             Make::Filter => "gcar-lru",
-            Make::Alone(_) | Make::Offline => self.name,
+            Make::Base(_) | Make::Offline => self.name,
         }
     }
 }
@@ -195,7 +195,7 @@ pub(super) const ECR: Source = source(
     2019,
 );
 pub(super) const PAGES: &str = "`7d` is page 7, dirty; `7c` clean; most recent first.";
-/// How the state of a policy that ranks blocks is printed.
+/// Notation of the state of a policy that ranks blocks.
 pub(super) const BLOCKS: &str =
     "`B2{8,9}` is logical block 2 with its pages 8 and 9; most recent first.";
 /// One string for the policies of caches in general, so that they can be compared.

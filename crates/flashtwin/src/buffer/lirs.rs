@@ -66,7 +66,7 @@ S (recent on top)      Q
         cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
         example: example_with(4, &[("hir", "1")], 1, GENERAL),
         parameters: &[Parameters::ROWS],
-        make: Make::Alone(|setup| Lirs::new(setup).into()),
+        make: Make::Base(|setup| Lirs::new(setup).into()),
         ..Entry::PLAIN
     },
 ];
@@ -75,7 +75,7 @@ S (recent on top)      Q
 enum Status {
     #[default]
     Lir,
-    /// In Q; in S as well or not.
+    /// HIR page in Q; in S as well or not.
     Hir { in_stack: bool },
 }
 
@@ -209,7 +209,7 @@ impl Lirs {
         }
     }
 
-    /// The least recent LIR page that is not spared: where all of Q is.
+    /// The least recent LIR page that is not skipped: where all of Q is.
     #[cold]
     fn search_stack(
         &self,
@@ -223,7 +223,7 @@ impl Lirs {
             let InStack::Page(page) = entry else {
                 return None;
             };
-            out.spared |= skip.page_by_chip(device, page);
+            out.skipped |= skip.page_by_chip(device, page);
             (!skip.page(device, page)).then_some(page)
         })
     }
@@ -295,7 +295,7 @@ impl Policy for Lirs {
         true
     }
 
-    /// In S, `L` and `H` follow the cached pages; those no longer cached have no state.
+    /// The stack S and the queue Q; in S, `L` and `H` follow the cached pages, and ghosts have no state.
     fn state(&self, device: &dyn DeviceView) -> String {
         let mut stack: Vec<String> = (self.stack.iter_oldest_first())
             .map(|number| match InStack::of(number) {

@@ -115,14 +115,14 @@ pub struct Setup {
 words! {
     /// Logical blocks of the policies that rank blocks (D-7).
     pub enum Blocks {
-        /// As many consecutive pages of one chip as an erase block holds (static placement; else as `Host`).
+        /// Consecutive pages of one chip, as many as an erase block holds (static placement; else as `Host`).
         Element = "element",
-        /// As many consecutive pages of the host.
+        /// Consecutive pages of the host, as many as an erase block holds.
         Host = "host",
     }
 }
 
-/// How pages make up logical blocks, with its divisions prepared.
+/// Division of pages into logical blocks, with its divisors prepared.
 #[derive(Clone, Copy, Debug)]
 pub struct Blocking {
     pages: Divider,

@@ -9,7 +9,7 @@ use crate::memory::reach;
 use crate::units::Lpn;
 use crate::units::PageId;
 
-/// Where a page that comes in goes.
+/// Destination of an inserted page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// Among the pages that the policy ranks.
@@ -81,7 +81,7 @@ impl Room {
         *word = *word & !(1 << (page.0 % 64)) | u64::from(is) << (page.0 % 64);
     }
 
-    /// See [`Prefetch::prefetch_victims`].
+    /// Starts loading the next victims: [`Prefetch::prefetch_victims`].
     #[inline]
     pub fn prefetch_victims(&self, way: Way) -> [Option<PageId>; 3] {
         match way {
@@ -90,7 +90,7 @@ impl Room {
         }
     }
 
-    /// Where a page that misses goes.
+    /// Destination of a page that misses.
     #[inline(always)]
     pub fn way(&self, access: &Access) -> Way {
         if access.write {
@@ -135,7 +135,7 @@ impl Room {
         }
         // Pages set aside are in flight: the policy has one to name as long as it is asked.
         while device.pages_in_flight() < self.pages {
-            if !self.policy.evict(device, incoming, Skip::Nobody, out) {
+            if !self.policy.evict(device, incoming, Skip::Nothing, out) {
                 break;
             }
             if self.is_users && device.pages_in_flight() > 0 {
@@ -190,7 +190,7 @@ impl Room {
         });
     }
 
-    /// Where a page is among those set aside.
+    /// Position of a page among those set aside.
     #[inline(always)]
     fn aside(&self, page: PageId) -> Option<usize> {
         self.aside.iter().position(|&(aside, _)| aside == page)

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use super::untimed::Alone;
+use super::untimed::UntimedBuffer;
 use super::Eviction;
 use crate::units::{Lpn, Time};
 
@@ -218,7 +218,7 @@ fn parse(token: &str, chips: u32) -> Result<Token, String> {
 
 /// Steps a buffer of so many chips through `accesses`.
 pub(crate) fn step_through(
-    mut alone: Alone,
+    mut untimed: UntimedBuffer,
     chips: u32,
     accesses: &str,
 ) -> Result<Vec<Step>, BadToken> {
@@ -232,17 +232,17 @@ pub(crate) fn step_through(
         let (mut hit, mut evictions, mut written_back) = (None, Vec::new(), Vec::new());
         match parsed {
             Token::Gc { chip, enters } => {
-                alone.set_chip(chip, |state| state.in_gc = enters);
+                untimed.set_chip(chip, |state| state.in_gc = enters);
             }
             Token::Drain { chip, us } => {
-                alone.set_chip(chip, |state| state.drain = Time::from_us(us.into()));
+                untimed.set_chip(chip, |state| state.drain = Time::from_us(us.into()));
             }
             Token::Idle { chip } => {
-                written_back = alone.idle(chip).iter().map(|lpn| lpn.0).collect();
+                written_back = untimed.idle(chip).iter().map(|lpn| lpn.0).collect();
             }
-            Token::Wait { ms } => alone.wait(Time::from_ms(ms.into())),
+            Token::Wait { ms } => untimed.wait(Time::from_ms(ms.into())),
             Token::Trim { lpn } => {
-                alone.trim(Lpn(lpn));
+                untimed.trim(Lpn(lpn));
             }
             Token::Access {
                 write,
@@ -251,7 +251,7 @@ pub(crate) fn step_through(
             } => {
                 let mut all = true;
                 for lpn in first..first + pages {
-                    let outcome = alone.access(Lpn(lpn), write, i as u64, pages);
+                    let outcome = untimed.access(Lpn(lpn), write, i as u64, pages);
                     all &= outcome.hit;
                     if !outcome.victims.is_empty() {
                         evictions.push(Evicted::new(&outcome.eviction, &outcome.victims));
@@ -265,7 +265,7 @@ pub(crate) fn step_through(
             hit,
             evictions,
             written_back,
-            state: alone.state(),
+            state: untimed.state(),
         });
     }
     Ok(steps)

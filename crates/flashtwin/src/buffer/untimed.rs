@@ -98,7 +98,7 @@ pub struct Outcome {
 
 /// The buffer.
 #[derive(Clone, Debug)]
-pub struct Alone {
+pub struct UntimedBuffer {
     room: Room,
     directory: Directory,
     free: Vec<PageId>,
@@ -106,25 +106,25 @@ pub struct Alone {
     outcome: Outcome,
 }
 
-impl Alone {
+impl UntimedBuffer {
     /// An empty buffer with a policy, and a separate read cache of `read_cache_pages`.
-    pub fn new(policy: &ChosenPolicy, setup: &Setup, read_cache_pages: u32) -> Alone {
-        Alone::with(AnyPolicy::of(policy, setup), setup, read_cache_pages)
+    pub fn new(policy: &ChosenPolicy, setup: &Setup, read_cache_pages: u32) -> UntimedBuffer {
+        UntimedBuffer::with(AnyPolicy::of(policy, setup), setup, read_cache_pages)
     }
 
     /// An empty buffer with a user's policy.
-    pub fn with_user(policy: Box<dyn UserPolicy>, setup: &Setup) -> Alone {
-        Alone::with(AnyPolicy::user(policy), setup, 0)
+    pub fn with_user(policy: Box<dyn UserPolicy>, setup: &Setup) -> UntimedBuffer {
+        UntimedBuffer::with(AnyPolicy::user(policy), setup, 0)
     }
 
-    fn with(policy: AnyPolicy, setup: &Setup, read_cache_pages: u32) -> Alone {
+    fn with(policy: AnyPolicy, setup: &Setup, read_cache_pages: u32) -> UntimedBuffer {
         let pages = setup.capacity as usize + read_cache_pages as usize;
         let chip = ChipState {
             in_gc: false,
             drain: Time::ZERO,
             idle: false,
         };
-        Alone {
+        UntimedBuffer {
             room: Room::new(policy, setup, read_cache_pages),
             directory: Directory::new(pages),
             free: Vec::new(),

@@ -87,7 +87,7 @@ fn write_choice<'a>(
     Ok(())
 }
 
-/// In the largest binary unit that divides it: `32 MiB`, `1536 B`.
+/// Formats a size in the largest binary unit that divides it: `32 MiB`, `1536 B`.
 pub(crate) fn size(bytes: u64) -> String {
     for (unit, factor) in [
         ("TiB", 1 << 40),

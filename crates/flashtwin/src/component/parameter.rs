@@ -13,7 +13,7 @@ pub struct Parameter {
     pub default: &'static str,
     /// Meaning of the parameter, in one sentence.
     pub doc: &'static str,
-    /// Where the parameter or its default comes from.
+    /// Source of the parameter or its default.
     pub provenance: &'static str,
 }
 
@@ -65,7 +65,7 @@ pub(crate) use parameters;
 pub enum Value {
     /// A word, a name.
     Text(String),
-    /// On or off.
+    /// A switch.
     Bool(bool),
     /// A count, pages, bytes, or picoseconds.
     Number(u64),
@@ -170,7 +170,7 @@ impl Settings {
 /// A component as device files and documentation have it; what it does is in the same file.
 #[derive(Clone, Copy, Debug)]
 pub struct Component {
-    /// As device files call it.
+    /// Name in device files.
     pub name: &'static str,
     /// Behaviour, as the rest of a sentence.
     pub line: &'static str,

@@ -1,6 +1,6 @@
-//! Where a rule was published, and how sure it is.
+//! Publication of a rule, and the confidence in it.
 
-/// Where the rule comes from.
+/// Provenance of the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Provenance {
     /// Printed in GCaR, Harmonia, ECR, CDA-GC or CBM.

@@ -12,14 +12,14 @@ pub(crate) struct MemberView {
     pub soft: u32,
     /// Free blocks at or below which it must collect (T_hard).
     pub hard: u32,
-    /// After an order to collect, a pool goes on while it has at most so many free blocks (T_stop).
+    /// Free blocks at or below which a pool continues to collect after an order (T_stop).
     pub stop: u32,
     /// While the array is idle, pools collect until so many blocks are free.
     pub idle_until: u32,
     /// Free blocks of its scarcest pool when it last took a block.
     pub lowest: u32,
     /// Whether the member was ordered to collect and has not finished.
-    pub told: bool,
+    pub ordered: bool,
 }
 
 /// A message of the protocol.
@@ -39,16 +39,16 @@ pub(crate) enum Message {
 pub(super) trait Scheme: Coordinate + Sized {
     /// Description of the scheme, for device files and documentation.
     const COMPONENT: Component;
-    /// Members go their own ways.
+    /// Whether members collect without coordination.
     const IS_LOCAL: bool = false;
 
-    /// For so many members, with the values of its parameters.
+    /// Makes the scheme for so many members, with the values of its parameters.
     fn new(members: usize, settings: &Settings) -> Self;
 }
 
 /// Events that a scheme handles. Every method may send messages.
 pub(crate) trait Coordinate {
-    /// A pool of a member came down to `members[member].lowest` free blocks.
+    /// A pool of a member has fallen to `members[member].lowest` free blocks.
     fn on_low_free_blocks(
         &mut self,
         _now: Time,
@@ -62,8 +62,8 @@ pub(crate) trait Coordinate {
     /// The array has nothing to do any more.
     fn became_idle(&mut self, _now: Time) {}
     /// The host wants something of an idle array.
-    fn request_came(&mut self, _members: &[MemberView], _out: &mut Vec<Message>) {}
-    /// When it wants to look at the members; [`Time::NEVER`]: not by itself.
+    fn on_request(&mut self, _members: &[MemberView], _out: &mut Vec<Message>) {}
+    /// Time of the scheme's next check; [`Time::NEVER`]: none.
     fn next_check(&self) -> Time {
         Time::NEVER
     }
@@ -85,7 +85,7 @@ pub(super) fn force_round(view: &MemberView) -> Force {
 /// Members that are ordered to collect together.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Round {
-    pub under_way: bool,
+    pub running: bool,
 }
 
 impl Round {
@@ -97,7 +97,7 @@ impl Round {
         members: &[MemberView],
         out: &mut Vec<Message>,
     ) {
-        self.under_way = true;
+        self.running = true;
         out.push(Message::Request { from });
         out.extend(which.map(|to| Message::Force {
             to,
@@ -107,6 +107,6 @@ impl Round {
 
     /// A member has finished: the round ends with the last one.
     pub fn ends(&mut self, members: &[MemberView]) {
-        self.under_way &= members.iter().any(|member| member.told);
+        self.running &= members.iter().any(|member| member.ordered);
     }
 }

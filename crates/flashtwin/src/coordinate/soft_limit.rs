@@ -67,7 +67,7 @@ impl Coordinate for SoftLimit {
     }
 
     fn check(&mut self, now: Time, members: &[MemberView], out: &mut Vec<Message>) {
-        if members.iter().any(|member| member.told) {
+        if members.iter().any(|member| member.ordered) {
             self.next_check = now + self.every;
             return;
         }

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn coprime_starts_where_it_is_asked() {
+    fn coprime_starts_at_the_given_number() {
         assert_eq!(coprime(12, 2), 5);
         assert_eq!(coprime(1, 0), 1);
         assert_eq!(coprime(877_464, 600_000) % 2, 1);

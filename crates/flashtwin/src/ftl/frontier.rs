@@ -15,7 +15,7 @@ pub(crate) struct Pool {
     pub free: u32,
     /// Sequence number of the open block.
     pub active_seq: u32,
-    /// Where the circular search for a free block goes on, from the pool's first block; beyond the last one
+    /// Start of the circular search for a free block, from the pool's first block; beyond the last one
     /// of a pool that is retired.
     pub(super) cursor: u32,
 }

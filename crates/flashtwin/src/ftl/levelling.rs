@@ -1,4 +1,4 @@
-//! How erases are spread over blocks: each way is an entry here, with what it asks of the map.
+//! Wear levelling methods: each is an entry here, with its requirements to the map.
 
 use crate::component::{parameters, Chosen, Component, Kind};
 
@@ -23,7 +23,7 @@ pub(crate) struct WearAware {
 }
 
 parameters! {
-    /// Of `static`.
+    /// Parameters of `static`.
     struct Behind {
         /// Erases below the mean of its pool at which a block is collected.
         erases_behind: u32 = Kind::Count(1, u32::MAX - 1), "16", "ours";
@@ -31,7 +31,7 @@ parameters! {
 }
 
 parameters! {
-    /// Of `reference`.
+    /// Parameters of `reference`.
     struct Shares {
         /// A victim with less life left than this share of its pool's mean is collected, takes the data of the coldest block, and that is the victim; 0: none. Without copy-back none either.
         migrate_percent: f64 = Kind::Percent, "85", "the reference: 85";

@@ -68,7 +68,7 @@ impl Rows {
         self.words.part_mut(first, self.live)
     }
 
-    /// When a block was opened, as a number that grows within its chip.
+    /// Time of a block's opening, as a number that grows within its chip.
     #[inline(always)]
     pub fn opened(&self, block: u32) -> u32 {
         self.words[self.end(block)] as u32
@@ -140,7 +140,7 @@ impl Rows {
         }
     }
 
-    /// No block was ever erased.
+    /// Whether no block was ever erased.
     pub fn forget_erases(&mut self) {
         (0..self.blocks()).for_each(|block| self.set_erases(block, 0));
     }

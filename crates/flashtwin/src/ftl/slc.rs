@@ -54,7 +54,7 @@ impl PageMap {
 
     /// The frontier for a write to `stream`: if the cache is full, that of the other blocks.
     #[inline]
-    pub fn goes_to(&self, pool: u32, stream: Stream) -> Stream {
+    pub fn stream_for(&self, pool: u32, stream: Stream) -> Stream {
         let full = self.writes_slc(stream)
             && self.next_page(pool, stream) == self.shape.hot_pages
             && !self.may_open_slc(pool);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::nand::{Cause, FlashStats, Nand};
 use crate::units::Time;
 
-/// How evenly blocks are worn.
+/// Spread of the blocks' erase counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EraseSpread {
     /// Fewest erases of a block.
@@ -55,7 +55,7 @@ impl EraseSpread {
     }
 }
 
-/// How many blocks had how many erases.
+/// Distribution of erases over the blocks.
 fn tally(mut counts: Vec<u32>) -> Vec<(u32, u64)> {
     counts.sort_unstable();
     let equals = counts.chunk_by(|a, b| a == b);
@@ -77,7 +77,7 @@ pub struct FlashReport {
     pub gc_time: Vec<Time>,
     /// Time each chip was busy, GC included.
     pub busy_time: Vec<Time>,
-    /// From the start to now.
+    /// Time from the start to now.
     pub span: Time,
     /// Pages in buffers that flash lacks, now.
     pub dirty_pages: u64,
@@ -100,7 +100,7 @@ pub struct FlashReport {
     /// Pages in a buffer that could not be written, whose acknowledged contents were lost: there was no room on
     /// flash, or a part was missing that lay on a dead die.
     pub pages_lost: u64,
-    /// Dies that are dead, ascending, as `gc_time` counts chips; none unless somebody had them die.
+    /// Dies that are dead, ascending, as `gc_time` counts chips; none unless a command or a test made them fail.
     pub dead_dies: Vec<u32>,
     /// Counters of translation layers: merges, collections, hits of the cached map.
     pub ftl_counters: Vec<(&'static str, u64)>,

@@ -200,12 +200,12 @@ impl OpMetrics {
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
     since: Time,
-    /// Requests are somebody else's to measure: those of an array's members.
+    /// Whether requests are measured elsewhere: those of an array's members are.
     elsewhere: bool,
     ops: [OpMetrics; 4],
     /// Requests in the device.
     inside: u64,
-    /// The sum of the instants at which requests left the device, less that at which they came, in ps: what the
+    /// The sum of the instants at which requests left the device, less those at which they arrived, in ps: what the
     /// integral of the number inside over time is once the device is empty. Until then negative, modulo 2^128.
     inside_ps: u128,
     last_arrival: Time,
@@ -292,7 +292,7 @@ impl Metrics {
         );
     }
 
-    /// Integral over time of the number of requests in the device, until one last came or left, in ps.
+    /// Integral over time of the number of requests in the device, until the last arrival or completion, in ps.
     fn inside_ps(&self) -> u128 {
         let until = self.last_arrival.max(self.last_done);
         let of_inside = u128::from(self.inside) * u128::from(until.0);
@@ -305,12 +305,12 @@ impl Metrics {
         ops.sum::<u128>() + self.errors_ps_sum
     }
 
-    /// When this began.
+    /// Start of the measurement.
     pub fn since(&self) -> Time {
         self.since
     }
 
-    /// From the beginning to the last completion.
+    /// Time from the start to the last completion.
     pub fn span(&self) -> Time {
         self.last_done - self.since
     }

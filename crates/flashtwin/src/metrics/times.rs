@@ -33,10 +33,10 @@ fn least(index: usize) -> u64 {
 /// cache holds.
 const WAITING: usize = 16;
 
-/// How often each response time was met, in nanoseconds.
+/// Counts of response times in nanoseconds.
 #[derive(Clone, Debug)]
 pub(super) struct Times {
-    /// Of response times; the last one of none.
+    /// Counts of response times by bucket; the last bucket is never used.
     counts: TrustedTable<u64>,
     /// The counters of the last response times, which do not count these yet; at first, the one of none.
     waiting: [u32; WAITING],
@@ -69,7 +69,7 @@ impl Times {
         self.counts[due as usize] += 1;
     }
 
-    /// How often each was met, in the order of the counters.
+    /// Counts in the order of the counters.
     fn counted(&self) -> Vec<u64> {
         let mut counts = self.counts.to_vec();
         self.waiting
@@ -79,7 +79,7 @@ impl Times {
         counts
     }
 
-    /// How many were recorded.
+    /// Number of recorded response times.
     pub fn requests(&self) -> u64 {
         self.counted().iter().sum()
     }
@@ -145,7 +145,7 @@ impl<'a> From<&'a Breakdown> for Parts<'a> {
 pub(super) struct PartSums {
     whole: u128,
     sums: [u128; 8],
-    /// Of the last requests; not yet in the sums. No part has more than the whole.
+    /// Sum of the last response times, not yet in the sums. No part has more than the whole.
     last_whole: u64,
     last: [u64; 8],
 }

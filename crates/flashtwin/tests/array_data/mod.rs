@@ -211,7 +211,7 @@ impl Run {
             return Err("a rebuild never ends".into());
         }
         if self.done != self.sent {
-            return Err(format!("{} requests, {} answers", self.sent, self.done));
+            return Err(format!("{} requests, {} completions", self.sent, self.done));
         }
         self.shadow.finished()
     }
@@ -270,7 +270,7 @@ impl Run {
     }
 }
 
-/// Reads checked, failures, members rebuilt, reads hedged, of them those that came from elsewhere; of
+/// Reads checked, failures, members rebuilt, reads hedged, of them those completed from elsewhere; of
 /// an array of groups instead pages moved and segments trimmed; pages on the fast path of small writes.
 fn schedule(level: &str, seed: u64) -> Result<[u64; 6], String> {
     let mut rng = Rng::new(seed);

@@ -191,7 +191,7 @@ fn stg_3() {
     );
 }
 
-/// The entry under the pointer is hit or trimmed: the pointer goes on to the next, past the most
+/// The entry under the pointer is hit or trimmed: the pointer moves to the next, past the most
 /// recent one to the tail.
 #[test]
 fn the_pointer_moves_on() {

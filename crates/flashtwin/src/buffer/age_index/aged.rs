@@ -68,7 +68,7 @@ impl Past {
             Some(_) => self.passed.len() as u64 + 1,
             None => len as u64,
         };
-        out.spared |= (self.passed).passes_over_for_chip(device, skip, &self.ages, found);
+        out.skipped |= (self.passed).passes_over_for_chip(device, skip, &self.ages, found);
         found
     }
 }
@@ -179,7 +179,7 @@ impl<const N: usize> AgedLists<N> {
         &self.lists
     }
 
-    /// See [`Aged::next_three`].
+    /// The next three victims of `list`: [`Aged::next_three`].
     #[inline(always)]
     pub fn next_three(&self, list: usize) -> [Option<PageId>; 3] {
         let links = self.lists.links();

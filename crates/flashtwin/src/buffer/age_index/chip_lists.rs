@@ -14,12 +14,12 @@ pub enum Shelf {
     Chip(ChipId),
     /// The list of pages without a chip.
     NoChip,
-    /// None: it is in flight, and no search is to meet it.
+    /// No list: the page is in flight, and no search may find it.
     InFlight,
 }
 
 impl Shelf {
-    /// Where a page belongs now.
+    /// The list of a page at present.
     #[inline]
     pub fn of(device: &dyn DeviceView, page: PageId) -> Shelf {
         if device.in_flight(page) {
@@ -286,7 +286,7 @@ impl ChipLists {
         }
     }
 
-    /// For each list of a class the age of its least recent page; the largest number if there is none.
+    /// Age of the least recent page of each list of a class; the largest number if there is none.
     #[inline]
     pub fn heads(&self, class: usize) -> &[u32] {
         &self.classes[class].heads
@@ -319,7 +319,7 @@ impl ChipLists {
         let in_gc = device.chips_in_gc();
         for (i, &filled) in class.filled.iter().enumerate() {
             let mut open = match skip {
-                Skip::Nobody => filled,
+                Skip::Nothing => filled,
                 Skip::Gc | Skip::GcSoon => filled & !in_gc.word(i),
             };
             while open != 0 {
@@ -355,7 +355,7 @@ impl ChipLists {
     ) -> bool {
         let heads = &self.classes[class].heads[..self.chips as usize];
         let mut heads = (0..).zip(heads);
-        skip != Skip::Nobody
+        skip != Skip::Nothing
             && heads.any(|(chip, &head)| head < age && skip.chip(device, ChipId(chip)))
     }
 }

@@ -245,7 +245,7 @@ impl Bast {
         self.blocks.prefetch(page);
     }
 
-    /// How near it is to collecting or merging.
+    /// Distance to collecting or merging.
     pub(super) fn outlook(&self) -> Outlook {
         let n = self.store().pages_per_block();
         Outlook::of_log(self.idle_logs(), self.newest_room(), n)

@@ -89,7 +89,7 @@ impl CachedMap {
         }
     }
 
-    /// Some entry of a translation page is dirty.
+    /// Whether any entry of a translation page is dirty.
     pub fn has_dirty(&self, which: u32) -> bool {
         self.dirty[which as usize] != NONE
     }

@@ -124,7 +124,7 @@ const ENTRY: Entry = Entry {
     provenance: Provenance::Original,
     rule: &[
         "A translation page holds the entries of `entries_per_translation_page` consecutive \
-         pages; a directory in memory says where each translation page is.",
+         pages; a directory in memory has the place of each translation page.",
         "An access whose entry is not among the `cmt_entries` cached ones reads its translation \
          page; the oldest entry leaves, and if it is dirty its translation page is read and \
          written first.",
@@ -464,7 +464,7 @@ impl Dftl {
         prefetch(&self.stored, page as usize);
     }
 
-    /// How near it is to collecting or merging.
+    /// Distance to collecting or merging.
     pub(super) fn outlook(&self) -> Outlook {
         let n = self.store.pages_per_block();
         let (free, low) = (self.store.free_blocks(), self.low_blocks);

@@ -175,7 +175,7 @@ pub trait ChipFtl {
         let _ = ops;
     }
 
-    /// Where the newest version of a page is.
+    /// Physical page with the newest version of a page.
     fn lookup(&self, page: u32) -> Option<u32>;
 
     /// Proves the tables against each other: what is wrong, if anything is.

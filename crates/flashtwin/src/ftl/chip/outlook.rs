@@ -4,7 +4,7 @@
 use super::store::Store;
 use super::{dispatch, each, layers, ChipFtl, Ftl};
 
-/// How much can be written before a chip must collect or merge.
+/// Room for writes before a chip must collect or merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outlook {
     /// Blocks that it may begin; of a log, before it must give one back.
@@ -33,7 +33,7 @@ impl Ftl {
         each!(self, ftl => ftl.store())
     }
 
-    /// How near it is to collecting or merging.
+    /// Distance to collecting or merging.
     #[inline]
     pub(crate) fn outlook(&self) -> Outlook {
         each!(self, ftl => ftl.outlook())

@@ -95,9 +95,9 @@ impl AddAssign for Cost {
 impl fmt::Display for Cost {
     /// `1 host program, 3 copies, 1 erase, 1 partial merge`: what is not 0.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let said = Cost::NAMES.iter().zip(self.numbers());
-        let said = said.filter(|(_, number)| *number > 0);
-        let texts: Vec<String> = said
+        let counts = Cost::NAMES.iter().zip(self.numbers());
+        let counts = counts.filter(|(_, number)| *number > 0);
+        let texts: Vec<String> = counts
             .map(|(name, number)| {
                 let mut name = name.replace('_', " ");
                 if number == 1 {

@@ -3,7 +3,7 @@
 //! Candidates are the sealed blocks, those without a dead page among them: a rule that takes such a block moves
 //! it whole, as published. All are looked at, once per collected block; of equals the one that `tie` selects.
 //! Randomness comes from where the pool stands, so that it needs no state of its own and a device that was saved
-//! goes on as it would have. A block's age is how many blocks of its chip were opened after it (D-61).
+//! continues as it would have. A block's age is how many blocks of its chip were opened after it (D-61).
 
 mod cost_age_time;
 mod cost_benefit;
@@ -67,7 +67,7 @@ trait Rule: Sized {
     /// Description of the rule, for device files and documentation.
     const COMPONENT: Component;
 
-    /// With the values of its parameters.
+    /// Makes the rule with the values of its parameters.
     fn new(settings: &Settings) -> Self;
 
     /// The block to collect next; `None` if none may be.
