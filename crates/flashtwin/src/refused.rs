@@ -88,7 +88,7 @@ impl std::fmt::Display for CollectError {
         match self {
             CollectError::Unable { device } => write!(
                 f,
-                "{device} cannot be ordered to collect: its translation layer merges blocks when it must \
+                "{device} cannot be told to collect: its translation layer merges blocks when it must \
                  (ftl.kind = \"page\" can)"
             ),
             CollectError::UnknownDie { die, dies } => {

@@ -83,7 +83,7 @@ fn a_device_that_takes_no_orders_reports_it() {
     let mut ssd = ssd("demo", &[("ftl.kind", "dftl"), ("buffer", "none")]);
     let message = ssd.collect(None).unwrap_err().to_string();
     assert!(
-        message.contains("demo cannot be ordered to collect"),
+        message.contains("demo cannot be told to collect"),
         "{message}"
     );
 }
