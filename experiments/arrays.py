@@ -184,7 +184,7 @@ def at_once(result: flashtwin.Result, members: int) -> list[float]:
 
 
 STUDIES = {"line": line, "rebuild": rebuild, "timeline": timeline}
-#: Those that draw a figure, too.
+#: Studies that draw a figure, too.
 DRAWN = ("line", "timeline")
 
 

@@ -29,7 +29,7 @@ COLUMNS = "| run | buffer hits | pages written | hot writes | erases | pages mov
 
 
 def blocks(a_die: int) -> dict[str, object]:
-    """So many blocks a die, collected at one free block."""
+    """Return settings for so many blocks a die, collected at one free block."""
     return {"geometry.blocks_per_plane": a_die // 2, "gc.low_percent": 101 / a_die}
 
 
@@ -75,7 +75,7 @@ LONG = [
     ),
 ]
 
-#: Those of them run for a single round, too: in later ones the same pages come again.
+#: Policies run for a single round, too: later rounds access the same pages again.
 FIRST = ("lru", CDA, "cda-gc, reset after 10000 ms", "cda-gc, reset after 1000000 ms")
 
 
@@ -88,11 +88,11 @@ class Watched(flashtwin.Policy):
         self.reset_us = 0.0
 
     def insert(self, page: int, access: flashtwin.Access) -> None:
-        """A page came in."""
+        """Insert the page."""
         self.hit(page, access)
 
     def hit(self, page: int, access: flashtwin.Access) -> None:
-        """It becomes the most recent; a write says whether it is hot."""
+        """Make the page the most recent; a write notes whether it is hot."""
         at, hot = self.pages.pop(page, (0.0, False))
         if access.write:
             at = self.device.now_us
@@ -112,11 +112,11 @@ class Watched(flashtwin.Policy):
         return page
 
     def forget(self, page: int) -> None:
-        """It was trimmed."""
+        """Remove a trimmed page."""
         del self.pages[page]
 
 
-#: What `Watched` saw leave: page, microseconds since its last write, hot.
+#: Evictions that `Watched` saw: page, microseconds since its last write, hot.
 left: list[tuple[int, float, bool]] = []
 
 

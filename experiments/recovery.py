@@ -47,7 +47,7 @@ DECIDED = 2.0
 SURE_RUNS = 64
 #: Most groups of runs whose differences show the standard error.
 GROUPS = 8
-#: They are so much longer than in a quick plan: the 99.9th percentile is to be known within 20 %.
+#: Length of held-out experiments, in times those of a quick plan: p99.9 is to be known within 20 %.
 HELD_OUT_TIMES = 8
 #: Bounds of the errors of held-out figures, by the ends of their names.
 BOUNDS = {"mb_per_s": 0.05, "p50_us": 0.10, "p90_us": 0.10, "p95_us": 0.10, "p99_us": 0.10, "p99.9_us": 0.20}

@@ -34,12 +34,12 @@ COVERAGE = (
     " -Cllvm-args=-sanitizer-coverage-pc-table"
     " -Cllvm-args=-sanitizer-coverage-trace-compares"
 )
-#: What a target gets beside the options of all: a case of the model needs some bytes for each request.
+#: Options of a target beside those of all: a case of the model needs some bytes for each request.
 OPTIONS = {"fuzz_model": ["-max_len=3000", "-len_control=0"]}
 
 
 class Done(NamedTuple):
-    """What a target did."""
+    """Result of a target."""
 
     cpu_s: float
     executions: int

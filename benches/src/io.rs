@@ -14,7 +14,7 @@ use flashtwin_workload::{
 use crate::{figure, median, profile, Failure, DEPTH};
 
 const REQUESTS: u64 = 2_000_000;
-/// Of these, how many a run replays.
+/// Requests that a run replays, of those in the trace.
 const REPLAYED: u64 = 500_000;
 
 /// A directory of its own, removed at the end.

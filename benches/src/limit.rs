@@ -14,7 +14,7 @@ const NONE: u32 = u32::MAX;
 /// Added to the valid count of a block that is open or free.
 const NOT_SEALED: i16 = 0x4000;
 
-/// How far the kernel goes to hide its cache misses.
+/// Extent to which the kernel hides its cache misses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Lookahead {
     /// Each access when it is needed.

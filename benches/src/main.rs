@@ -126,7 +126,7 @@ fn limit_ratios(rates: &[Vec<f64>; 4]) {
     figure("limit_ratio_modern_lookahead", ratio(3, 1));
 }
 
-/// How long a snapshot takes to load.
+/// Time to load a snapshot.
 fn snapshot_loads(spec: &DeviceSpec, device: &Ssd) -> Result<(), Failure> {
     let path =
         std::env::temp_dir().join(format!("flashtwin_bench_{}.snapshot", std::process::id()));

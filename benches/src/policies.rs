@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use flashtwin::buffer::untimed::Alone;
+use flashtwin::buffer::untimed::UntimedBuffer;
 use flashtwin::buffer::Setup;
 use flashtwin::{Lpn, Op, Rng};
 use flashtwin_workload::{open_trace, TraceOptions};
@@ -50,13 +50,13 @@ fn random(pages: u32, count: usize) -> Vec<Access> {
     (0..count).map(|_| access()).collect()
 }
 
-fn buffer(policy: &str, capacity: &str) -> Result<Alone, Failure> {
+fn buffer(policy: &str, capacity: &str) -> Result<UntimedBuffer, Failure> {
     let spec = profile(
         "ecr",
         &[("buffer.policy", policy), ("buffer.capacity", capacity)],
     )?;
     let buffer = spec.buffer.as_ref().ok_or("the device has a buffer")?;
-    Ok(Alone::new(
+    Ok(UntimedBuffer::new(
         &buffer.policy,
         &Setup::of(&spec),
         buffer.read_cache_pages,
@@ -64,26 +64,26 @@ fn buffer(policy: &str, capacity: &str) -> Result<Alone, Failure> {
 }
 
 /// Runs the accesses, with an eighth of the chips in GC, others every so often; returns how many hit.
-fn run(alone: &mut Alone, accesses: &[Access]) -> u64 {
+fn run(untimed: &mut UntimedBuffer, accesses: &[Access]) -> u64 {
     let mut hits = 0;
     for (i, &(lpn, write)) in accesses.iter().enumerate() {
         if i % 1024 == 0 {
             let turn = (i / 1024) as u32;
             for chip in 0..64 {
-                alone.set_chip(chip, |c| c.in_gc = chip % 8 == turn % 8);
+                untimed.set_chip(chip, |c| c.in_gc = chip % 8 == turn % 8);
             }
         }
         if let Some(next) = accesses.get(i + AHEAD) {
-            alone.prefetch(next.0);
+            untimed.prefetch(next.0);
         }
-        hits += u64::from(alone.access(lpn, write, i as u64, 1).hit);
+        hits += u64::from(untimed.access(lpn, write, i as u64, 1).hit);
     }
     hits
 }
 
-fn nanoseconds(alone: &mut Alone, accesses: &[Access]) -> f64 {
+fn nanoseconds(untimed: &mut UntimedBuffer, accesses: &[Access]) -> f64 {
     let began = Instant::now();
-    std::hint::black_box(run(alone, accesses));
+    std::hint::black_box(run(untimed, accesses));
     began.elapsed().as_secs_f64() * 1e9 / accesses.len() as f64
 }
 

@@ -114,7 +114,7 @@ fn instructions(name: &str, is_small: bool) -> Result<String, Failure> {
     Ok(format!(" {} |", total / REQUESTS_COUNTED))
 }
 
-/// What callgrind counts of a row; `None` if `name` is none.
+/// Runs the row `name` under callgrind's counters; `None` if there is no such row.
 pub fn counted(name: &str) -> Option<Result<(), Failure>> {
     let name = name.strip_prefix("scaling ")?;
     if let Some((_, page, overrides, _)) = SIZES.iter().find(|size| size.0 == name) {

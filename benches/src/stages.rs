@@ -105,7 +105,7 @@ const STAGES: [(&str, &[&str]); 12] = [
     ("metrics", &["flashtwin/src/metrics", "hdrhistogram"]),
 ];
 
-/// What stands in no file of a stage: small types, sums of the C library.
+/// Instructions in no file of a stage: small types, sums of the C library.
 const OTHER: &str = "other";
 
 /// Instructions of a case.
@@ -119,7 +119,7 @@ struct Counts {
 /// The cases that CI holds, with what was counted last.
 const HELD: [&str; 3] = ["msr", "modern", "raid5_of_8"];
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/instructions.txt");
-/// How far a count may be from the recorded one before CI fails.
+/// Largest difference of a count from the recorded one before CI fails.
 const TOLERANCE: f64 = 0.03;
 
 /// Compares the counts that CI holds with those on record, or records them.

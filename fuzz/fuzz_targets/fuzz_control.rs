@@ -1,4 +1,4 @@
-//! The control socket of a served device: the response to any line is one line of JSON, and the server goes on.
+//! The control socket of a served device: the response to any line is one line of JSON, and the server continues.
 #![no_main]
 
 use std::io::{Read, Write};
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use flashtwin::DeviceSpec;
-use flashtwin_live::{Control, Ready, Server, Settings};
+use flashtwin_live::{Control, PreparedServer, Server, Settings};
 use libfuzzer_sys::fuzz_target;
 
 struct Serving {
@@ -35,7 +35,7 @@ static SERVING: LazyLock<Serving> = LazyLock::new(|| {
         .expect("a path");
     settings.set("dilation", "0.01").expect("a number");
     let server = Arc::new(
-        Ready::prepare(settings)
+        PreparedServer::prepare(settings)
             .expect("sound settings")
             .start()
             .expect("threads"),
@@ -60,10 +60,10 @@ fuzz_target!(|line: &[u8]| {
         .write_all(line)
         .and_then(|()| client.write_all(b"\n"));
     let _ = client.shutdown(Shutdown::Write);
-    let mut answer = String::new();
-    if client.read_to_string(&mut answer).is_ok() {
-        let answer: serde_json::Value = serde_json::from_str(&answer).expect("a line of JSON");
-        assert!(answer.is_object());
+    let mut response = String::new();
+    if client.read_to_string(&mut response).is_ok() {
+        let response: serde_json::Value = serde_json::from_str(&response).expect("a line of JSON");
+        assert!(response.is_object());
     }
     let mut page = [0; 4096];
     let read = SERVING.server.connect().read(&mut page, 0);

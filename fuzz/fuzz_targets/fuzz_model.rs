@@ -18,7 +18,7 @@ use libfuzzer_sys::fuzz_target;
 /// Pages of a flash device are so large, unless a case changes that.
 const PAGE: u64 = 4096;
 const STEPS_MAX: usize = 400;
-/// What a drawn number is at most above its least, mostly.
+/// Largest distance of most drawn numbers from their least.
 const NEAR: u32 = 40;
 /// Larger devices take long without showing more.
 const SIZES: [(&str, &[&str]); 6] = [
@@ -35,7 +35,7 @@ thread_local! {
     static RUNNING: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Has a panic print the case before the fuzzer ends the process.
+/// Makes a panic print the case before the fuzzer ends the process.
 fn print_the_case_of_a_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,4 +1,4 @@
-"""What Python reads, under a fuzzer that follows coverage: `python targets.py TARGET [options of libFuzzer]`.
+"""Fuzzed inputs of the package, with coverage: `python targets.py TARGET [OPTIONS of libFuzzer]`.
 
 Any input is read or refused with an error of flashtwin; any other exception is a finding.
 """
@@ -68,7 +68,7 @@ def a_measurement(data: bytes) -> None:
 
 
 def a_request_of_metrics(data: bytes) -> None:
-    """What may be sent to the port of the metrics page."""
+    """Send a request to the port of the metrics page."""
     with socket.create_connection(("127.0.0.1", _metrics_port()), timeout=5) as client:
         client.sendall(data)
         client.shutdown(socket.SHUT_WR)

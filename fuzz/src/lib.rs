@@ -1,4 +1,4 @@
-//! What the fuzz targets share: read the bytes as a trace of one format and mind only the panics.
+//! Shared by the fuzz targets: read the bytes as a trace of one format and mind only the panics.
 
 use flashtwin_workload::{read_bytes, Addresses, BlkEvent, Format, TraceOptions};
 

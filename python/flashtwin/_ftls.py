@@ -68,7 +68,7 @@ def ftl_info(name: str) -> FtlInfo:
 
 
 class FtlTrace(list[dict[str, Any]]):
-    """What each step of a trace did: a list of dicts whose printed form is a table.
+    """Flash operations of each step of a trace: a list of dicts whose printed form is a table.
 
     Attributes:
         total: what all steps cost, by the names that the steps have.

@@ -76,7 +76,7 @@ def policy_info(name: str) -> PolicyInfo:
 
 
 class PolicyTrace(list[dict[str, Any]]):
-    """What each step of a trace did: a list of dicts whose printed form is a table."""
+    """Hits and evictions of each step of a trace: a list of dicts whose printed form is a table."""
 
     def __init__(self, steps: list[dict[str, Any]], text: str) -> None:
         super().__init__(steps)

@@ -91,7 +91,7 @@ def windows_of(run: Result | Record) -> list[dict[str, Any]]:
 
 
 def best_of(measure: Measure, runs: Sequence[Result | Record]) -> int | None:
-    """Which run is the best of a measure beyond the noise of the runs; None if none is (D-185).
+    """Return the best run by a measure, beyond the noise of the runs; None if there is none (D-185).
 
     Its interval lies apart from those of all others. Part of a workload is not comparable to the
     whole, so where a run was interrupted none is the best.
@@ -111,7 +111,7 @@ def best_of(measure: Measure, runs: Sequence[Result | Record]) -> int | None:
     return first if intervals[first][1] < min(others) else None
 
 
-#: What the ranking of many policies shows; the first is what it sorts by.
+#: Measures that the ranking of many policies shows; it sorts by the first.
 _RANKED = ["mean response", "p99", "erases", "write amplification", "hit ratio"]
 _BEST = "* best beyond the noise of the run"
 #: With more policies than this the table is a ranking, one line a policy.
@@ -234,7 +234,7 @@ class Comparison:
         return terminal.tables(["", *grid.heads], rows, 1, columns)
 
     def legend(self) -> str:
-        """What star and ratio mean."""
+        """Explain star and ratio."""
         return f"{_BEST}; {self._grid().note}"
 
     def __repr__(self) -> str:

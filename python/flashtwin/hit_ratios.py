@@ -27,7 +27,7 @@ _RANGE_BYTES = 1 << 32
 
 
 class HitRow(NamedTuple):
-    """What one policy came to in a buffer of one size; None where MIN does not define it.
+    """Counts of one policy in a buffer of one size; None where MIN does not define them.
 
     Attributes:
         policy: as it was named.
@@ -134,7 +134,7 @@ class HitTable:
         return len({*self.policies} - {"min"}) > 1
 
     def legend(self) -> str | None:
-        """What the star means; None if there is none."""
+        """Explain the star; None if there is none."""
         if not self._ranked():
             return None
         return "* most hits" + (" except min" if "min" in self.policies else "")

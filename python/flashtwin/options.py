@@ -50,7 +50,7 @@ FAULTS = "faults of array members (virtual time since the start of the measureme
 
 @dataclass(frozen=True)
 class Option:
-    """What is known of an option beside its name and type.
+    """Description of an option beside its name and type.
 
     Attributes:
         default: its value where the caller gives none.
@@ -130,7 +130,7 @@ class StateOptions(PreconditionOptions, total=False):
 
 
 class WorkloadOptions(StateOptions, total=False):
-    """What several runs of one workload share."""
+    """Options that several runs of one workload share."""
 
     pacing: Annotated[
         Pacing | None,

@@ -1,4 +1,4 @@
-"""What a run gives back."""
+"""Result of a run."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Result:
 
     @cached_property
     def history(self) -> pa.Table:
-        """What happened when: one row a window of virtual time, at most 256; empty unless asked for.
+        """History of the run: one row a window of virtual time, at most 256; empty unless asked for.
 
         `gc_share_by_chip` is a list: the share of the window that each chip spent collecting. Where
         a window has no value (a hit ratio without an access) it is null.
@@ -143,11 +143,11 @@ class Result:
         return write_hgrm(self.record(), Path(path))
 
     def to_fio(self) -> str:
-        """What fio would print of such a run (docs/fio.md)."""
+        """Format the run as fio would print it (docs/fio.md)."""
         return fio.to_text(self.record())
 
     def to_fio_json(self) -> str:
-        """What fio would print of such a run with `--output-format=json+` (docs/fio.md)."""
+        """Format the run as fio would print it with `--output-format=json+` (docs/fio.md)."""
         return fio.to_json_plus(self.record())
 
     def record(self) -> Record:

@@ -24,7 +24,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Timeline:
-    """What every part of a device did in a window of a run (docs/timeline.md).
+    """Timeline of every part of a device in a window of a run (docs/timeline.md).
 
     Attributes:
         trace: a trace in Perfetto's format (`TrackEvent`), to be opened at ui.perfetto.dev.

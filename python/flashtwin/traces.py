@@ -72,7 +72,7 @@ class TraceInfo(dict[str, Any]):
 
 @dataclass(frozen=True)
 class Converted:
-    """What `convert` did.
+    """Result of `convert`.
 
     Attributes:
         requests: requests written.

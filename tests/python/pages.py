@@ -1,4 +1,4 @@
-"""What the documentation shows: pages, their commands and examples, their figures."""
+"""Contents of the documentation: pages, their commands and examples, their figures."""
 
 import re
 from pathlib import Path

@@ -249,7 +249,7 @@ def test_devices():
         ({"snapshot": "/no/such.state"}, "/no/such.state"),
     ],
 )
-def test_errors_say_what_would_be_right(wrong, message):
+def test_errors_name_valid_values(wrong, message):
     arguments = {"workload": LOAD, "device": "demo"} | wrong
     with pytest.raises(flashtwin.FlashtwinError, match=None) as error:
         flashtwin.run(**arguments)
@@ -269,7 +269,7 @@ def test_errors_of_compare(wrong, message):
         flashtwin.compare(**({"workload": LOAD, "policies": ["lru"], "device": "demo"} | wrong))
 
 
-def test_what_a_progress_callback_raises_ends_the_run():
+def test_an_exception_of_a_progress_callback_ends_the_run():
     class EnoughError(Exception):
         pass
 

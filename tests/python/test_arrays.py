@@ -19,7 +19,7 @@ LOAD = "uniform:write=0.7,size=16k,rate=2k/s,requests=500"
 SCRIPT = Path(__file__).parents[2] / "experiments" / "arrays.py"
 
 
-def test_an_array_runs_and_says_what_its_members_did() -> None:
+def test_an_array_reports_its_members() -> None:
     result = flashtwin.run(LOAD, device="raid5-array", set=SMALL)
     array = result.summary["array"]
     assert (array["level"], array["coordination"], len(array["members"])) == ("raid5", "local", 8)
@@ -62,7 +62,7 @@ def test_members_on_several_threads_change_no_result() -> None:
         ({"member.geometry.chip": 4}, "chips"),
     ],
 )
-def test_wrong_arrays_are_refused_with_what_would_be_right(settings: flashtwin.Overrides, words: str) -> None:
+def test_wrong_arrays_are_refused_with_valid_values(settings: flashtwin.Overrides, words: str) -> None:
     with pytest.raises(flashtwin.DeviceError, match=words):
         flashtwin.device("raid5-array", settings)
 
@@ -103,7 +103,7 @@ class Rebuilding:
     done, total, rebuild = 5, 10, (1, 4)
 
 
-def test_progress_tells_how_far_a_rebuild_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_shows_the_rebuild(monkeypatch: pytest.MonkeyPatch) -> None:
     task = watch.Task("run", lambda _: None)
     assert task.progress(finished=False).rebuilt is None
     monkeypatch.setattr(task, "control", Rebuilding())
@@ -138,7 +138,7 @@ def test_a_failure_too_many_is_counted(tmp_path: Path) -> None:
         ("0@1s", "raid5-array", "give Fail"),
     ],
 )
-def test_faults_that_cannot_be_are_refused(fault: flashtwin.Fault, device: str, words: str) -> None:
+def test_impossible_faults_are_refused(fault: flashtwin.Fault, device: str, words: str) -> None:
     settings = SMALL if device == "raid5-array" else {}
     with pytest.raises(flashtwin.FlashtwinError, match=words):
         flashtwin.run(LOAD, device=device, set=settings, precondition="none", faults=[fault])
@@ -155,7 +155,9 @@ def test_the_command_line_has_members_fail(capsys: pytest.CaptureFixture[str]) -
         assert "give MEMBER@TIME" in capsys.readouterr().err
 
 
-def test_who_collects_when(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_coordination_decides_when_members_collect(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     load = "uniform:write=1,size=16k,rate=3k/s,requests=2000"
     kinds = {}
     for coordination in ("local", "inclusive"):
@@ -248,7 +250,7 @@ def test_the_shipped_raid_6_runs_and_is_rebuilt() -> None:
     assert array["phases"][-1]["condition"] == "degraded"
 
 
-def test_results_say_how_response_times_vary() -> None:
+def test_results_have_the_variation_of_response_times() -> None:
     result = flashtwin.run(LOAD, device="raid5-array", set=SMALL)
     latency = result.latency
     assert latency["variation"] == latency["deviation_us"] / latency["mean_us"] > 0

@@ -30,7 +30,7 @@ from flashtwin.cli import main
 
 CAPACITY = 1 << 30
 VALUES = SMALL | {"dies": 2, "buffer": float(2 << 20)}
-#: What to do about bad results of an experiment.
+#: Remedy for bad results of an experiment.
 AGAIN = "remove it and run read-size-4k again: the plan's run.sh keeps the others"
 READS = [load for load in loads.reads() if load.name.startswith(("read-stride", "read-size", "read-range"))]
 CHEAP_WRITES = [
@@ -182,7 +182,7 @@ def test_the_host_is_no_part_of_the_device():
     assert found.spreads["overhead"] == pytest.approx(0.03)
 
 
-def test_on_a_drive_a_load_finds_in_the_buffer_what_the_one_before_read():
+def test_a_load_on_a_drive_finds_the_previous_reads_in_the_buffer():
     load = replace(next(load for load in READS if load.name == "read-range-2m"), requests=100, warmup=0)
     warm = replace(load, name="before", requests=5000)
     spec = Profile(VALUES, CAPACITY).spec()
@@ -252,7 +252,7 @@ def test_writes_to_an_empty_drive_show_a_cache_that_no_closed_form_sees(hidden):
         assert found["slc"] == pytest.approx(hidden["slc"], rel=0.1)
 
 
-def test_a_buffer_larger_than_what_was_read_is_no_cache():
+def test_a_buffer_larger_than_the_reads_is_no_cache():
     values = VALUES | {"buffer": float(64 << 20)}
     some = [load for load in CHEAP_WRITES if load.name.startswith(("write-fill", "write-burst"))]
     measured = measure(Profile(values, CAPACITY).spec(), [*READS, *CHEAP_WRITES], 7)
@@ -290,7 +290,7 @@ def refined(journal, **changes):
     return truth, Refinement(synthetic(truth), start, journal, threads=2).run(5, 0, 1)
 
 
-def test_a_refinement_finds_what_the_figures_identify_and_says_what_they_do_not():
+def test_a_refinement_finds_identified_parameters_and_lists_the_others():
     truth, found = refined(Journal(synthetic, None, ""))
     assert found.cost < 1e-3
     for name in ("program", "transfer", "read_mid"):
@@ -300,7 +300,7 @@ def test_a_refinement_finds_what_the_figures_identify_and_says_what_they_do_not(
     assert found.sensitivities["transfer"]["y/mb_per_s"] == pytest.approx(2, rel=0.01)
 
 
-def test_an_interrupted_refinement_goes_on_where_it_was(tmp_path):
+def test_an_interrupted_refinement_resumes(tmp_path):
     calls = []
 
     def counted(values, _run):
@@ -414,7 +414,7 @@ def calibration(figures):
     )
 
 
-def test_the_device_file_says_of_each_key_where_it_comes_from(calibration, tmp_path):
+def test_the_device_file_names_the_source_of_each_key(calibration, tmp_path):
     text = device_text(calibration, "mydrive")
     path = tmp_path / "mydrive.toml"
     path.write_text(text)
@@ -471,7 +471,7 @@ def test_results_are_read_as_they_were_measured(tmp_path):
         ("manifest.json", "{}", "manifest.json: capacity_bytes: give the bytes of the drive"),
     ],
 )
-def test_bad_results_name_the_file_and_what_to_do(tmp_path, name, text, message):
+def test_bad_results_name_the_file_and_the_remedy(tmp_path, name, text, message):
     (tmp_path / "manifest.json").write_text(json.dumps({"capacity_bytes": CAPACITY}))
     (tmp_path / name).write_text(text)
     with pytest.raises(flashtwin.FlashtwinError) as e:
@@ -492,7 +492,7 @@ def test_results_of_two_drives_are_not_mixed(tmp_path):
     )
 
 
-def test_the_command_reports_what_is_missing(tmp_path, capsys):
+def test_the_command_reports_a_missing_manifest(tmp_path, capsys):
     assert main(["calibrate", "fit", str(tmp_path), "-o", str(tmp_path / "x.toml")]) == 2
     assert "manifest.json: file not found; write the plan again" in capsys.readouterr().err
     assert main(["calibrate", "fit", str(tmp_path), "-o", "x.toml", "--threads", "0"]) == 2

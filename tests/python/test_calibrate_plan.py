@@ -123,7 +123,7 @@ def test_a_plan_of_a_network_device_prepares_it_with_jobs(tmp_path, written):
     assert manifest["dilation"] == 10
 
 
-def test_the_script_asks_and_goes_on_where_it_was_interrupted(written):
+def test_the_script_asks_and_resumes_after_an_interrupt(written):
     place, environment = written
     asked = measure(place, environment)
     assert asked.returncode == 1

@@ -110,7 +110,7 @@ def test_the_requests_of_results_of_a_device_of_ours_are_replayed(folder, cli):
     assert cli("calibrate", "check", device, folder, "--bound", "1.5").returncode == 1
 
 
-def test_a_missing_experiment_of_the_plan_is_named_with_what_to_run(folder, cli):
+def test_a_missing_experiment_of_the_plan_is_named_with_its_command(folder, cli):
     where = plan.target(folder / "drive", 256 << 20)
     plan.write(folder, where, read_only=True)
     results = folder / plan.RESULTS
@@ -144,7 +144,7 @@ def test_results_of_another_drive_are_refused(folder, options, message):
     assert str(e.value) == f"{folder}/{message}"
 
 
-def test_results_of_a_drive_of_another_size_are_refused_by_what_they_wrote(folder):
+def test_results_of_a_drive_of_another_size_are_refused_by_their_writes(folder):
     fill = next(load for load in loads.writes(1 << 30) if load.name == "write-fill-80")
     spec = Profile(SMALL, 1 << 30).spec()
     save_results(spec, [fill], folder, seed=1, times=1, said=lambda _: None)
@@ -165,7 +165,7 @@ def test_results_of_a_drive_of_another_size_are_refused_by_what_they_wrote(folde
         ("experiments", ["x"], "experiments: give a list of objects with a name"),
     ],
 )
-def test_a_bad_manifest_is_said_to_be_so(folder, key, value, message):
+def test_a_bad_manifest_is_reported(folder, key, value, message):
     (folder / "manifest.json").write_text(json.dumps({"capacity_bytes": 1 << 30, key: value}))
     with pytest.raises(flashtwin.FlashtwinError) as e:
         read_results(folder, ())
@@ -210,7 +210,7 @@ def test_bad_logs_and_tables_name_file_and_line(folder, name, text, message):
     assert str(e.value).endswith(message)
 
 
-def test_a_figure_that_is_none_lists_those_that_are(folder):
+def test_an_unknown_figure_lists_the_known_ones(folder):
     (folder / "t.csv").write_text("experiment,figure,value\nx,read.p42_us,1\n")
     with pytest.raises(
         flashtwin.FlashtwinError, match=r"t\.csv:2: 'read\.p42_us' is not a figure; available: mb_per_s, "
@@ -237,7 +237,7 @@ def test_an_experiment_has_one_source(folder):
         ("x.json", b'{"jobs": [{"read": {"total_ios": 1e999}}]}', "no summary of fio"),
     ],
 )
-def test_bad_results_are_said_to_be_so(folder, name, data, said):
+def test_bad_results_are_reported(folder, name, data, said):
     (folder / name).write_bytes(data)
     with pytest.raises(flashtwin.FlashtwinError, match=said) as error:
         read_results(folder, ())

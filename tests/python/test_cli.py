@@ -269,7 +269,7 @@ def test_a_full_device(cli, small_device):
     assert "standard output" in process.stderr
 
 
-def test_a_reader_that_goes_away_is_no_error(small_device):
+def test_a_closed_reader_is_no_error(small_device):
     command = f"{sys.executable} -m flashtwin.cli device show {small_device} | head -1"
     result = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert result.stderr == ""

@@ -96,7 +96,7 @@ def test_a_script_of_fio_reads_it(result, tmp_path):
     ("value", "said"),
     [(0, "0"), (7243.6, "7243"), (373_500, "374k"), (907_400, "907k"), (14_640, "14.6k"), (14_970, "15.0k")],
 )
-def test_numbers_are_said_as_fio_does(value, said):
+def test_numbers_are_formatted_as_by_fio(value, said):
     assert number(value) == said
 
 
@@ -125,7 +125,7 @@ def read_hgrm(path):
     return rows
 
 
-def test_hgrm_says_what_the_log_says(result, tmp_path):
+def test_hgrm_matches_the_log(result, tmp_path):
     written = result.save_hgrm(tmp_path / "x.hgrm")
     assert [path.name for path in written] == ["x.hgrm", "x.read.hgrm", "x.write.hgrm"]
     for path, ops in zip(written, (("read", "write"), ("read",), ("write",)), strict=True):
@@ -163,7 +163,7 @@ def test_hgrm_says_what_the_log_says(result, tmp_path):
         assert buckets == (32, 2048)
 
 
-def test_hgrm_of_the_command_leaves_out_what_there_was_not(cli, tmp_path):
+def test_hgrm_of_the_command_omits_absent_operations(cli, tmp_path):
     load = ("--workload", "uniform:write=1,requests=50", "--device", "demo", "--precondition", "none")
     done = cli("run", *load, "--hgrm", tmp_path / "w.hgrm", "--fio", "json+")
     assert done.returncode == 0, done.stderr

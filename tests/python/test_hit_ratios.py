@@ -58,7 +58,7 @@ def looping_requests():
     scope="module", params=[RECORDED, *NAMED, None], ids=lambda path: path.stem if path else "loops"
 )
 def traces(request, tmp_path_factory):
-    """The same accesses for both: a text trace, and one object of size 1 a page."""
+    """Make a trace of the same accesses for both: a text trace, and one object of size 1 a page."""
     requests = recorded_requests(request.param) if request.param else looping_requests()
     folder = tmp_path_factory.mktemp("hit_ratios")
     text = folder / "trace.csv"

@@ -47,7 +47,7 @@ def test_requests_are_cut_into_pages_in_order(tmp_path):
     assert next(iter(flashtwin.hits(path, ["lru"], [8], requests_max=2))).accesses == 5
 
 
-def test_it_counts_as_the_trace_does():
+def test_hits_equal_those_of_the_trace():
     text = "W1 R2 W3 R1 W4 R2"
     steps = flashtwin.trace_policy("lru", text, capacity=3)
     assert [step["hit"] for step in steps] == [False, False, False, True, False, False]
@@ -99,7 +99,7 @@ def test_an_address_beyond_the_last_page_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_what_is_wrong_far_down_is_an_error_for_all_policies(tmp_path, threads):
+def test_an_error_far_down_the_trace_ends_all_policies(tmp_path, threads):
     path = lines(tmp_path, [*(f"W,{page * 4096},4096" for page in range(100_000)), "W,x,4096"])
     with pytest.raises(flashtwin.WorkloadError, match=r"line 100002: .*found \"x\""):
         flashtwin.hits(path, ["lru", "arc", "min"], [64], threads=threads)
@@ -112,7 +112,7 @@ def test_of_many_requests_none_is_lost(tmp_path, requests_max):
         assert (row.accesses, row.hits) == (requests_max, 0)
 
 
-def test_ctrl_c_keeps_what_was_counted():
+def test_ctrl_c_keeps_the_counts():
     def progress(p):
         if p.label.startswith("sieve"):
             raise KeyboardInterrupt

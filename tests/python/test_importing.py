@@ -18,7 +18,7 @@ DATA = Path(__file__).parents[1] / "data"
 FILES = DATA / "importing"
 CASES = sorted(path.stem for path in (DATA / "msr").glob("*.json"))
 
-#: What a parameter of a case is called in DiskSim.
+#: Names of a case's parameters in DiskSim.
 NAMES = {
     "reserve_percent": "Reserve pages percentage",
     "min_free_percent": "Minimum free blocks percentage",
@@ -51,7 +51,7 @@ def parv(parameters):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_an_imported_device_does_what_the_reference_did(case, tmp_path):
+def test_an_imported_device_reproduces_the_reference(case, tmp_path):
     """Completions in the log of DiskSim, which has nanoseconds, are those of the imported device."""
     file, device = tmp_path / "ssd.parv", tmp_path / "ssd.toml"
     file.write_text(parv(json.loads((DATA / "msr" / f"{case}.json").read_text())))
@@ -109,7 +109,7 @@ def test_every_parameter_is_used_or_named(tmp_path):
         assert any(re.match("Flux.capacitance = 88: unknown", each, re.IGNORECASE) for each in left_out)
 
 
-def test_what_is_left_out_is_said_on_standard_error(cli):
+def test_omitted_parameters_are_listed_on_standard_error(cli):
     result = cli("device", "import", FILES / "ssdconfig.xml")
     assert "without a counterpart: GC_Hard_Threshold = 0.005: " in result.stderr
     assert "# GC_Hard_Threshold = 0.005: " in result.stdout
@@ -224,7 +224,7 @@ def refuses(file, text, message):
     assert message in str(refused.value)
 
 
-def test_what_is_no_parameter_file_is_refused(cli, tmp_path):
+def test_other_files_are_refused(cli, tmp_path):
     binary, long = tmp_path / "binary", tmp_path / "long"
     binary.write_bytes(b"\xff\xfe")
     long.write_bytes(b"#" * (SETTINGS_MAX + 1))

@@ -1,4 +1,4 @@
-"""What a run starts from, and what of it is measured: the full buffer, policies' own blocks, the warm-up."""
+"""Initial state of a run, and the measured part: the full buffer, policies' own blocks, the warm-up."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from flashtwin.importing import import_file
 from flashtwin.study import definition
 
 SETTINGS = [part for key, value in SMALL.items() for part in ("--set", f"{key}={value}")]
-#: What reads a whole file, by its kind.
+#: Readers of a whole file, by its kind.
 READERS = {
     "device": flashtwin.device,
     "experiment": read_experiment,

@@ -1,4 +1,4 @@
-"""What is installed, completion in the shell, the manual page."""
+"""Installed packages, completion in the shell, the manual page."""
 
 import argparse
 import json
@@ -50,7 +50,7 @@ def test_doctor_lists_what_is_installed(cli):
     assert "required:\n  python" in cli("doctor").stdout
 
 
-def test_what_is_missing_comes_with_the_line_that_installs_it(cli, tmp_path):
+def test_a_missing_package_is_shown_with_its_install_command(cli, tmp_path):
     done = cli("doctor", env={**os.environ, "PATH": str(tmp_path)})
     assert done.returncode == 0, done.stderr
     assert "fio                missing: install the package fio" in done.stdout

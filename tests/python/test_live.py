@@ -46,7 +46,7 @@ def path_of(uri):
     return unquote(uri.partition("?socket=")[2])
 
 
-def test_what_clients_are_told(server):
+def test_clients_receive_size_and_capabilities(server):
     said = info(server.uri)
     assert said["export-size"] == server.size_bytes == flashtwin.device("demo", SMALL).exported_bytes
     able = ["can_cache", "can_fast_zero", "can_flush", "can_fua", "can_multi_conn", "can_trim", "can_zero"]
@@ -126,7 +126,7 @@ def test_flash_time_passes_and_dilation_stretches_it():
     assert times[1] >= 20 * 25e-6 * 50
 
 
-def test_what_is_stored_nowhere_reads_as_zeros():
+def test_data_stored_nowhere_read_as_zeros():
     with serve(store="none", size="100M") as server:
         assert info(server.uri)["export-size"] == server.size_bytes == 100 * MIB
         qemu_io(server.uri, "write -P 7 0 1M", "read -P 0 0 1M")
@@ -171,7 +171,7 @@ def still_serves(server):
 
 
 @seeds(2)
-def test_garbage_and_half_open_connections_harm_nobody_else(server, seed):
+def test_garbage_and_half_open_connections_harm_no_other_client(server, seed):
     rng = random.Random(seed)
     held = []
     for length in (0, 0, 1, 7, 500, 100_000):
@@ -209,13 +209,13 @@ def disconnect_amid_responses(server, clients, offset=0):
     still_serves(server)
 
 
-def test_clients_that_disconnect_amid_responses_harm_nobody_else():
+def test_clients_that_disconnect_amid_responses_harm_no_other_client():
     with serve(device="instant", set=None) as server:
         disconnect_amid_responses(server, 100)
         assert server.stop().responses["write"]["requests"] > 0
 
 
-def test_clients_that_disconnect_amid_refusals_harm_nobody_else(monkeypatch):
+def test_clients_that_disconnect_amid_refusals_harm_no_other_client(monkeypatch):
     # nbdkit itself refuses writes beyond the end, in threads that may never have called the plugin. With few
     # threads, more of them send at a time.
     monkeypatch.setattr("flashtwin.live._IN_FLIGHT", 16)
@@ -223,7 +223,7 @@ def test_clients_that_disconnect_amid_refusals_harm_nobody_else(monkeypatch):
         disconnect_amid_responses(server, 30, server.size_bytes)
 
 
-def test_a_stopped_server_goes_on_where_it_was():
+def test_a_restarted_server_resumes_its_state():
     need("fio")
     # So slow that requests are always under way.
     with serve(dilation=50, set={**SMALL, "buffer": None}) as server:
@@ -251,7 +251,7 @@ def test_a_full_disk_is_an_error_of_the_write(tmp_path):
         still_serves(server)
 
 
-def test_what_cannot_be_served_is_said_before_it_is(tmp_path, monkeypatch):
+def test_invalid_settings_are_reported_before_serving(tmp_path, monkeypatch):
     need("nbdkit")
     wrong = [
         ({"size": "0"}, "give a size above 0"),
@@ -306,7 +306,7 @@ def test_a_size_below_the_minimum_is_rejected_with_the_minimum(device):
         served(read(least) // 2)
 
 
-def test_the_command_serves_until_it_is_told_to_stop(tmp_path):
+def test_the_command_serves_until_stopped(tmp_path):
     need("nbdkit", "nbdinfo")
     at = tmp_path / "nbd.sock"
     sets = [f"--set={key}={value}" for key, value in SMALL.items()]

@@ -43,7 +43,7 @@ def write_pages(server, count):
 
 
 @pytest.mark.parametrize("room_comes", [True, False])
-def test_a_recording_on_a_full_disk_has_whole_lines_and_says_what_is_missing(tmp_path, room_comes):
+def test_a_recording_on_a_full_disk_has_whole_lines_and_reports_missing_ones(tmp_path, room_comes):
     record = tmp_path / "live.csv"
     with serve(record=record, store="none") as server:
         unlimited = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
@@ -71,7 +71,7 @@ def test_a_recording_on_a_full_disk_has_whole_lines_and_says_what_is_missing(tmp
     assert flashtwin.trace_info(record)["requests"] == asked - missing
 
 
-def test_a_stop_that_cannot_keep_the_state_says_so_and_keeps_the_rest(tmp_path):
+def test_a_stop_that_cannot_keep_the_state_reports_it_and_keeps_the_rest(tmp_path):
     disk = tmp_path / "disk.img"
     with serve(store=disk) as server:
         qemu_io(server.uri, "write -P 9 4k 4k")
@@ -82,7 +82,7 @@ def test_a_stop_that_cannot_keep_the_state_says_so_and_keeps_the_rest(tmp_path):
     assert disk.read_bytes()[4096:8192] == b"\x09" * 4096
 
 
-def test_who_sees_a_report_can_give_commands(tmp_path):
+def test_a_reader_of_a_report_can_give_commands(tmp_path):
     need("nbdkit")
     device = tmp_path / "device.toml"
     device.write_text(flashtwin.device("demo", SMALL).to_toml())

@@ -94,7 +94,7 @@ def test_a_script_that_is_stopped_cleans_up(environment):
     leaves_nothing(environment)
 
 
-def test_what_is_missing_is_said_with_the_line_that_installs_it(environment, tmp_path):
+def test_a_missing_program_is_reported_with_its_install_command(environment, tmp_path):
     tools = tmp_path / "few"
     tools.mkdir()
     for tool in ("bash", "env", "mktemp", "chmod", "rm", "dirname", "basename"):

@@ -58,7 +58,7 @@ h.flush()
     )
 
 
-def test_trims_zeros_and_what_is_said_of_them(server):
+def test_trims_and_zeros_match_the_reported_extents(server):
     session(
         server,
         """
@@ -86,7 +86,7 @@ fails(errno.ENOTSUP, h.zero, mib, base, nbd.CMD_FLAG_FAST_ZERO | nbd.CMD_FLAG_NO
     )
 
 
-def test_what_is_wrong_is_refused_and_the_connection_lives(server):
+def test_an_invalid_request_is_refused_and_the_connection_stays_open(server):
     session(
         server,
         """

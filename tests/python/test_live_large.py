@@ -30,7 +30,7 @@ def test_64_tib_take_less_than_a_gib_of_memory():
         assert server.stop().responses["write"]["requests"] == 1
 
 
-#: What is too large by far for the address space that is left, and what it is said to take.
+#: Settings far too large for the address space that is left, and the memory that the error names.
 TOO_LARGE = {
     "serve('demo', size='4T', store='none', precondition='none')": "the device takes 8.7",
     "serve('demo', size='4T', store='none')": "2 times the device takes 17.2",
@@ -46,7 +46,7 @@ flashtwin."""
 
 
 @pytest.mark.parametrize("what", TOO_LARGE)
-def test_what_does_not_fit_is_refused_before_it_is_made(what):
+def test_an_oversized_device_is_refused_before_allocation(what):
     if what.startswith("serve"):
         need("nbdkit")
     done = subprocess.run(

@@ -102,6 +102,6 @@ def test_certificates(tmp_path):
 @pytest.mark.parametrize(
     ("option", "said"), [("tls_psk", "nowhere"), ("tls_certificates", "could not load TLS certificates")]
 )
-def test_keys_that_are_not_there_are_said(tmp_path, option, said):
+def test_missing_keys_are_reported(tmp_path, option, said):
     with pytest.raises(flashtwin.FlashtwinError, match=said):
         served(**{option: tmp_path / "nowhere"})

@@ -144,7 +144,7 @@ def text_of(dom, name):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_shows_what_is_reported(served, tmp_path, monkeypatch, scheme):
+def test_the_page_shows_the_report(served, tmp_path, monkeypatch, scheme):
     probed = tmp_path / "probed.html"
     page = metrics._PAGE.read_text(encoding="utf-8")
     probed.write_text(page.replace("</body>", _PROBE), encoding="utf-8")
@@ -196,14 +196,14 @@ def test_the_page_fits_the_window_and_shows_the_history(served, tmp_path, monkey
     assert seen["points"] > 3, "the page does not show the history"
 
 
-def test_who_reads_of_lateness_learns_what_would_lessen_it():
+def test_lateness_is_shown_with_its_remedy():
     ready = made_up(1)
     assert "halt" not in str(ready)
     halting = dataclasses.replace(ready, cores_ready=False)
     assert "lets idle cores halt" in str(halting)
 
 
-def test_what_failed_is_said():
+def test_failures_are_reported():
     report = made_up(3)
     assert "1 234 failed" in str(report) and "refused" not in str(report)
     assert "dead dies 2, 5; 17 pages lost" in str(report)
@@ -287,7 +287,7 @@ def test_prometheus_gets_counters_and_recent_percentiles():
     assert found['flashtwin_refused_total{op="write"}'] == 0
 
 
-def test_a_served_device_says_what_it_does():
+def test_metrics_count_writes_and_collections():
     need("nbdkit", "qemu-io")
     with flashtwin.serve("demo", set=SMALL, metrics=0) as server:
         url = server.metrics_url

@@ -31,7 +31,7 @@ def command(capsys, *words):
     return json.loads(said.out) if code == 0 else said.err
 
 
-def test_dies_collect_when_they_are_told(capsys):
+def test_dies_collect_when_ordered(capsys):
     with serve() as server:
         assert server.report().flash["erases"] == 0
         assert server.collect() == 4

@@ -59,7 +59,7 @@ def test_percentiles_are_those_of_the_summary(runs):
             assert drawn[nines] == pytest.approx(result.latency[name], rel=1e-5)
 
 
-def test_bars_of_the_breakdown_and_of_the_amplification_sum_to_what_they_break_down(runs):
+def test_bars_of_the_breakdown_and_of_the_amplification_sum_to_their_totals(runs):
     for draw, whole in (
         (plot.breakdown, lambda result: result.latency["mean_us"]),
         (plot.amplification, lambda result: result.write_amplification),
@@ -138,7 +138,7 @@ def grey(colour):
     return (0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255
 
 
-def test_lines_and_bars_can_be_told_apart_without_colour():
+def test_lines_and_bars_differ_without_colour():
     lines = [style.line(i) for i in range(12)]
     assert len({(str(line["linestyle"]), line["marker"]) for line in lines}) == 12
     bare = [style.line(i, markers=False) for i in range(5)]
@@ -152,7 +152,7 @@ def test_lines_and_bars_can_be_told_apart_without_colour():
         assert one["hatch"] != after["hatch"], "what lies on one another differs at a glance"
 
 
-def test_what_cannot_be_drawn_is_said(runs, sweep, tmp_path):
+def test_undrawable_results_are_reported(runs, sweep, tmp_path):
     never = flashtwin.run(
         "uniform:write=0,requests=50", "demo", set=SMALL, precondition="none", pacing=flashtwin.ClosedLoop(1)
     )
@@ -177,7 +177,7 @@ def test_what_cannot_be_drawn_is_said(runs, sweep, tmp_path):
             draw()
 
 
-def test_the_command_draws_what_the_functions_draw(cli, runs, sweep, tmp_path):
+def test_the_command_draws_the_figures_of_the_functions(cli, runs, sweep, tmp_path):
     files = []
     for policy, result in runs.items():
         files.append(tmp_path / f"{policy}.json")

@@ -44,7 +44,7 @@ def test_the_filter_has_the_parameters_of_its_base_and_its_own():
     assert "NAME" not in repr(info)
 
 
-def test_an_unknown_policy_is_told_the_nearest():
+def test_an_unknown_policy_suggests_the_nearest():
     with pytest.raises(flashtwin.DeviceError, match=r'found "lruu".*did you mean "lru"'):
         flashtwin.policy_info("lruu")
 
@@ -86,7 +86,7 @@ def test_a_change_of_chip_state_is_no_access():
     assert steps[4]["evicted"] == []
 
 
-def test_padded_victims_say_what_is_read_and_written():
+def test_padded_victims_show_reads_and_writes():
     steps = flashtwin.trace_policy("bplru", "W0 W5 W1 W8 W9", capacity=4, set={"padding": True})
     assert (steps[-1]["evicted"], steps[-1]["read"], steps[-1]["written"]) == (
         ["5d"],

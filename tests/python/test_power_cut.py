@@ -37,7 +37,7 @@ def command(capsys, *words):
 
 
 @seeds(2)
-def test_a_power_cut_takes_what_was_not_flushed_and_says_so(seed):
+def test_a_power_loss_loses_unflushed_writes_and_reports_them(seed):
     with serve() as server:
         checker = Checker(server, path_of(server), seed=seed)
         for _ in range(8):
@@ -56,14 +56,14 @@ def test_a_protected_buffer_loses_nothing(seed):
 
 
 @seeds(2)
-def test_without_a_buffer_only_what_was_not_answered_is_lost(seed):
+def test_without_a_buffer_only_incomplete_writes_are_lost(seed):
     with serve({"buffer": "none"}) as server:
         checker = Checker(server, path_of(server), may_lose=False, seed=seed)
         for _ in range(3):
             checker.cut()
 
 
-def test_who_was_connected_must_connect_anew():
+def test_connected_clients_must_reconnect():
     with serve() as server:
         at = path_of(server)
         with Connection(at) as old:
@@ -104,7 +104,7 @@ def test_commands(capsys):
     assert "no server listens here" in said
 
 
-def test_answers_come_late_and_reads_fail_on_demand(capsys):
+def test_responses_are_delayed_and_reads_fail_on_demand(capsys):
     with serve({"buffer": "none"}) as server, Connection(path_of(server)) as connection:
         connection.write(0, contents(0, 1))
         server.disturb(read_error_share=1.0)
@@ -140,7 +140,7 @@ def test_members_fail_and_are_replaced():
             connection.read(0, PAGE)
 
 
-def test_garbage_on_the_control_socket_hurts_nobody():
+def test_garbage_on_the_control_socket_harms_no_client():
     with serve() as server:
         for garbage in (b"", b"\x00\xff" * 4000, b"{\n", b"[1]\n", b'{"do": "explode"}\n', b'{"do": 7}\n'):
             with socket.socket(socket.AF_UNIX) as connection:
@@ -180,7 +180,7 @@ def test_idle_control_connections_do_not_delay_others():
         assert server.power_cut().lost == []
 
 
-def test_what_is_recorded_replays(tmp_path):
+def test_recordings_replay(tmp_path):
     record = tmp_path / "live.csv"
     with serve(record=record) as server:
         with Connection(path_of(server)) as connection:

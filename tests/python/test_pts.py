@@ -35,7 +35,7 @@ SMALL = {
         ([900, 5, 100, 100, 101, 100, 100], True),
     ],
 )
-def test_steady_is_what_the_standard_says(values, steady):
+def test_steady_is_defined_as_in_the_standard(values, steady):
     assert window_of(values).steady == steady
 
 
@@ -105,7 +105,7 @@ def test_a_drive_keeps_its_state_from_round_to_round_until_it_is_purged():
     assert tested.round("", [access], 8, 0.01)[access].write_amplification == 1
 
 
-def test_what_a_round_measures_obeys_little_and_its_block_size():
+def test_measurements_of_a_round_obey_little_and_its_block_size():
     tested = drive()
     tested.write_through("", Access(128 * 1024, 0, sequential=True), 2, 8)
     for access, depth in (
@@ -159,7 +159,7 @@ def test_a_report_has_every_test_its_tables_and_figures_and_the_same_bytes_again
     assert (tmp_path / "again" / "wsat.svg").read_bytes() == (path.parent / "wsat.svg").read_bytes()
 
 
-def test_the_command_writes_the_report_and_says_what_is_wrong(cli, small_device, tmp_path):
+def test_the_command_writes_the_report_and_names_errors(cli, small_device, tmp_path):
     short = ("--tests", "throughput", "--round", "5ms", "--device", small_device)
     done = cli("pts", *short, "-o", tmp_path / "out", "--json")
     assert done.returncode == 0, done.stderr

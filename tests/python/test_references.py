@@ -73,7 +73,7 @@ def test_an_entry():
         ("  year = {2000},\n}\n", "  year = {2000},\n", "has no end"),
     ],
 )
-def test_what_is_wrong_is_named(old, new, message):
+def test_errors_are_named(old, new, message):
     assert old in ENTRY
     with pytest.raises(FlashtwinError, match=message):
         list(_read(ENTRY.replace(old, new), "a.bib"))

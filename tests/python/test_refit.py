@@ -28,7 +28,7 @@ def test_no_figure_is_worse_than_by_hand(refit):
     assert refit.mean_error({"a": 0.0, "b": 0.02, "c": 0.0}, measured([0, 0])) == float("inf")
 
 
-def test_what_gives_no_figures_is_no_improvement(refit):
+def test_a_run_without_figures_is_no_improvement(refit):
     def measured(x):
         return {"a": 0.05 - x[0]} if x[0] < 0.015 else {}
 

@@ -169,7 +169,7 @@ def test_a_run_without_history_has_no_charts_over_time(tmp_path):
     check(page, tmp_path, {"percentiles", "breakdown", "destages", "erases"})
 
 
-def test_labels_tell_runs_apart():
+def test_labels_distinguish_runs():
     first = run(policy="lru").record()
     again = run(policy="lru").record()
     other = run(policy="lru", seed=2).record()
@@ -187,7 +187,7 @@ def test_labels_tell_runs_apart():
         ('{"flashtwin_record": 9, "summary": {"flashtwin_version": "9"}}', "format 9"),
     ],
 )
-def test_what_is_no_record_is_said(tmp_path, cli, content, part):
+def test_other_files_are_reported_as_no_record(tmp_path, cli, content, part):
     path = tmp_path / "run.json"
     if content is not None:
         path.write_text(content)

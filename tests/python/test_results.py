@@ -113,7 +113,7 @@ def test_sql_sees_cells_and_statistics(directory, cli):
     assert "the tables are cells and statistics" in wrong.stderr
 
 
-def test_show_prints_what_statistics_say(directory, cli):
+def test_show_prints_the_statistics(directory, cli):
     shown = cli("results", "show", directory)
     assert shown.returncode == 0, shown.stderr
     assert "ratio to policy lru" in shown.stdout
@@ -130,7 +130,7 @@ def test_show_prints_what_statistics_say(directory, cli):
         assert part in result.stderr
 
 
-def test_a_directory_without_results_is_said(tmp_path, cli):
+def test_a_directory_without_results_is_reported(tmp_path, cli):
     result = cli("results", "show", tmp_path)
     assert result.returncode == 2
     assert "give the directory of a sweep" in result.stderr

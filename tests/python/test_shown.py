@@ -1,4 +1,4 @@
-"""What is printed: parts are labelled, best is justified, and what does not exist is not a number."""
+"""Printed results: parts are labelled, best is justified, and missing values are not numbers."""
 
 import json
 import os
@@ -148,7 +148,7 @@ def test_hit_ratios_fold_to_a_narrow_terminal(cli):
     assert shown.rstrip().endswith("* most hits except min")
 
 
-def test_a_device_says_what_it_is_in_a_line():
+def test_a_device_describes_itself_in_a_line():
     assert repr(flashtwin.device("demo")) == (
         "Spec(demo: msr back end, 8 chips, exports 4.014 GiB of 4.500 GiB, 4 MiB buffer, lru)"
     )
@@ -163,7 +163,7 @@ def test_a_notebook_shows_figures():
     assert pickle.loads(pickle.dumps(figure))._repr_png_().startswith(b"\x89PNG")
 
 
-def test_a_point_that_lacks_a_seed_says_so(tmp_path):
+def test_a_point_that_lacks_a_seed_is_marked(tmp_path):
     experiment = {
         "devices": ["demo"],
         "policies": ["lru"],
@@ -179,7 +179,7 @@ def test_a_point_that_lacks_a_seed_says_so(tmp_path):
     assert "only so many of 3 seeds" in repr(whole)
 
 
-def test_a_run_says_how_far_it_is_where_there_is_no_terminal(monkeypatch, capsys):
+def test_progress_is_printed_without_a_terminal(monkeypatch, capsys):
     from flashtwin.cli import common
 
     monkeypatch.setattr(common, "_LINE_PERIOD_S", 0.0)
@@ -230,7 +230,7 @@ def test_a_figure_is_checked_before_the_simulation(cli, small_device, tmp_path):
         assert "must end in one of" in result.stderr
 
 
-def test_a_mistyped_trace_is_answered_with_the_nearest_file(tmp_path, monkeypatch):
+def test_a_mistyped_trace_suggests_the_nearest_file(tmp_path, monkeypatch):
     (tmp_path / "zapf").write_text("")
     monkeypatch.chdir(tmp_path)
     for wrong in ("zapff", str(tmp_path / "zpf")):
@@ -244,12 +244,12 @@ def test_a_device_can_be_pickled():
 
 
 @pytest.mark.parametrize("ask", [flashtwin.ftl_info, lambda name: flashtwin.trace_ftl(name, "0")])
-def test_a_mistyped_ftl_is_answered_with_the_nearest(ask):
+def test_a_mistyped_ftl_suggests_the_nearest(ask):
     with pytest.raises(flashtwin.FlashtwinError, match=r"did you mean dftl\? known are dftl, bast"):
         ask("dflt")
 
 
-def test_a_mistyped_format_is_answered_with_the_nearest():
+def test_a_mistyped_format_suggests_the_nearest():
     options = flashtwin.TraceOptions(format="mqsm")
     with pytest.raises(flashtwin.FlashtwinError, match=r"did you mean mqsim\? known are csv"):
         flashtwin.trace_info(flashtwin.example_trace(), options)

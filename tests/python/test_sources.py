@@ -1,9 +1,13 @@
-"""Every test file of a crate is part of its one test program."""
+"""Test programs, unsafe code, and the words of comments and names."""
 
+import ast
+import collections
 import re
 from pathlib import Path
 
 import pytest
+
+from test_words import CODE, rust_comments
 
 ROOT = Path(__file__).parents[2]
 CRATES = sorted(path.parents[1].name for path in ROOT.glob("crates/*/tests/all.rs"))
@@ -39,3 +43,137 @@ def test_unsafe_code_is_listed_and_explained():
                     unexplained.append(f"{name}:{number + 1}")
     assert sorted(found) == listed
     assert unexplained == []
+
+
+#: Folders of the model that are rewritten at present: their words are checked once that is done.
+REWRITTEN = tuple(f"crates/flashtwin/src/{name}/" for name in ("array", "device", "nand", "ssd", "spec"))
+SOURCES = sorted(
+    path
+    for pattern in ("crates/**/*.rs", "examples/**/*.rs", "benches/**/*.rs", "fuzz/**/*.rs")
+    for path in ROOT.glob(pattern)
+    if "target" not in path.parts
+    and "corpus" not in path.parts
+    and not str(path.relative_to(ROOT)).startswith(REWRITTEN)
+)
+PYTHON = sorted(
+    path
+    for folder in ("python", "tests", "studies", "benches", "fuzz", "mutants")
+    for path in (ROOT / folder).rglob("*.py")
+    if "target" not in path.parts
+)
+
+#: Words that begin a doc comment without its subject, or that need the sentence before them.
+OPENING = re.compile(
+    r"(?:What|Which|Who|Whoever|The same|It|Its|Those|They|That|Them|Their|These|Such|Both,|Likewise|Also|And"
+    r"|But|See the field|Of (?:it|these|those|them)|Does the same|So (?:many|much|often|long))\b"
+)
+#: Words that name no thing of the field; in a name they stand between `_`, or as its parts in CamelCase.
+RIDDLES = re.compile(
+    r"\b(?:go on|goes on|going on|went on|came|tell|tells|told|telling|untold|say|says|said|saying|hear|hears"
+    r"|heard|answer|answers|answered|answering|under way|heir|heirs|who|whoever|whom|nobody|anybody|somebody"
+    r"|everybody|leave off|leaves off|left off|let go|lets go|take up|takes up|taken up)\b"
+)
+TEST_RIDDLES = re.compile(r"(?:test_)?(?:what|who|whoever|whatever|where|it|its|they|those|that|these)_")
+#: Refused in comments in addition to the words of `tests/words.txt`.
+COMMENT_RIDDLES = re.compile(r"\b(?:goes on|go on|going on|went on|came|somebody|everybody)\b")
+#: Names of files that others read, and of items in the folders above.
+KEPT = {"gc_left_off", "Came", "Answered", "NOBODY"}
+
+RUST_DOC = re.compile(r"^\s*//[/!] ?(.*)$")
+#: Comments, strings and characters, to pass over; else a name.
+RUST_NAME = re.compile(r"""//[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])'|\b[A-Za-z_]\w*""", re.DOTALL)
+RUST_TEST = re.compile(r"#\[test\]\s*(?:#\[[^\]]*\]\s*)*fn (\w+)")
+PYTHON_TEST = re.compile(r"^ *def (test_\w+)", re.MULTILINE)
+
+
+def rust_docs(text):
+    """Return the first line of each doc comment of a Rust file, with its number."""
+    before = None
+    for number, line in enumerate(text.splitlines(), 1):
+        found = RUST_DOC.match(line)
+        if found and not before:
+            yield number, found[1]
+        before = found
+
+
+def python_docs(text):
+    """Return the first line of each docstring of a Python file, and of comments with `#:`."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
+            yield getattr(node, "lineno", 1), ast.get_docstring(node).splitlines()[0]
+    before = False
+    for number, line in enumerate(text.splitlines(), 1):
+        is_doc = line.lstrip().startswith("#:")
+        if is_doc and not before:
+            yield number, line.lstrip()[2:].strip()
+        before = is_doc
+
+
+def rust_names(text):
+    """Return each name in the code of a Rust file, with its words and its line."""
+    for found in RUST_NAME.finditer(text):
+        if found[0][0] not in "/\"'" and found[0] not in KEPT:
+            words = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", found[0]).replace("_", " ").lower()
+            yield text.count("\n", 0, found.start()) + 1, found[0], words
+
+
+def unclear(text, is_rust):
+    """Return what is unclear in a source file: kind, line and text of each place."""
+    for line, doc in rust_docs(text) if is_rust else python_docs(text):
+        if OPENING.match(doc):
+            yield "doc comment without its subject", line, doc
+    tests = RUST_TEST if is_rust else PYTHON_TEST
+    for found in tests.finditer(text):
+        if TEST_RIDDLES.match(found[1]) or RIDDLES.search(found[1].replace("_", " ")):
+            yield "name of a test", text.count("\n", 0, found.start()) + 1, found[1]
+    if is_rust:
+        for line, name, words in rust_names(text):
+            if RIDDLES.search(words):
+                yield "name", line, name
+        for line, comment in rust_comments(text):
+            for found in COMMENT_RIDDLES.finditer(CODE.sub(" ", comment)):
+                yield "word of a comment", line, found[0]
+
+
+def test_comments_and_names_explain_themselves():
+    """Counts by kind are shown with `pytest -s`."""
+    found = [
+        (kind, f"{path.relative_to(ROOT)}:{line}: {kind}: {text}")
+        for path in [*SOURCES, *PYTHON]
+        for kind, line, text in unclear(path.read_text(), path.suffix == ".rs")
+    ]
+    print(dict(collections.Counter(kind for kind, _ in found)))
+    assert not found, "\n".join(text for _, text in found)
+
+
+def test_unclear_comments_and_names_are_found():
+    rust = """//! What a map is.
+
+/// Goes on.
+/// It is full.
+fn goes_on(who: u8) {}
+
+/// Returns the map.
+fn is_whole(gc_left_off: &str) {
+    // What came before.
+    let goes = "told";
+}
+
+#[test]
+fn what_is_full_stays() {}
+"""
+    assert list(unclear(rust, is_rust=True)) == [
+        ("doc comment without its subject", 1, "What a map is."),
+        ("name of a test", 13, "what_is_full_stays"),
+        ("name", 5, "goes_on"),
+        ("name", 5, "who"),
+        ("word of a comment", 9, "came"),
+    ]
+    python = (
+        '"""What a map is."""\n\n#: The same.\nA = 1\n\n\ndef test_who_is_full():\n    """Return it."""\n'
+    )
+    assert list(unclear(python, is_rust=False)) == [
+        ("doc comment without its subject", 1, "What a map is."),
+        ("doc comment without its subject", 3, "The same."),
+        ("name of a test", 7, "test_who_is_full"),
+    ]

@@ -148,7 +148,7 @@ def test_no_circle_in_rust_has_more_than_two_files(root):
 
 
 def test_python_has_no_circle():
-    """Also none that an import within a function hides."""
+    """Find circles also through imports within functions."""
     found = {
         module: {to for to in targets if not is_part(module, to)}
         for module, targets in python_imports().items()

@@ -364,7 +364,7 @@ def test_variants_change_the_experiment(small):
         ('devices = ["demo"]', 'devices = ["dem"]', "matrix.main"),
     ],
 )
-def test_what_is_wrong_is_named(small, tmp_path, old, new, message):
+def test_errors_are_named(small, tmp_path, old, new, message):
     assert old in TEXT
     small.write_text(TEXT.replace(old, new))
     with pytest.raises(
@@ -373,7 +373,7 @@ def test_what_is_wrong_is_named(small, tmp_path, old, new, message):
         study.run_study(study.read(str(small)), tmp_path / "out", threads=1)
 
 
-def test_an_unknown_study_is_answered_with_the_nearest():
+def test_an_unknown_study_suggests_the_nearest():
     with pytest.raises(FlashtwinError, match="did you mean gcar"):
         study.read("gcra")
 

@@ -71,7 +71,7 @@ def row_of(row):
     return row["policy"], row["set_buffer_capacity"], row["seed"]
 
 
-def test_a_row_is_what_run_gives(whole):
+def test_a_row_equals_its_run(whole):
     rows = pq.read_table(whole / "results.parquet").to_pylist()
     axes = [row_of(row) for row in rows]
     assert axes == list(itertools.product(EXPERIMENT["policies"], ["256 KiB", "1 MiB"], [1, 2]))
@@ -182,7 +182,7 @@ def test_a_full_disk_loses_nothing_finished(whole, tmp_path, monkeypatch):
     assert dataset(tmp_path / "out") == dataset(whole)
 
 
-def test_no_room_for_the_dataset_is_said_and_made_good(whole, tmp_path):
+def test_a_full_disk_for_the_dataset_is_reported_and_repaired(whole, tmp_path):
     out = tmp_path / "out"
     command = [sys.executable, "-m", "flashtwin.cli", "sweep", str(toml(tmp_path / "e.toml")), "-o", str(out)]
     largest = max(path.stat().st_size for path in finished(whole))
@@ -216,7 +216,7 @@ def test_damaged_cells_are_computed_anew(whole, tmp_path):
     assert dataset(out) == dataset(whole)
 
 
-def test_ctrl_c_keeps_what_is_finished(tmp_path):
+def test_ctrl_c_keeps_finished_cells(tmp_path):
     experiment = toml(tmp_path / "e.toml", workloads=[LOAD.replace("3000", "500000")])
     out = tmp_path / "out"
     command = [sys.executable, "-m", "flashtwin.cli", "sweep", str(experiment), "-o", str(out)]
@@ -408,6 +408,6 @@ def test_a_worker_of_another_version_does_nothing(monkeypatch):
 
 
 @pytest.mark.parametrize("where", ["nonsense", "ssh", "local:0", "local:x", "slurm"])
-def test_where_dask_is_not_is_said(tmp_path, where):
+def test_missing_dask_is_reported(tmp_path, where):
     with pytest.raises(flashtwin.FlashtwinError, match="--dask"):
         flashtwin.sweep(EXPERIMENT, tmp_path / "out", dask=where)

@@ -40,7 +40,7 @@ CASES: dict[str, tuple[str, dict[str, Any], set[str]]] = {
     "planes": ("nvme-tlc", {}, {"plane"}),
     "chip ftl": ("ecr", {"ftl.kind": "fast"}, {"merge_copy"}),
     "map": ("ecr", {"ftl.kind": "dftl", "nand.backend": "modern", "geometry.channels": 1}, {"map_read"}),
-    "array": ("harmonia-array", ARRAY, {"FORCE_GC", "told to collect", "member 3", "REQUEST_GGC"}),
+    "array": ("harmonia-array", ARRAY, {"FORCE_GC", "ordered to collect", "member 3", "REQUEST_GGC"}),
 }
 SMALL = {
     "geometry.chips": 4,
@@ -211,7 +211,7 @@ def test_durations_and_counts_are_the_model_s(case: str) -> None:
     assert shown == logged
 
 
-def test_what_left_for_a_request_is_linked_to_it() -> None:
+def test_evictions_are_linked_to_their_request() -> None:
     trace = whole("msr")
     starts = {flow: each for each in trace.all() for flow in each.starts}
     evicted = defaultdict(set)
@@ -226,7 +226,7 @@ def test_what_left_for_a_request_is_linked_to_it() -> None:
         assert len(causes) == 1
 
 
-def test_what_members_do_is_linked_to_what_the_array_asks_and_that_to_requests() -> None:
+def test_member_operations_are_linked_to_the_array_and_to_requests() -> None:
     trace = whole("array")
     starts = {flow: each for each in trace.all() for flow in each.starts}
     asked = [e for e in trace.all() if e.path.startswith("member") and "/requests/" in e.path]
@@ -243,7 +243,7 @@ def test_what_members_do_is_linked_to_what_the_array_asks_and_that_to_requests()
         assert all(starts[flow].path.startswith("requests/") for flow in each.ends)
 
 
-def test_a_program_that_was_suspended_goes_on_later() -> None:
+def test_a_suspended_program_resumes() -> None:
     trace = whole("modern")
     starts = {flow: each for each in trace.all() for flow in each.starts}
     before = {id(starts[flow]): each for each in trace.all() for flow in each.ends}
@@ -270,7 +270,7 @@ def test_counters_begin_with_the_window_and_end_with_an_empty_device() -> None:
     assert any(len(of_member) > 1 for of_member in free)
 
 
-def test_a_window_holds_what_begins_in_it() -> None:
+def test_a_window_holds_the_slices_that_begin_in_it() -> None:
     window = flashtwin.Window(0.1, 0.05)
     part = read(run("array", window).timeline)
     begun = [each for each in part.all() if "suspended" not in each.details]

@@ -79,7 +79,7 @@ def tiny(workload, policy, **options):
 
 
 @pytest.mark.parametrize(("mine", "theirs"), [(Lru, "lru"), (CleanFirst, "cflru-eps"), (Gcar, "gcar-lru")])
-def test_a_policy_in_python_gives_what_the_same_policy_in_rust_gives(trace, mine, theirs):
+def test_a_policy_in_python_equals_the_same_policy_in_rust(trace, mine, theirs):
     for workload in (LOAD, trace):
         in_python, in_rust = tiny(workload, mine), tiny(workload, theirs)
         assert in_python.policy == mine.__name__
@@ -87,7 +87,7 @@ def test_a_policy_in_python_gives_what_the_same_policy_in_rust_gives(trace, mine
     assert mine is not Gcar or numbers(tiny(LOAD, "lru")) != numbers(tiny(LOAD, "gcar-lru"))
 
 
-def test_it_stands_beside_others_in_comparisons_and_hit_ratios(trace):
+def test_a_users_policy_appears_in_comparisons_and_hit_ratios(trace):
     one = flashtwin.compare(LOAD, ["lru", Lru, CleanFirst], "demo", set=SMALL, threads=2)
     assert one.policies == ["lru", "Lru", "CleanFirst"]
     assert numbers(one["lru"]) == numbers(one["Lru"])
@@ -98,7 +98,7 @@ def test_it_stands_beside_others_in_comparisons_and_hit_ratios(trace):
         assert table["cflru-eps", pages][2:] == table["CleanFirst", pages][2:]
 
 
-def test_what_a_policy_is_told():
+def test_a_policy_receives_each_event():
     told = []
 
     class Watcher(Lru):
@@ -157,7 +157,7 @@ def test_trims_are_forgotten_and_flushed_pages_cleaned(trace):
     assert cleaned
 
 
-def test_it_is_made_anew_for_every_run_and_told_the_capacity():
+def test_a_policy_is_created_for_every_run_with_the_capacity():
     made = []
 
     class WithCapacity(Lru):
@@ -248,12 +248,12 @@ def test_an_exception_stops_the_run_and_comes_out_of_it(trace, method):
         (type("Half", (flashtwin.Policy,), {}), TypeError, "abstract"),
     ],
 )
-def test_what_is_no_policy(policy, error, message):
+def test_invalid_policies_are_refused(policy, error, message):
     with pytest.raises(error, match=message):
         tiny(LOAD, policy)
 
 
-def test_the_device_answers_only_while_it_calls():
+def test_the_device_can_be_queried_only_during_calls():
     kept = []
 
     class Keeper(Lru):

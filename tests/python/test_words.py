@@ -145,7 +145,7 @@ def test_comments_are_found():
     ]
 
 
-def test_the_word_check_finds_a_word_and_spares_code():
+def test_the_word_check_finds_a_word_and_ignores_code():
     page = ROOT / "README.md"
     assert [text.split(": ", 1)[1] for text in complaints(page, "The page is still\nto come.")]
     assert not list(complaints(page, CODE.sub(" ", "`flashtwin ctl SOCKET power cut`")))

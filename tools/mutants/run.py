@@ -34,7 +34,7 @@ from schemata import Mutant, Schemata
 ROOT = Path(__file__).parents[2]
 OUT = ROOT / "out" / "mutants"
 CRATES = ("flashtwin", "flashtwin-sim")
-#: What the Python tests run; built together, so that all have the same dependencies. None without pytest.
+#: Crates that Python tests run; built together, so that all have the same dependencies. None without pytest.
 MODULE_CRATES = ("flashtwin-nbdkit", "flashtwin-python") if importlib.util.find_spec("pytest") else ()
 #: Processor time of tests, while they are traced, that are left out.
 LONG_S = 60.0
@@ -52,7 +52,7 @@ PATIENCE = 4.0
 #: A test that sleeps for so long has found a mutant that waits for ever.
 WALL_S = 1200.0
 MEMORY_MAX = 6 << 30
-#: What the copy of the crate has in addition.
+#: Module that the copy of the crate has in addition.
 SWITCH = """//! Which mutant runs.
 
 use std::io::Write;
@@ -314,7 +314,7 @@ def judge(number: int, tests: list[Test], seconds: dict[Test, float], limit_s: f
 
 
 class Judge(NamedTuple):
-    """What a worker needs to judge the mutants that it is given."""
+    """State with which a worker judges its mutants."""
 
     viable: set[int]
     untried: set[int]

@@ -88,7 +88,7 @@ class Source:
 
     @staticmethod
     def pattern(arm: tree_sitter.Node) -> tuple[int, int]:
-        """What stands before `=>`."""
+        """Return the range of an arm before `=>`."""
         pattern = arm.child_by_field_name("pattern")
         return pattern.start_byte, pattern.end_byte
 

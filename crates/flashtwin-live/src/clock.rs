@@ -13,11 +13,11 @@ use crate::LiveError;
 const LAST: Time = Time::from_s(18_000_000);
 const MILLION: u128 = 1_000_000;
 
-/// How many times slower the device's time passes than that of the wall: 10 for a host that is too slow
+/// Dilation: the factor by which the device's time is slower than the wall clock: 10 for a host that is too slow
 /// for the device by ten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dilation {
-    /// In millionths.
+    /// Dilation in millionths.
     millionths: u64,
 }
 
@@ -46,7 +46,7 @@ impl FromStr for Dilation {
 }
 
 impl Dilation {
-    /// As it was given.
+    /// The dilation as it was given.
     pub fn times(self) -> f64 {
         self.millionths as f64 / 1e6
     }
@@ -96,7 +96,7 @@ impl Clock {
         now.filter(|&now| now < LAST)
     }
 
-    /// When the device's time is `time`.
+    /// Wall-clock time, in ns, at which the device's time is `time`.
     #[inline]
     pub fn wall_ns(&self, time: Time) -> u64 {
         self.dilation.wall_ns(time.saturating_sub(self.at_start()))
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_wall_is_never_early_and_never_a_nanosecond_late() {
+    fn the_wall_clock_is_never_early_and_less_than_1_ns_late() {
         for times in ["0.001", "0.3", "1", "2.5", "10", "123.456789", "1000000"] {
             let dilation: Dilation = times.parse().expect("a number");
             for ps in [0, 1, 999, 1000, 1001, 123_456_789, 3_600_000_000_000_000] {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_dilation_is_refused_with_what_would_be() {
+    fn an_invalid_dilation_is_refused_with_the_valid_range() {
         for text in ["", "0", "-1", "nan", "inf", "1e7", "ten"] {
             let message = text.parse::<Dilation>().expect_err(text).to_string();
             assert!(message.contains("0.001 to 1000000"), "{message}");

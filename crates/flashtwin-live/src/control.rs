@@ -25,7 +25,7 @@ const CLIENTS_MAX: usize = 64;
 /// A client that has not sent its command by then is disconnected.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What can be asked.
+/// Commands of the control socket.
 #[derive(Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, tag = "do")]
 enum Command {
@@ -49,7 +49,7 @@ enum Command {
     },
     /// A die is dead from now on.
     KillDie { die: u32 },
-    /// Another policy governs the buffer.
+    /// Exchange of the buffer's policy.
     Policy {
         name: String,
         #[serde(default)]
@@ -78,13 +78,13 @@ impl Control {
         let wrong = |e| LiveError::io(path, "listen on", e);
         let listener = UnixListener::bind(path).map_err(wrong)?;
         let ended = Arc::new(AtomicBool::new(false));
-        let told = ended.clone();
+        let stopping = ended.clone();
         let thread = thread::Builder::new()
             .name("flashtwin-ctl".into())
             .spawn(move || {
                 let mut clients = Clients::default();
                 for client in listener.incoming() {
-                    if told.load(Ordering::Acquire) {
+                    if stopping.load(Ordering::Acquire) {
                         break;
                     }
                     // A client that goes away is its own loss.
@@ -156,9 +156,9 @@ fn end((client, thread): (UnixStream, JoinHandle<()>)) -> io::Result<()> {
 
 fn serve(server: &Server, mut client: &UnixStream) -> io::Result<()> {
     client.set_write_timeout(Some(PATIENCE))?;
-    let answer = match line(client)? {
+    let response = match line(client)? {
         Some(line) => match serde_json::from_slice(&line) {
-            Ok(command) => answer(server, &command),
+            Ok(command) => carry_out(server, &command),
             Err(e) => json!({
                 "error": format!("{e}; a command is a line as in {{\"do\": \"stats\"}}, of stats, \
                                   power-cut, fail, replace, slow, collect, kill-die, policy, disturb and stop")
@@ -166,26 +166,26 @@ fn serve(server: &Server, mut client: &UnixStream) -> io::Result<()> {
         },
         None => json!({"error": format!("give a line of at most {LINE_BYTES_MAX} bytes, soon")}),
     };
-    client.write_all(format!("{answer}\n").as_bytes())
+    client.write_all(format!("{response}\n").as_bytes())
 }
 
 /// The first line from the client; `None` if it is too long or too late.
 fn line(mut client: &UnixStream) -> io::Result<Option<Vec<u8>>> {
     let began = Instant::now();
-    let (mut said, mut part) = (Vec::new(), [0; 512]);
+    let (mut line, mut part) = (Vec::new(), [0; 512]);
     loop {
         let left = PATIENCE.saturating_sub(began.elapsed());
-        if left.is_zero() || said.len() > LINE_BYTES_MAX {
+        if left.is_zero() || line.len() > LINE_BYTES_MAX {
             return Ok(None);
         }
         client.set_read_timeout(Some(left))?;
         match client.read(&mut part) {
-            Ok(0) => return Ok(Some(said)),
+            Ok(0) => return Ok(Some(line)),
             Ok(n) => {
-                said.extend_from_slice(&part[..n]);
-                if let Some(end) = said.iter().position(|&byte| byte == b'\n') {
-                    said.truncate(end);
-                    return Ok(Some(said));
+                line.extend_from_slice(&part[..n]);
+                if let Some(end) = line.iter().position(|&byte| byte == b'\n') {
+                    line.truncate(end);
+                    return Ok(Some(line));
                 }
             }
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
@@ -197,7 +197,7 @@ fn line(mut client: &UnixStream) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-fn answer(server: &Server, command: &Command) -> Value {
+fn carry_out(server: &Server, command: &Command) -> Value {
     let done = match command {
         Command::Stats {} => Ok(json!(server.report())),
         Command::PowerCut { torn } => server.cut_power(*torn).map(|cut| json!(cut)),
@@ -208,8 +208,8 @@ fn answer(server: &Server, command: &Command) -> Value {
             done.map(|()| json!({ "times": times }))
         }
         Command::Collect { member, die } => {
-            let told = server.collect(*member, *die);
-            told.map(|dies| json!({ "dies": dies }))
+            let ordered = server.collect(*member, *die);
+            ordered.map(|dies| json!({ "dies": dies }))
         }
         Command::KillDie { die } => {
             let pages = server.kill_die(*die);

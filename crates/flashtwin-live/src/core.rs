@@ -13,34 +13,34 @@ const PIECE_BYTES_MAX: u64 = 1 << 20;
 /// Pieces of a call at most: what is longer is for the caller to split ([`Core::batch_bytes`]).
 pub const BATCH_PIECES: u64 = 64;
 
-/// What a caller asks.
+/// A caller's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// What to do.
+    /// Operation.
     pub op: Op,
     /// First byte; 0 of a flush.
     pub offset: u64,
     /// Length in bytes; 0 of a flush.
     pub bytes: u64,
-    /// Done only once on the medium.
+    /// Whether the call completes only once the data are on the medium.
     pub fua: bool,
 }
 
-/// What it gets.
+/// Result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// How it ended: of several pieces that one which ended worst.
+pub struct Response {
+    /// Status of the call: of several pieces the worst.
     pub status: Status,
-    /// When the device had finished it.
+    /// Virtual time of the completion.
     pub due: Time,
 }
 
 /// A call in flight; `W` identifies its waiter.
 #[derive(Debug)]
 struct Place<W> {
-    who: Option<W>,
+    caller: Option<W>,
     pieces_left: u32,
-    answer: Answer,
+    response: Response,
 }
 
 /// A device and the calls it works on.
@@ -53,7 +53,7 @@ pub struct Core<W> {
 }
 
 impl<W> Core<W> {
-    /// With no calls in flight.
+    /// Wraps a device without calls in flight.
     pub fn new(twin: Box<dyn Twin>) -> Core<W> {
         let page = u64::from(twin.page_bytes());
         Core {
@@ -65,7 +65,7 @@ impl<W> Core<W> {
         }
     }
 
-    /// From now on what the device is asked is recorded.
+    /// Records the requests to the device from now on.
     pub(crate) fn record(&mut self, recording: Arc<Recording>) {
         self.recording = Some(recording);
     }
@@ -92,7 +92,7 @@ impl<W> Core<W> {
 
     /// Lets the device run until `now`, and hands out what it has finished. Earlier instants than one
     /// that was given before count as that.
-    pub fn advance(&mut self, now: Time, finished: &mut Vec<(W, Answer)>) {
+    pub fn advance(&mut self, now: Time, finished: &mut Vec<(W, Response)>) {
         self.twin.advance(now.max(self.twin.now()));
         self.hand_out(finished);
     }
@@ -105,8 +105,8 @@ impl<W> Core<W> {
         &mut self,
         now: Time,
         call: &Call,
-        who: W,
-        finished: &mut Vec<(W, Answer)>,
+        caller: W,
+        finished: &mut Vec<(W, Response)>,
     ) -> Result<(), OutOfRange> {
         debug_assert!(call.bytes <= self.batch_bytes(), "a call is too long");
         let exported_bytes = self.twin.exported_bytes();
@@ -120,7 +120,7 @@ impl<W> Core<W> {
         }
         let now = now.max(self.twin.now());
         self.advance(now, finished);
-        let place = self.take_place(who, now);
+        let place = self.take_place(caller, now);
         let (mut at, end) = (call.offset, call.offset + call.bytes);
         loop {
             // Cut between pages: a page that lies in two pieces would be worked on twice.
@@ -147,29 +147,32 @@ impl<W> Core<W> {
     }
 
     /// Returns all calls in flight as failed.
-    pub fn abandon(&mut self, finished: &mut Vec<(W, Answer)>) {
+    pub fn abandon(&mut self, finished: &mut Vec<(W, Response)>) {
         let due = self.twin.now();
-        let failed = Answer {
+        let failed = Response {
             status: Status::Failed,
             due,
         };
-        let whos = self.places.iter_mut().filter_map(|place| place.who.take());
-        finished.extend(whos.map(|who| (who, failed)));
+        let callers = self
+            .places
+            .iter_mut()
+            .filter_map(|place| place.caller.take());
+        finished.extend(callers.map(|caller| (caller, failed)));
     }
 
     /// Simulates a power loss: all calls in flight fail. `None`: the device cannot be used any more.
-    pub fn cut_power(&mut self, finished: &mut Vec<(W, Answer)>) -> Option<PowerCut> {
+    pub fn cut_power(&mut self, finished: &mut Vec<(W, Response)>) -> Option<PowerCut> {
         self.abandon(finished);
         self.places.clear();
         self.free.clear();
         self.twin.cut_power()
     }
 
-    fn take_place(&mut self, who: W, now: Time) -> u32 {
+    fn take_place(&mut self, caller: W, now: Time) -> u32 {
         let place = Place {
-            who: Some(who),
+            caller: Some(caller),
             pieces_left: 0,
-            answer: Answer {
+            response: Response {
                 status: Status::Ok,
                 due: now,
             },
@@ -186,16 +189,16 @@ impl<W> Core<W> {
         }
     }
 
-    fn hand_out(&mut self, finished: &mut Vec<(W, Answer)>) {
+    fn hand_out(&mut self, finished: &mut Vec<(W, Response)>) {
         for done in self.twin.completions().drain(..) {
             let place = &mut self.places[done.tag as usize];
             place.pieces_left -= 1;
-            place.answer.due = place.answer.due.max(done.done);
-            if done.status as u8 > place.answer.status as u8 {
-                place.answer.status = done.status;
+            place.response.due = place.response.due.max(done.done);
+            if done.status as u8 > place.response.status as u8 {
+                place.response.status = done.status;
             }
             if place.pieces_left == 0 {
-                finished.extend(place.who.take().map(|who| (who, place.answer)));
+                finished.extend(place.caller.take().map(|caller| (caller, place.response)));
                 self.free.push(done.tag as u32);
             }
         }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{LiveError, Orders, Twin};
 
-/// How much goes wrong; nothing by default.
+/// Disturbances of responses; none by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Disturbance {
@@ -62,18 +62,18 @@ pub(crate) struct Disturbed {
     rng: Rng,
     /// Delayed responses, the next one first.
     held: VecDeque<Completion>,
-    answers: Vec<Completion>,
+    completions: Vec<Completion>,
 }
 
 impl Disturbed {
-    /// Nothing goes wrong yet.
+    /// Wraps a device, without disturbances yet.
     pub fn new(twin: Box<dyn Twin>) -> Disturbed {
         Disturbed {
             twin,
             how: Disturbance::default(),
             rng: Rng::new(1),
             held: VecDeque::new(),
-            answers: Vec::new(),
+            completions: Vec::new(),
         }
     }
 
@@ -86,23 +86,29 @@ impl Disturbed {
     fn pass_on(&mut self) {
         if !self.twin.completions().is_empty() {
             let mut new = std::mem::take(self.twin.completions());
-            for mut answer in new.drain(..) {
-                if answer.op == Op::Read && self.happens(self.how.read_error_share) {
-                    answer.status = Status::Failed;
+            for mut completion in new.drain(..) {
+                if completion.op == Op::Read && self.happens(self.how.read_error_share) {
+                    completion.status = Status::Failed;
                 }
                 if self.how.latency_us > 0 && self.happens(self.how.latency_share) {
-                    answer.done += Time::from_us(self.how.latency_us);
-                    let place = self.held.partition_point(|other| other.done <= answer.done);
-                    self.held.insert(place, answer);
+                    completion.done += Time::from_us(self.how.latency_us);
+                    let place = self
+                        .held
+                        .partition_point(|other| other.done <= completion.done);
+                    self.held.insert(place, completion);
                 } else {
-                    self.answers.push(answer);
+                    self.completions.push(completion);
                 }
             }
             *self.twin.completions() = new;
         }
         let now = self.twin.now();
-        while self.held.front().is_some_and(|answer| answer.done <= now) {
-            self.answers.extend(self.held.pop_front());
+        while self
+            .held
+            .front()
+            .is_some_and(|completion| completion.done <= now)
+        {
+            self.completions.extend(self.held.pop_front());
         }
     }
 }
@@ -112,7 +118,7 @@ impl Twin for Disturbed {
         self.how = how;
     }
     fn next_event(&self) -> Option<Time> {
-        let held = self.held.front().map(|answer| answer.done);
+        let held = self.held.front().map(|completion| completion.done);
         [self.twin.next_event(), held].into_iter().flatten().min()
     }
     fn advance(&mut self, until: Time) {
@@ -121,16 +127,16 @@ impl Twin for Disturbed {
     }
     fn completions(&mut self) -> &mut Vec<Completion> {
         self.pass_on();
-        &mut self.answers
+        &mut self.completions
     }
     fn cut_power(&mut self) -> Option<PowerCut> {
         self.held.clear();
-        self.answers.clear();
+        self.completions.clear();
         self.twin.cut_power()
     }
     fn come_to_rest(&mut self) -> bool {
         let at_rest = self.twin.come_to_rest();
-        self.answers.extend(self.held.drain(..));
+        self.completions.extend(self.held.drain(..));
         at_rest
     }
     fn name(&self) -> String {
@@ -184,7 +190,7 @@ mod tests {
 
     /// Reads and writes of pages in turn, one every few milliseconds: the number of failed reads, and the extra
     /// latency of each response in us.
-    fn answers(how: Disturbance) -> (u64, Vec<u64>) {
+    fn outcome(how: Disturbance) -> (u64, Vec<u64>) {
         let profile = flashtwin::spec::builtin("demo").expect("demo is built in");
         let spec =
             DeviceSpec::with_overrides(profile, "demo", &[("buffer", "none")]).expect("sound");
@@ -192,7 +198,7 @@ mod tests {
         ssd.fill_sequential();
         let mut twin = Disturbed::new(Box::new(ssd));
         twin.disturb(how);
-        let (mut failed, mut took, mut answers) = (0, Vec::new(), 0);
+        let (mut failed, mut took, mut completed) = (0, Vec::new(), 0);
         for tag in 0..1000 {
             let now = Time::from_ms(3 * tag);
             let request = Request {
@@ -206,38 +212,38 @@ mod tests {
             twin.submit(now, &request, tag).expect("on the device");
             while let Some(at) = twin.next_event().filter(|&at| at < now + Time::from_ms(3)) {
                 twin.advance(at);
-                for answer in twin.completions().drain(..) {
-                    assert_eq!(answer.done, at, "neither before its time nor after");
-                    answers += 1;
-                    let fails = answer.status == Status::Failed;
-                    assert!(!fails || answer.op == Op::Read, "only reads fail");
+                for completion in twin.completions().drain(..) {
+                    assert_eq!(completion.done, at, "neither before its time nor after");
+                    completed += 1;
+                    let fails = completion.status == Status::Failed;
+                    assert!(!fails || completion.op == Op::Read, "only reads fail");
                     failed += u64::from(fails);
-                    took.push((answer.done - answer.arrival).0 / 1_000_000);
+                    took.push((completion.done - completion.arrival).0 / 1_000_000);
                 }
             }
         }
-        assert_eq!(answers, 1000, "each is answered once");
+        assert_eq!(completed, 1000, "each completes once");
         (failed, took)
     }
 
     #[test]
-    fn a_share_of_reads_fails_and_a_share_comes_later() {
-        let (failed, plain) = answers(Disturbance::default());
+    fn shares_of_reads_fail_and_are_delayed() {
+        let (failed, plain) = outcome(Disturbance::default());
         assert_eq!(failed, 0);
-        let slowest = *plain.iter().max().expect("answers");
+        let slowest = *plain.iter().max().expect("completions");
         let how = Disturbance {
             latency_us: 500,
             latency_share: 0.25,
             read_error_share: 0.1,
         };
-        let (failed, took) = answers(how);
+        let (failed, took) = outcome(how);
         assert!((35..65).contains(&failed), "{failed}");
         let late = took.iter().filter(|&&us| us >= 500).count();
         assert!((200..300).contains(&late), "{late}");
         assert!(took
             .iter()
             .all(|&us| us <= slowest || us >= 500 && us <= 500 + slowest));
-        assert_eq!(answers(how), (failed, took), "the same each time");
+        assert_eq!(outcome(how), (failed, took), "the same each time");
     }
 
     #[test]

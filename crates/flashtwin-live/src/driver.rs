@@ -23,13 +23,13 @@ use crate::clock::Clock;
 use crate::recording::Recording;
 use crate::report::{Counts, LatenessLog};
 use crate::undo::Undo;
-use crate::{Answer, Call, Core, Dilation, Failure, Report, Twin};
+use crate::{Call, Core, Dilation, Failure, Report, Response, Twin};
 
-use core_affinity::Together;
-use cpu_latency_hint::{Ready, LATENCY_FILE};
+use core_affinity::CoreAffinity;
+use cpu_latency_hint::{LatencyHint, LATENCY_FILE};
 use wait::{Finished, Pollers, Waiter, WAITER};
 
-/// So often the lock is tried before a thread sleeps for it.
+/// Attempts to take the lock before a thread sleeps for it.
 const LOCK_TRIES: u32 = 100;
 
 struct Inner {
@@ -37,12 +37,12 @@ struct Inner {
     /// Buffer for completed calls, reused.
     finished: Finished,
     stopping: bool,
-    /// Is notified of what becomes of pages.
+    /// Keeper of overwritten contents, notified of programs.
     undo: Arc<Undo>,
 }
 
 impl Inner {
-    /// Before any caller can learn what has happened.
+    /// Passes the device's programs on. Must be called before any caller sees their effects.
     fn notify_undo(&mut self) {
         let undo = &self.undo;
         self.core
@@ -63,10 +63,10 @@ struct Shared {
     /// Calls in flight.
     waiting: AtomicUsize,
     pollers: Pollers,
-    together: Together,
-    ready: Ready,
+    affinity: CoreAffinity,
+    hint: LatencyHint,
     pacer: OnceLock<Thread>,
-    /// Until when the pacer means to sleep; 0 while it is awake.
+    /// End of the pacer's sleep, in ns of the wall clock; 0 while it is awake.
     asleep_until_ns: AtomicU64,
     spin_ns: AtomicU64,
     /// The device takes no more writes.
@@ -77,10 +77,10 @@ struct Shared {
     closed: AtomicBool,
 }
 
-/// If a bug in the model ends a thread, its waiters receive a failure.
-struct NobodyWaits<'a>(&'a Shared);
+/// Fails all waiting calls if a bug in the model ends a thread.
+struct FailWaitersOnPanic<'a>(&'a Shared);
 
-impl Drop for NobodyWaits<'_> {
+impl Drop for FailWaitersOnPanic<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.fail_all();
@@ -92,7 +92,7 @@ impl Drop for NobodyWaits<'_> {
 pub struct Driver {
     shared: Arc<Shared>,
     pacer: Mutex<Option<JoinHandle<()>>>,
-    /// At the last report.
+    /// Counts at the last report.
     reported: Mutex<Counts>,
     exported_bytes: u64,
     page_bytes: u32,
@@ -107,12 +107,12 @@ impl Driver {
         undo: Arc<Undo>,
         recording: Option<Arc<Recording>>,
     ) -> std::io::Result<Driver> {
-        let ready = Ready::by(Path::new(LATENCY_FILE));
-        Driver::start_with(ready, twin, dilation, undo, recording)
+        let hint = LatencyHint::open(Path::new(LATENCY_FILE));
+        Driver::start_with(hint, twin, dilation, undo, recording)
     }
 
     fn start_with(
-        ready: Ready,
+        hint: LatencyHint,
         twin: Box<dyn Twin>,
         dilation: Dilation,
         undo: Arc<Undo>,
@@ -134,8 +134,8 @@ impl Driver {
             target_ns: AtomicU64::new(u64::MAX),
             waiting: AtomicUsize::new(0),
             pollers: Pollers::default(),
-            together: Together::default(),
-            ready,
+            affinity: CoreAffinity::default(),
+            hint,
             pacer: OnceLock::new(),
             asleep_until_ns: AtomicU64::new(0),
             spin_ns: AtomicU64::new(pacer::SPIN_NS_MAX),
@@ -194,16 +194,16 @@ impl Driver {
     /// [`Driver::cuts`]. `then` runs with what is lost and the number of calls before anything else happens.
     /// Counters start at zero. `None`: the device cannot be used any more.
     pub(crate) fn cut_power<T>(&self, then: impl FnOnce(&PowerCut, usize) -> T) -> Option<T> {
-        let _whatever_happens = NobodyWaits(&self.shared);
+        let _guard = FailWaitersOnPanic(&self.shared);
         let mut reported = self.reported();
         let (done, counts) = self.shared.cut_power(then)?;
         *reported = counts;
         Some(done)
     }
 
-    /// Does something to the device at this instant; `None` if a bug has broken it.
+    /// Changes the device at this instant; `None` if a bug has broken it.
     pub(crate) fn change<T>(&self, how: impl FnOnce(&mut dyn Twin) -> T) -> Option<T> {
-        let _whatever_happens = NobodyWaits(&self.shared);
+        let _guard = FailWaitersOnPanic(&self.shared);
         self.shared.change(how)
     }
 
@@ -214,7 +214,7 @@ impl Driver {
     /// Fails if the call ends beyond the device, the device refuses it or has lost what it needs, the power was lost,
     /// or the server is stopping.
     pub fn call(&self, call: &Call, cuts: u64) -> Result<(), Failure> {
-        let _whatever_happens = NobodyWaits(&self.shared);
+        let _guard = FailWaitersOnPanic(&self.shared);
         let mut part = *call;
         let end = call.offset.checked_add(call.bytes);
         let end = end
@@ -231,7 +231,7 @@ impl Driver {
         }
     }
 
-    /// How it goes; `exported_bytes` as the device has it.
+    /// Report of the device, with `exported_bytes` as the device has them.
     pub fn report(&self) -> Report {
         let mut reported = self.reported();
         let inner = self.shared.lock_ignoring_poison();
@@ -239,7 +239,7 @@ impl Driver {
         let twin = inner.core.twin();
         let (device, waiting) = (twin.name(), inner.core.waiting());
         let read_only = twin.is_read_only();
-        // The device goes on while the rest is worked out.
+        // The device runs on while the rest is computed.
         drop(inner);
         let recent = counts.since(&reported);
         let all = counts.since(&Counts::default());
@@ -256,7 +256,7 @@ impl Driver {
             pages_lost: reported.flash.pages_lost,
             dead_dies: reported.flash.dead_dies.clone(),
             spin_margin_us: self.shared.spin_ns.load(Ordering::Relaxed) as f64 / 1e3,
-            cores_ready: self.shared.ready.is_allowed(),
+            cores_ready: self.shared.hint.is_allowed(),
             lateness: all.lateness,
             responses: all.responses,
             flash: all.flash,
@@ -324,11 +324,11 @@ impl Shared {
         let now = self.clock.device(self.clock.now_ns()).ok_or(Broken)?;
         inner.core.advance(now, &mut finished.0);
         self.ran(inner);
-        self.answer(finished);
+        self.complete(finished);
         Ok(now)
     }
 
-    /// To be called whenever the device has run, before any caller learns of it.
+    /// Notes the new state. Must be called whenever the device has run, before any caller sees it.
     fn ran(&self, inner: &mut Inner) {
         inner.notify_undo();
         let twin = inner.core.twin();
@@ -342,13 +342,13 @@ impl Shared {
         self.waiting.store(inner.core.waiting(), Ordering::SeqCst);
     }
 
-    fn answer(&self, finished: &Finished) {
-        for (who, answer) in &finished.0 {
-            who.answer(answer.status, self.clock.wall_ns(answer.due));
+    fn complete(&self, finished: &Finished) {
+        for (caller, response) in &finished.0 {
+            caller.complete(response.status, self.clock.wall_ns(response.due));
         }
     }
 
-    /// All that is counted.
+    /// All counts up to now.
     fn counts(&self, inner: &Inner) -> Counts {
         let twin = inner.core.twin();
         let lateness = match self.lateness.lock() {
@@ -365,7 +365,7 @@ impl Shared {
     }
 
     /// Releases the lock, then wakes the completed callers, and returns their buffer.
-    fn let_go(
+    fn release_and_wake(
         &self,
         mut inner: MutexGuard<'_, Inner>,
         mut finished: Finished,
@@ -384,8 +384,7 @@ impl Shared {
         }
     }
 
-    /// To be called by a thread that could have let the device run and will not: if no other does, the pacer must
-    /// be awake in time.
+    /// Wakes the pacer if no thread polls. Must be called by a thread that could have let the device run and will not.
     fn rely_on_pacer(&self) {
         if self.pollers.none()
             && self.target_ns.load(Ordering::SeqCst) < self.asleep_until_ns.load(Ordering::SeqCst)
@@ -411,7 +410,7 @@ impl Shared {
         drop(inner);
     }
 
-    /// What `then` gives, and what is counted right after.
+    /// Returns the value of `then`, and the counts right after.
     fn cut_power<T>(&self, then: impl FnOnce(&PowerCut, usize) -> T) -> Option<(T, Counts)> {
         let mut inner = self.lock().ok()?;
         let mut finished = Finished::default();
@@ -419,7 +418,7 @@ impl Shared {
         let unfinished = inner.core.waiting();
         self.cuts.fetch_add(1, Ordering::AcqRel);
         let cut = inner.core.cut_power(&mut finished.0);
-        self.answer(&finished);
+        self.complete(&finished);
         // What the flash did without power to come to rest took none of the wall's time.
         self.clock.skip_to(inner.core.twin().now());
         self.ran(&mut inner);
@@ -428,7 +427,7 @@ impl Shared {
             self.cuts.store(u64::MAX, Ordering::Release);
         }
         let done = cut.map(|cut| (then(&cut, unfinished), self.counts(&inner)));
-        self.let_go(inner, finished, None);
+        self.release_and_wake(inner, finished, None);
         done
     }
 
@@ -439,16 +438,16 @@ impl Shared {
         let done = how(inner.core.twin_mut());
         inner.core.advance(now, &mut finished.0);
         self.ran(&mut inner);
-        self.answer(&finished);
-        self.let_go(inner, finished, None);
+        self.complete(&finished);
+        self.release_and_wake(inner, finished, None);
         // What comes next may have changed.
         self.rely_on_pacer();
         Some(done)
     }
 
     fn call(&self, call: &Call, cuts: u64, waiter: &Arc<Waiter>) -> Result<(), Failure> {
-        self.together.come();
-        if self.ready.called() {
+        self.affinity.follow();
+        if self.hint.note_call() {
             self.wake_pacer();
         }
         waiter.expect();
@@ -497,8 +496,8 @@ impl Shared {
             .submit(now, call, waiter.clone(), &mut finished.0)
             .map_err(|_| Failure::Beyond);
         self.ran(&mut inner);
-        self.answer(&finished);
-        self.let_go(inner, finished, Some(waiter));
+        self.complete(&finished);
+        self.release_and_wake(inner, finished, Some(waiter));
         submitted.map(Ok)
     }
 }

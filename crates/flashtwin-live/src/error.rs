@@ -1,4 +1,4 @@
-//! What can go wrong: at the start with words, in a call with an errno.
+//! Errors: of the start with words, of a call with an errno.
 
 use std::fmt;
 use std::io;
@@ -21,9 +21,9 @@ pub enum LiveError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was being done to it, as in "write".
+        /// Action on the file, as in "write".
         doing: &'static str,
-        /// Its message.
+        /// Message of the system.
         source: io::Error,
     },
     /// The store does not fit the device, or is in use.
@@ -85,24 +85,24 @@ impl From<SimError> for LiveError {
 /// Why a call failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// It ends beyond the device.
+    /// The range ends beyond the device.
     Beyond,
     /// The device takes no more writes: it is at the end of its life.
     ReadOnly,
-    /// What was asked for is lost with a die, an array has lost data, or the server is broken.
+    /// The data are lost with a die, an array has lost data, or the server is broken.
     Lost,
     /// The power was cut since the connection was made.
     Cut,
     /// The server is stopping.
     Stopping,
-    /// What was asked to be fast only would not be.
+    /// A request for fast zeros only, which would not be fast.
     Slow,
     /// The store refused.
     Store(io::Error),
 }
 
 impl Failure {
-    /// As the errno of a block device.
+    /// The errno of a block device.
     pub fn errno(&self) -> i32 {
         match self {
             Failure::Beyond => libc::EINVAL,

@@ -23,13 +23,13 @@ mod undo;
 
 pub use crate::clock::Dilation;
 pub use crate::control::Control;
-pub use crate::core::{Answer, Call, Core, BATCH_PIECES};
+pub use crate::core::{Call, Core, Response, BATCH_PIECES};
 pub use crate::disturb::Disturbance;
 pub use crate::driver::Driver;
 pub use crate::error::{Failure, LiveError};
 pub use crate::orders::Orders;
 pub use crate::report::{CallCounts, FlashCounts, Lateness, Recent, Report, Responses};
-pub use crate::server::{Cut, Extent, InFlight, Ready, Server};
+pub use crate::server::{Cut, Extent, InFlight, PreparedServer, Server};
 pub use crate::session::Session;
 pub use crate::settings::{Kept, Settings};
 pub use crate::store::Store;

@@ -18,7 +18,7 @@ pub trait Orders {
     /// # Errors
     /// Fails if there is no such die, or if the device cannot do without it.
     fn kill_die(&mut self, die: u32) -> Result<u32, LiveError>;
-    /// Has another policy govern the buffer from now on.
+    /// Sets the policy of the buffer.
     ///
     /// # Errors
     /// Fails if there is no buffer, or if the policy or a key is unknown or wrong for it.

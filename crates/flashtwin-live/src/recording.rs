@@ -16,7 +16,7 @@ use flashtwin_workload::{write_csv_request, CSV_HEADER};
 
 use crate::LiveError;
 
-/// Of lines that wait, once for those to be taken and once for those taken.
+/// Bytes of lines that wait: of those to be written, and of those being written.
 const ROOM_BYTES: usize = 32 << 20;
 
 /// A running recording.
@@ -38,7 +38,7 @@ struct Added {
 #[derive(Debug)]
 struct Out {
     file: File,
-    /// Of whole lines.
+    /// Bytes of whole lines.
     bytes: u64,
     /// Lines that are to follow them.
     taken: Vec<u8>,
@@ -180,11 +180,11 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_find_no_room_wait_and_what_cannot_wait_is_counted() {
+    fn lines_without_room_wait_and_dropped_lines_are_counted() {
         let name = format!("flashtwin-record-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         let recording = Recording::within(&path, 1000).expect("a new file");
-        let said = |what: Result<(), LiveError>| what.expect_err("no room").to_string();
+        let error_of = |what: Result<(), LiveError>| what.expect_err("no room").to_string();
         let recorded = || {
             let text = fs::read_to_string(&path).expect("there");
             assert!(text.starts_with(CSV_HEADER) && text.ends_with('\n'));
@@ -199,7 +199,7 @@ mod tests {
         let file = mem::replace(&mut lock(&recording.out).file, full);
         for _ in 0..3 {
             add(&recording, 10);
-            assert!(said(recording.write()).contains("cannot write: No space left"));
+            assert!(error_of(recording.write()).contains("cannot write: No space left"));
         }
         lock(&recording.out).file = file;
         recording.write().expect("room");
@@ -215,11 +215,11 @@ mod tests {
         }
         let held = lock(&recording.added).lines.len() + lock(&recording.out).taken.len();
         assert!(held < 2 * 1100, "{held}");
-        assert!(said(recording.end()).contains("1500 are missing (No space left"));
+        assert!(error_of(recording.end()).contains("1500 are missing (No space left"));
         lock(&recording.out).file = file;
-        let said = said(recording.end());
+        let message = error_of(recording.end());
         let missing = format!("{} are missing (it could not", 1540 - recorded());
-        assert!(recorded() > 40 && said.contains(&missing), "{said}");
+        assert!(recorded() > 40 && message.contains(&missing), "{message}");
         fs::remove_file(&path).expect("there");
     }
 }

@@ -57,18 +57,18 @@ pub struct CallCounts {
     pub hits: u64,
     /// Further requests that were refused: the device takes no more writes.
     pub refused: u64,
-    /// Further requests that failed: what they asked for is lost. Faults that somebody asked for are none of
+    /// Further requests that failed: their data are lost. Faults set by a command are none of
     /// the device's.
     pub failed: u64,
     /// Sum of their response times, in seconds.
     pub total_s: f64,
-    /// How long they took.
+    /// Percentiles of the response times.
     #[serde(flatten)]
     pub percentiles: Percentiles,
 }
 
 impl CallCounts {
-    /// Of what completed after `before`.
+    /// Counts of calls that completed after `before`.
     fn since(before: &OpMetrics, now: &OpMetrics) -> CallCounts {
         CallCounts {
             requests: now.requests.saturating_sub(before.requests),
@@ -86,7 +86,7 @@ impl CallCounts {
     }
 }
 
-/// The same of every kind, as the model has it.
+/// Calls of every kind, by the model's count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Responses {
     /// Reads.
@@ -99,19 +99,19 @@ pub struct Responses {
     pub flush: CallCounts,
 }
 
-/// How much later than the device had finished them calls returned, in microseconds of the wall.
+/// Delay from the device's completion of calls to their return, in microseconds of the wall clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Lateness {
     /// Calls counted.
     pub calls: u64,
-    /// How late they were.
+    /// Percentiles of the delay.
     #[serde(flatten)]
     pub percentiles: Percentiles,
     /// The latest.
     pub max_us: f64,
 }
 
-/// What the flash did.
+/// Counters of the flash.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FlashCounts {
     /// Pages programmed for the host.
@@ -124,7 +124,7 @@ pub struct FlashCounts {
     pub erases: u64,
     /// Times a chip went into collection.
     pub collections: u64,
-    /// How long each chip was in collection, in seconds of the device.
+    /// Time of each chip in garbage collection, in seconds of the device.
     pub chips_gc_s: Vec<f64>,
 }
 
@@ -154,18 +154,18 @@ fn seconds(time: Time) -> f64 {
     time.0 as f64 / 1e12
 }
 
-/// What was counted between the report before this one and this.
+/// Counts between the previous report and this one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Recent {
-    /// How long that was, in seconds of the wall.
+    /// Elapsed time in seconds of the wall clock.
     pub elapsed_s: f64,
-    /// The same in seconds of the device.
+    /// Elapsed time in seconds of the device.
     pub device_s: f64,
-    /// Of the calls that returned.
+    /// Lateness of the calls that returned.
     pub lateness: Lateness,
-    /// As the device has it.
+    /// Response times of the model.
     pub responses: Responses,
-    /// What the flash did.
+    /// Counters of the flash.
     pub flash: FlashCounts,
 }
 
@@ -195,7 +195,7 @@ impl LatenessLog {
     }
 }
 
-/// What was recorded after `before`; all of it where that is not a part of it.
+/// Values recorded after `before`; all values if `before` is not a part of `now`.
 fn since(before: &Histogram<u64>, now: &Histogram<u64>) -> Histogram<u64> {
     let mut left = now.clone();
     match before.is_empty() || left.subtract(before).is_ok() {
@@ -208,7 +208,7 @@ fn since(before: &Histogram<u64>, now: &Histogram<u64>) -> Histogram<u64> {
 /// worked out afterwards.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
-    /// Since the start, in seconds of the wall.
+    /// Time since the start, in seconds of the wall clock.
     pub elapsed_s: f64,
     /// The device's clock.
     pub now: Time,
@@ -218,7 +218,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// What came after `before`.
+    /// Counts since `before`.
     pub fn since(&self, before: &Counts) -> Recent {
         let of = |op| CallCounts::since(before.metrics.op(op), self.metrics.op(op));
         Recent {
@@ -245,13 +245,13 @@ pub struct Report {
     pub exported_bytes: u64,
     /// Bytes of a page.
     pub page_bytes: u32,
-    /// How many times slower than the wall's its time passes.
+    /// Factor by which the device's time is slower than the wall clock.
     pub dilation: f64,
-    /// Since the server's start, in seconds of the wall.
+    /// Time since the server's start, in seconds of the wall clock.
     pub elapsed_s: f64,
     /// Calls in flight.
     pub waiting: usize,
-    /// It takes no more writes.
+    /// Whether the device is read-only.
     pub read_only: bool,
     /// Pages in buffers that flash lacks.
     pub dirty_pages: u64,
@@ -263,13 +263,13 @@ pub struct Report {
     pub spin_margin_us: f64,
     /// While requests come, idle cores are kept from halting: the kernel lets the server.
     pub cores_ready: bool,
-    /// Of all calls.
+    /// Lateness of all calls.
     pub lateness: Lateness,
-    /// As the device has it.
+    /// Response times of the model.
     pub responses: Responses,
-    /// What the flash did since the server's start.
+    /// Counters of the flash since the server's start.
     pub flash: FlashCounts,
-    /// Since the report before this one.
+    /// Counts since the previous report.
     pub recent: Recent,
 }
 

@@ -33,16 +33,16 @@ const SLOW_TIMES_MAX: f64 = 1000.0;
 /// Bytes of one kind of a block device, with where they lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// The first.
+    /// First byte.
     pub offset: u64,
-    /// How many.
+    /// Number of bytes.
     pub bytes: u64,
-    /// Not written: they read as zeros.
+    /// Whether the bytes are not written and read as zeros.
     pub hole: bool,
 }
 
 /// A device that is ready, its clock not yet running: threads are started once the server has forked.
-pub struct Ready {
+pub struct PreparedServer {
     twin: Box<dyn Twin>,
     recording: Option<Arc<Recording>>,
     store: Store,
@@ -85,7 +85,7 @@ pub struct Cut {
     pub lost: Vec<u64>,
 }
 
-/// Where the state of the flash lies beside the file with the data.
+/// Path of the file with the state of the flash, beside the file with the data.
 pub(crate) fn state_path(store: &Path) -> PathBuf {
     let mut name = OsString::from(store);
     name.push(".state");
@@ -133,17 +133,17 @@ fn write_twice(path: &Path, text: &str) -> io::Result<()> {
 fn unbroken<T>(otherwise: &str, what: impl FnOnce() -> T) -> Result<T, LiveError> {
     catch_unwind(AssertUnwindSafe(what)).map_err(|_| {
         LiveError::Setting(format!(
-            "{otherwise}: a bug in flashtwin; the message above says where"
+            "{otherwise}: a bug in flashtwin; see the message above"
         ))
     })
 }
 
-impl Ready {
+impl PreparedServer {
     /// Reads the device and its state, and opens the store.
     ///
     /// # Errors
     /// Fails if a setting, the device file or the saved state is wrong, or if the store cannot be opened.
-    pub fn prepare(settings: Settings) -> Result<Ready, LiveError> {
+    pub fn prepare(settings: Settings) -> Result<PreparedServer, LiveError> {
         let Some(device) = &settings.device else {
             return Err(LiveError::Setting(
                 "device=FILE is missing: give the device to serve".into(),
@@ -185,7 +185,7 @@ impl Ready {
         if let Some(record) = &settings.record {
             list_made(&settings, record)?;
         }
-        Ok(Ready {
+        Ok(PreparedServer {
             twin,
             recording: recording.map(Arc::new),
             store,
@@ -314,7 +314,7 @@ impl Server {
         })
     }
 
-    /// From now on so much goes wrong, in place of what did before.
+    /// Sets the disturbances, in place of the present ones.
     ///
     /// # Errors
     /// Fails if a part of `how` is out of its range; the present disturbance then remains.
@@ -418,7 +418,7 @@ impl Server {
         self.store.has_stretches()
     }
 
-    /// What has been written and what not, until `each` has enough. Takes the device no time.
+    /// Lists written and unwritten extents, until `each` has enough. Takes the device no time.
     ///
     /// # Errors
     /// Fails if the range is beyond the device, the power was lost, or the store cannot be read.
@@ -443,7 +443,7 @@ impl Server {
         Ok(())
     }
 
-    /// How it goes.
+    /// Report of the server.
     pub fn report(&self) -> Report {
         Report {
             exported_bytes: self.size_bytes,
@@ -512,7 +512,7 @@ impl Server {
         }
     }
 
-    /// What the device refuses must not be in the store.
+    /// Rejects a write to a read-only device, before its data reach the store.
     pub(crate) fn refuse_if_read_only(&self) -> Result<(), Failure> {
         match self.driver.is_read_only() {
             true => Err(Failure::ReadOnly),

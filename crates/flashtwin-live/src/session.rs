@@ -57,7 +57,7 @@ impl<'a> Session<'a> {
         self.put(bytes, fua)
     }
 
-    /// All that was acknowledged before is on the medium when this returns.
+    /// Flushes: returns once all acknowledged writes are on the medium.
     ///
     /// # Errors
     /// Fails if data were lost, the power was lost, or the store cannot be written.
@@ -146,7 +146,7 @@ impl<'a> Session<'a> {
         self.put(bytes, fua)
     }
 
-    /// Has the device write what is in the store.
+    /// Writes bytes of the store to the device.
     fn put(&self, bytes: Range<u64>, fua: bool) -> Result<(), Failure> {
         let undo = &self.server.undo;
         let number = if fua { undo.flush_asked() } else { 0 };
@@ -168,7 +168,7 @@ impl<'a> Session<'a> {
         self.server.driver.call(&call, self.cuts)
     }
 
-    /// What was done may have been undone since.
+    /// Fails if a power loss may have undone the call.
     fn still_there(&self) -> Result<(), Failure> {
         match self.server.driver.cuts() == self.cuts {
             true => Ok(()),

@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use crate::{Dilation, LiveError};
 
-/// Where the data is kept.
+/// Place of the data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Kept {
-    /// In memory, until the server ends.
+    /// Data in memory, until the server ends.
     #[default]
     Memory,
-    /// In this file; the state of the flash lies beside it.
+    /// Data in this file; the state of the flash is in a file beside it.
     File(PathBuf),
-    /// Not at all.
+    /// Nowhere.
     None,
 }
 
@@ -23,23 +23,23 @@ pub struct Settings {
     pub device: Option<PathBuf>,
     /// The state to begin with, if no store brings one.
     pub snapshot: Option<PathBuf>,
-    /// Where the data is kept.
+    /// Place of the data.
     pub store: Kept,
-    /// What clients see of the device, in bytes; without it, all of it.
+    /// Bytes of the device that clients see; all of it if not set.
     pub size_bytes: Option<u64>,
-    /// How many times slower its time passes.
+    /// Factor by which the device's time is slower than the wall clock.
     pub dilation: Dilation,
-    /// Where to write the report every second.
+    /// File of the report, written every second.
     pub report: Option<PathBuf>,
     /// Socket on which to take commands.
     pub control: Option<PathBuf>,
-    /// Where to record what clients ask.
+    /// File of the recording of clients' requests.
     pub record: Option<PathBuf>,
     /// The socket that clients connect to; a stop removes it.
     pub listen: Option<PathBuf>,
     /// The umask for a new store, in place of the process's umask.
     pub umask: Option<u32>,
-    /// Where to list the files that the start creates, for the caller to remove if it fails.
+    /// File that lists the files created by the start, for the caller to remove if it fails.
     pub made: Option<PathBuf>,
 }
 

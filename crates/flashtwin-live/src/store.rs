@@ -19,7 +19,7 @@ use crate::LiveError;
 /// Written at a time where a file system cannot make holes.
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
-/// Where the data is.
+/// Place of the data.
 #[derive(Debug)]
 pub enum Store {
     /// A sparse file, with or without a name.
@@ -40,9 +40,9 @@ pub struct Sparse {
 /// Bytes of one kind, from where the last ones ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// How many.
+    /// Number of bytes.
     pub bytes: u64,
-    /// They are not written, and read as zeros.
+    /// Whether the bytes are not written and read as zeros.
     pub hole: bool,
 }
 
@@ -148,7 +148,7 @@ impl Store {
         }
     }
 
-    /// As [`Store::write`], but zeros take no room.
+    /// Writes as [`Store::write`] does, but zeros take no room.
     ///
     /// # Errors
     /// Fails if the system does.
@@ -188,12 +188,12 @@ impl Store {
         }
     }
 
-    /// It can report what has been written.
+    /// Whether the store can report the written stretches.
     pub fn has_stretches(&self) -> bool {
         matches!(self, Store::Sparse(_))
     }
 
-    /// What is written and what is not, from `offset` on, until `each` has enough.
+    /// Lists written and unwritten stretches from `offset` on, until `each` has enough.
     ///
     /// # Errors
     /// Fails if the system does.
@@ -224,7 +224,7 @@ impl Store {
         Ok(())
     }
 
-    /// All that was written is on disk when this returns.
+    /// Returns once all written data are on disk.
     ///
     /// # Errors
     /// Fails if the system does.

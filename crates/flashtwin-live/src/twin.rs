@@ -21,34 +21,34 @@ use crate::{LiveError, Orders};
 /// fewer.
 const REST_STEPS_MAX: u64 = 100_000_000;
 
-/// What the driver asks of a device.
+/// A device as the driver sees it.
 pub trait Twin: Send {
-    /// Its name.
+    /// Name of the device.
     fn name(&self) -> String;
     /// Bytes it can hold.
     fn exported_bytes(&self) -> u64;
     /// Bytes of a page.
     fn page_bytes(&self) -> u32;
-    /// See [`Device::now`].
+    /// Current virtual time: [`Device::now`].
     fn now(&self) -> Time;
-    /// See [`Device::next_event`].
+    /// Time of the next event: [`Device::next_event`].
     fn next_event(&self) -> Option<Time>;
-    /// See [`Device::advance`].
+    /// Runs the device: [`Device::advance`].
     fn advance(&mut self, until: Time);
-    /// See [`Device::submit`].
+    /// Submits a request: [`Device::submit`].
     ///
     /// # Errors
     /// See [`Device::submit`].
     fn submit(&mut self, now: Time, request: &Request, tag: u64) -> Result<(), OutOfRange>;
-    /// See [`Device::completions`].
+    /// Completions to be taken: [`Device::completions`].
     fn completions(&mut self) -> &mut Vec<Completion>;
-    /// See [`Device::is_read_only`].
+    /// Whether the device is read-only: [`Device::is_read_only`].
     fn is_read_only(&self) -> bool;
-    /// What its requests have met.
+    /// Metrics of requests.
     fn metrics(&self) -> &Metrics;
-    /// What its flash did, wear left out.
+    /// Counters of the flash, without wear.
     fn flash_report(&self) -> FlashReport;
-    /// From when on a power loss does not take what was written.
+    /// The moment from which on a write survives a power loss.
     fn durable(&self) -> Durable;
     /// Hands over the notifications about programs since the last call; nothing unless that matters.
     fn take_programs(&mut self, each: &mut dyn FnMut(PageProgram));
@@ -62,8 +62,7 @@ pub trait Twin: Send {
     }
     /// Sets what is disturbed from now on; only where a disturber stands before the device.
     fn disturb(&mut self, _how: Disturbance) {}
-    /// Has it write what its buffer holds, and lets all happen that is still to happen, in no time of the
-    /// wall; false if there is no end of it.
+    /// Writes back the buffer and completes all pending work, in no real time; false if there is no end of it.
     fn come_to_rest(&mut self) -> bool;
     /// Writes the state of the flash to a file; the device must be at rest.
     ///
@@ -141,9 +140,9 @@ where
     }
 }
 
-/// What an SSD and an array do each in its own way.
+/// Power loss, which SSDs and arrays implement each in its own way.
 pub trait Powered {
-    /// See [`Ssd::cut_power`].
+    /// Loses the power: [`Ssd::cut_power`].
     fn cut_power_within(&mut self, steps: u64) -> Option<PowerCut>;
 }
 

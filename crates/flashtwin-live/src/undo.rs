@@ -1,5 +1,4 @@
-//! What a power loss would take, and what was there before: of every page whose newest contents are not safe yet,
-//! the contents that are.
+//! Contents to restore after a power loss: of every page whose newest contents are not safe yet, the contents that are.
 //!
 //! The store holds what was written last. Beside it, a page that a power loss could affect keeps its earlier
 //! contents: those that are on flash, and those that running programs carry. Contents are copied when a write is
@@ -23,7 +22,7 @@ const SECTOR_BYTES: usize = 512;
 /// Contents of a page.
 #[derive(Clone, Debug)]
 enum Contents {
-    /// As the store has them.
+    /// The contents in the store.
     Current,
     Zeros,
     Bytes(Arc<[u8]>),
@@ -108,7 +107,7 @@ impl Undo {
         bytes.start.div_ceil(self.page_bytes)..end
     }
 
-    /// Those of these bytes that lie in pages which they cover; if there are none, the empty range at their start.
+    /// The part of `bytes` that covers whole pages; if there are none, the empty range at the start.
     pub fn whole(&self, bytes: &Range<u64>) -> Range<u64> {
         let pages = self.whole_pages(bytes);
         match pages.is_empty() {
@@ -233,7 +232,7 @@ impl Undo {
         pages.flushes
     }
 
-    /// It has ended: all that was written before it was asked for is safe, or that of these bytes.
+    /// Marks writes before the flush `number` safe: all, or those of these bytes.
     pub fn flush_ended(&self, number: u64, bytes: Option<Range<u64>>) {
         if self.durable != Durable::Flushed {
             return;
@@ -296,7 +295,7 @@ impl Undo {
         failed.map_or(Ok(put_back), Err)
     }
 
-    /// What a page is that has lost something.
+    /// Contents of a page that has lost writes.
     fn after_cut(
         &self,
         store: &Store,

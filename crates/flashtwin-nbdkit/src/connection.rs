@@ -80,7 +80,7 @@ pub struct Routine {
 unsafe impl Send for Routine {}
 
 enum Worker {
-    /// Not started. `None` while it is.
+    /// A thread that is not started; `None` while it is being started.
     Waiting(Option<Routine>),
     Running(libc::pthread_t),
 }
@@ -112,7 +112,7 @@ struct State {
 /// A worker's request in hand.
 pub struct Work {
     connection: Arc<Connection>,
-    /// Nothing of the next request has been received.
+    /// Whether no byte of the next request has been received.
     is_between: Cell<bool>,
     is_busy: Cell<bool>,
     /// Data of the request in flight.
@@ -230,7 +230,7 @@ pub unsafe fn serve(thread: *mut libc::pthread_t, routine: Routine, socket: c_in
     error
 }
 
-/// How long a receiving call on a socket waits; for ever if zero.
+/// Timeout of a receiving call on a socket; none if zero.
 fn set_timeout(socket: c_int, time: libc::timeval) {
     // SAFETY: the value lives as long as the call, which gets its size.
     unsafe {

@@ -83,7 +83,7 @@ unsafe impl Sync for Plugin {}
 /// A function of another library, found by name at its first call.
 pub struct Function {
     name: &'static CStr,
-    /// Where the dynamic linker searches: `RTLD_DEFAULT` or `RTLD_NEXT`.
+    /// Search scope of the dynamic linker: `RTLD_DEFAULT` or `RTLD_NEXT`.
     scope: *mut c_void,
     address: AtomicPtr<c_void>,
 }

@@ -54,7 +54,7 @@ pub fn is_effective() -> bool {
     library(FIRST.address()) == library(ours.cast())
 }
 
-/// Where the library that contains an address is loaded.
+/// Load address of the library that contains an address.
 fn library(address: *const c_void) -> *mut c_void {
     // SAFETY: all zeros is a valid value, which the call fills.
     unsafe {
@@ -67,7 +67,7 @@ fn library(address: *const c_void) -> *mut c_void {
 /// pthread_create(3).
 ///
 /// # Safety
-/// As for the function.
+/// The conditions of the interposed function.
 pub unsafe fn create_thread(
     thread: *mut libc::pthread_t,
     attributes: *const libc::pthread_attr_t,
@@ -80,7 +80,7 @@ pub unsafe fn create_thread(
 /// pthread_join(3).
 ///
 /// # Safety
-/// As for the function.
+/// The conditions of the interposed function.
 pub unsafe fn join_thread(thread: libc::pthread_t, result: *mut *mut c_void) -> c_int {
     hidden!(JOIN as Join: thread, result)
 }
@@ -88,7 +88,7 @@ pub unsafe fn join_thread(thread: libc::pthread_t, result: *mut *mut c_void) -> 
 /// nbdkit starts a thread for each client that it accepts, and in that thread its workers.
 ///
 /// # Safety
-/// As for pthread_create(3).
+/// The conditions of pthread_create(3).
 #[no_mangle]
 pub unsafe extern "C" fn pthread_create(
     thread: *mut libc::pthread_t,
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn pthread_create(
 }
 
 /// # Safety
-/// As for pthread_join(3).
+/// The conditions of pthread_join(3).
 #[no_mangle]
 pub unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_void) -> c_int {
     match connection::served() {
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut
 }
 
 /// # Safety
-/// As for accept(2).
+/// The conditions of accept(2).
 #[no_mangle]
 pub unsafe extern "C" fn accept4(
     socket: c_int,
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn accept4(
 }
 
 /// # Safety
-/// As for read(2).
+/// The conditions of read(2).
 #[no_mangle]
 pub unsafe extern "C" fn read(file: c_int, to: *mut c_void, count: usize) -> isize {
     let more = |to: *mut u8, count| hidden!(READ as Read: file, to.cast(), count);
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn read(file: c_int, to: *mut c_void, count: usize) -> isi
 }
 
 /// # Safety
-/// As for recv(2).
+/// The conditions of recv(2).
 #[no_mangle]
 pub unsafe extern "C" fn recv(file: c_int, to: *mut c_void, count: usize, flags: c_int) -> isize {
     let more = |to: *mut u8, count| hidden!(RECV as Recv: file, to.cast(), count, flags);
@@ -184,7 +184,7 @@ unsafe fn receive(
 }
 
 /// # Safety
-/// As for send(2).
+/// The conditions of send(2).
 #[no_mangle]
 pub unsafe extern "C" fn send(
     file: c_int,
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn send(
 }
 
 /// # Safety
-/// As for the function of GnuTLS.
+/// The conditions of the function of GnuTLS.
 #[no_mangle]
 pub unsafe extern "C" fn gnutls_record_recv(
     session: *mut c_void,
@@ -221,7 +221,7 @@ pub unsafe extern "C" fn gnutls_record_recv(
 }
 
 /// # Safety
-/// As for the function of GnuTLS.
+/// The conditions of the function of GnuTLS.
 #[no_mangle]
 pub unsafe extern "C" fn gnutls_record_send(
     session: *mut c_void,

@@ -20,7 +20,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use flashtwin_live::{Control, Failure, LiveError, Ready, Server, Session, Settings};
+use flashtwin_live::{Control, Failure, LiveError, PreparedServer, Server, Session, Settings};
 use limits::Limits;
 
 /// Largest request that clients should make: what they assume of servers that announce no limit.
@@ -32,7 +32,7 @@ const ARENAS_MAX: c_int = 4;
 /// Between two reports.
 const REPORT_PERIOD: Duration = Duration::from_secs(1);
 
-/// What comes before there is a server.
+/// State before the server exists.
 static BEFORE: Mutex<Option<Before>> = Mutex::new(None);
 static SERVER: OnceLock<Arc<Server>> = OnceLock::new();
 static CONTROL: Mutex<Option<Control>> = Mutex::new(None);
@@ -40,7 +40,7 @@ static REPORTER: Mutex<Option<Reporter>> = Mutex::new(None);
 
 enum Before {
     Settings(Box<Settings>),
-    Ready(Box<Ready>),
+    Ready(Box<PreparedServer>),
 }
 
 /// The thread that writes a report every second.
@@ -66,7 +66,7 @@ fn complain(message: &str) {
 fn trouble(what: impl FnOnce() -> Result<(), LiveError>) -> Option<String> {
     match catch_unwind(AssertUnwindSafe(what)) {
         Ok(done) => done.err().map(|e| e.to_string()),
-        Err(_) => Some("flashtwin: a bug; the message above says where".into()),
+        Err(_) => Some("flashtwin: a bug; see the message above".into()),
     }
 }
 
@@ -136,7 +136,7 @@ extern "C" fn get_ready() -> c_int {
         // Each arena takes address space, and threads that allocate memory while serving are few.
         // SAFETY: takes numbers.
         unsafe { libc::mallopt(libc::M_ARENA_MAX, ARENAS_MAX) };
-        let ready = Ready::prepare(settings)?;
+        let ready = PreparedServer::prepare(settings)?;
         connection::set_limits(Limits::read()?);
         // All files created from here on (sockets, report, state) are private to the owner.
         umask(umask(PRIVATE) | PRIVATE);
@@ -181,9 +181,9 @@ fn umask(mask: libc::mode_t) -> libc::mode_t {
 impl Reporter {
     fn start(server: Arc<Server>) -> Reporter {
         let end = Arc::new((Mutex::new(false), Condvar::new()));
-        let told = end.clone();
+        let signal = end.clone();
         let thread = std::thread::spawn(move || {
-            let (ended, bell) = &*told;
+            let (ended, bell) = &*signal;
             let Ok(mut ended) = ended.lock() else { return };
             let complained = AtomicBool::new(false);
             while !*ended {
@@ -442,7 +442,7 @@ static PLUGIN: ffi::Plugin = ffi::Plugin {
     block_size: Some(block_size),
 };
 
-/// What the server looks up by name.
+/// Entry point that nbdkit looks up by name.
 #[no_mangle]
 pub extern "C" fn plugin_init() -> *const ffi::Plugin {
     &PLUGIN

@@ -21,7 +21,7 @@ const PERIOD: Duration = Duration::from_millis(50);
 #[derive(Clone, Copy)]
 pub struct Span {
     pub first: u32,
-    /// With the kind in the two highest bits.
+    /// Number of pages, with the kind in the two highest bits.
     pages: u32,
 }
 
@@ -84,11 +84,11 @@ pub struct Accesses {
 struct Shared {
     read: Mutex<Read>,
     changed: Condvar,
-    /// No more of it is wanted.
+    /// Whether the readers want no more.
     stop: AtomicBool,
 }
 
-/// What was read so far.
+/// Requests read so far.
 #[derive(Default)]
 struct Read {
     pieces: Vec<Arc<Vec<Span>>>,
@@ -99,7 +99,7 @@ struct Read {
     whole: bool,
 }
 
-/// What comes next.
+/// Next item of a reader.
 pub enum Next {
     Piece(Arc<Vec<Span>>),
     End,

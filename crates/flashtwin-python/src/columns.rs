@@ -127,7 +127,7 @@ impl Log {
     }
 }
 
-/// When members of an array collected.
+/// Columns of the collections of an array's members.
 pub fn of_gc_intervals<'py>(py: Python<'py>, rows: &[GcInterval]) -> PyResult<Bound<'py, PyDict>> {
     let d = PyDict::new(py);
     d.set_item("member", column(py, rows, |i| i.member as u32)?)?;

@@ -1,4 +1,4 @@
-//! What a watching thread shares with a run: how far it is, and the wish that it stop.
+//! State shared by a run and the thread that watches it: progress, and the wish to stop.
 
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl Control {
         self.0.done.load(Ordering::Relaxed)
     }
 
-    /// Of how many; 0 if unknown.
+    /// Total number; 0 if unknown.
     #[getter]
     fn total(&self) -> u64 {
         self.0.total.load(Ordering::Relaxed)

@@ -26,7 +26,7 @@ pub fn device_names() -> Vec<&'static str> {
     builtin_names().chain(builtin_array_names()).collect()
 }
 
-/// What a device is, checked as a whole.
+/// A device's specification, checked as a whole.
 #[pyclass(frozen, module = "flashtwin._core")]
 pub struct Spec(Kind);
 
@@ -176,7 +176,7 @@ impl Spec {
         self.buffer().map(|b| b.policy.name())
     }
 
-    /// Where the published figures stand, and the figures.
+    /// Source of the published figures, and the figures.
     #[getter]
     fn published(&self) -> PyResult<(&str, Vec<(&'static str, f64)>)> {
         let published = &self.ssd("a check against published figures")?.published;
@@ -202,7 +202,7 @@ impl Spec {
         }
     }
 
-    /// What it is, its size and its buffer, in a line.
+    /// A line with the kind of the device, its size and its buffer.
     #[getter]
     fn in_words(&self) -> String {
         let what = match self.members() {
@@ -230,7 +230,7 @@ impl Spec {
 #[pyclass(module = "flashtwin._core")]
 pub struct Device {
     state: State,
-    /// Of the policy, if it is written in Python.
+    /// Failure of the policy, if that is written in Python.
     failure: Option<Arc<Failure>>,
 }
 
@@ -239,7 +239,7 @@ enum State {
     Array(Box<Array>),
 }
 
-/// Does the same with an SSD as with an array.
+/// Runs the same code for an SSD and for an array.
 macro_rules! either {
     ($state:expr, $device:ident => $body:expr) => {
         match $state {
@@ -282,10 +282,10 @@ fn of_state(message: String) -> PyErr {
     FlashtwinError::new_err(format!("cannot copy the state of a device: {message}"))
 }
 
-/// What a run gives back: summary as JSON, summary as text, and the response-time histograms of
-/// reads, writes and both; columns of when members of an array collected and the history as JSON, if
-/// asked for; the timeline, if it was: the trace, slices in it, and where it was cut, in seconds; and the
-/// seconds of real time that the warm-up and the measured run took.
+/// Result of a run: summary as JSON, summary as text, and the response-time histograms of reads, writes and both;
+/// columns of when members of an array collected and the history as JSON, if asked for; the timeline, if it was: the
+/// trace, slices in it, and where it was cut, in seconds; and the seconds of real time that the warm-up and the
+/// measured run took.
 type RunResult = (
     String,
     String,
@@ -355,7 +355,7 @@ impl Device {
             .map_err(of_sim)
     }
 
-    /// Takes the state from a file written for the same flash; returns how it came about.
+    /// Takes the state from a file written for the same flash; returns how it was made.
     fn load_snapshot(&mut self, py: Python<'_>, path: PathBuf) -> PyResult<String> {
         let state = &mut self.state;
         py.detach(|| either!(state, device => flashtwin_sim::load_snapshot(&path, device)))

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use flashtwin::buffer::untimed::Alone;
+use flashtwin::buffer::untimed::UntimedBuffer;
 use flashtwin::buffer::{min, Setup};
 use flashtwin::spec::builtin;
 use flashtwin::{DeviceSpec, Lpn};
@@ -87,28 +87,28 @@ fn device(
         .map_err(|e| of_little_device(&e))
 }
 
-/// What a list of accesses came to. Hits include those in the separate read cache.
+/// Hits and misses of a list of accesses. Hits include those in the separate read cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct HitCount {
     /// Page accesses.
     accesses: u64,
-    /// Those to a cached page.
+    /// Accesses to a cached page.
     hits: u64,
     /// Accesses that read.
     reads: u64,
-    /// Those to a cached page.
+    /// Reads of a cached page.
     read_hits: u64,
     /// Accesses that write.
     writes: u64,
-    /// Those to a cached page.
+    /// Writes to a cached page.
     write_hits: u64,
     /// Pages that left for others.
     victims: u64,
-    /// Those that were written back.
+    /// Victims that were written back.
     dirty_victims: u64,
 }
 
-/// As a dict; MIN knows only accesses and hits.
+/// The counts as a dict; MIN has only accesses and hits.
 fn dict(py: Python<'_>, count: HitCount, whole: bool) -> PyResult<Bound<'_, PyDict>> {
     let d = PyDict::new(py);
     d.set_item("accesses", count.accesses)?;
@@ -162,8 +162,8 @@ fn count(
     };
     let setup = Setup::of(device);
     let mut alone = match user {
-        Some(user) => Alone::with_user(user.boxed(), &setup),
-        None => Alone::new(&buffer.policy, &setup, buffer.read_cache_pages),
+        Some(user) => UntimedBuffer::with_user(user.boxed(), &setup),
+        None => UntimedBuffer::new(&buffer.policy, &setup, buffer.read_cache_pages),
     };
     if let Some(user) = user {
         user.failure.stops(&control.0);

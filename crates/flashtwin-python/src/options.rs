@@ -78,7 +78,7 @@ impl RunOptions {
     }
 }
 
-/// What is done with a request beyond the device.
+/// Parses the handling of requests beyond the device.
 fn beyond_from(name: &str) -> PyResult<Beyond> {
     match name {
         "error" => Ok(Beyond::Error),

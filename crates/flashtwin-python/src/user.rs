@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 
 use crate::errors::FlashtwinError;
 
-/// What went wrong in a policy, and how to stop the run it is in.
+/// An exception of a policy, and the control of the run to stop.
 #[derive(Default)]
 pub struct Failure {
     failed: AtomicBool,
@@ -85,7 +85,7 @@ impl From<&buffer::Access> for Access {
     }
 }
 
-/// Pages that the policy holds, in the order in which they came.
+/// Pages that the policy holds, in order of insertion.
 #[derive(Clone, Debug, Default)]
 struct Held {
     pages: Vec<bool>,
@@ -114,7 +114,7 @@ impl Held {
     }
 }
 
-/// What may be asked of the device while a call of the policy lasts.
+/// Access to the device while a call of the policy lasts.
 #[derive(Clone, Copy)]
 struct Asked {
     device: &'static dyn DeviceView,
@@ -125,13 +125,13 @@ thread_local! {
     static ASKED: Cell<Option<Asked>> = const { Cell::new(None) };
 }
 
-/// Lets the policy ask `device` until this is dropped.
+/// Gives the policy access to `device` until this is dropped.
 struct Asking {
     before: Option<Asked>,
 }
 
 impl Asking {
-    /// Until it is dropped, [`asked`] hands both references out.
+    /// Makes [`asked`] hand both references out until this is dropped.
     ///
     /// # Safety
     /// The caller drops the value, and does so while `device` and `held` live.
@@ -157,9 +157,9 @@ impl Drop for Asking {
     }
 }
 
-fn asked<T>(answer: impl FnOnce(&dyn DeviceView, &Held) -> PyResult<T>) -> PyResult<T> {
+fn asked<T>(query: impl FnOnce(&dyn DeviceView, &Held) -> PyResult<T>) -> PyResult<T> {
     match ASKED.get() {
-        Some(Asked { device, held }) => answer(device, held),
+        Some(Asked { device, held }) => query(device, held),
         None => Err(FlashtwinError::new_err(
             "the device can be asked only while insert, hit, evict or cleaned is being called",
         )),
@@ -171,18 +171,18 @@ fn asked<T>(answer: impl FnOnce(&dyn DeviceView, &Held) -> PyResult<T>) -> PyRes
 pub struct PolicyDevice;
 
 impl PolicyDevice {
-    fn page<T>(page: u32, answer: impl FnOnce(&dyn DeviceView, PageId) -> T) -> PyResult<T> {
+    fn page<T>(page: u32, query: impl FnOnce(&dyn DeviceView, PageId) -> T) -> PyResult<T> {
         asked(|device, held| match held.has(PageId(page)) {
-            true => Ok(answer(device, PageId(page))),
+            true => Ok(query(device, PageId(page))),
             false => Err(FlashtwinError::new_err(format!(
                 "page {page} is not in the buffer"
             ))),
         })
     }
 
-    fn of_chip<T>(chip: u32, answer: impl FnOnce(&dyn DeviceView, ChipId) -> T) -> PyResult<T> {
+    fn of_chip<T>(chip: u32, query: impl FnOnce(&dyn DeviceView, ChipId) -> T) -> PyResult<T> {
         asked(|device, _| match device.chips_in_gc().of() {
-            chips if chip < chips => Ok(answer(device, ChipId(chip as u16))),
+            chips if chip < chips => Ok(query(device, ChipId(chip as u16))),
             chips => Err(FlashtwinError::new_err(format!(
                 "chip {chip} of {chips}, counted from 0"
             ))),
@@ -217,7 +217,7 @@ impl PolicyDevice {
         Self::page(page, |device, page| device.in_flight(page))
     }
 
-    /// How many chips there are.
+    /// Number of chips.
     #[getter]
     fn chips(&self) -> PyResult<u32> {
         asked(|device, _| Ok(device.chips_in_gc().of()))
@@ -257,7 +257,7 @@ struct Calls {
     hit: Py<PyAny>,
     evict: Py<PyAny>,
     forget: Py<PyAny>,
-    /// None where the class leaves it as it is.
+    /// `None` if the class does not override the method.
     cleaned: Option<Py<PyAny>>,
 }
 
@@ -289,7 +289,7 @@ impl UserPolicy {
 }
 
 impl UserPolicy {
-    /// As the model takes it.
+    /// A boxed copy for the model.
     pub fn boxed(&self) -> Box<dyn buffer::UserPolicy> {
         Box::new(PyPolicy {
             calls: self.calls.clone(),
@@ -299,7 +299,7 @@ impl UserPolicy {
     }
 }
 
-/// The policy in the model. A copy calls the same Python object: the package never goes on with a
+/// The policy in the model. A copy calls the same Python object: the package never continues with a
 /// device and its copy.
 #[derive(Clone)]
 struct PyPolicy {
@@ -326,7 +326,7 @@ impl PyPolicy {
         done.map_err(|e| self.failure.fail(e)).ok()
     }
 
-    /// What `evict` returned as pages of the buffer, each once.
+    /// Pages of the buffer that `evict` returned, each once.
     fn read_victims(
         &self,
         returned: &Bound<'_, PyAny>,

@@ -51,7 +51,7 @@ impl Workload {
         Ok(self.lock()?.describe())
     }
 
-    /// What looked wrong so far without stopping the run.
+    /// Warnings so far: doubts that did not stop the run.
     fn warnings(&self) -> PyResult<Vec<String>> {
         Ok(self.lock()?.warnings())
     }

@@ -11,7 +11,7 @@ impl<S: Drivable> Driver<'_, S> {
         self.threads().0 > 1 && matches!(self.config.pacing, Pacing::Open { .. })
     }
 
-    /// Lets the device do ahead what the next requests ask of it, as many as can be foreseen; returns
+    /// Simulates ahead the next requests, as many as can be foreseen; returns
     /// how many. 0: the next one is submitted as it comes. Only if [`Driver::foresees`].
     pub(crate) fn look_ahead(&mut self, rest: &[Request]) -> Result<usize, SimError> {
         // A history, a timeline and a check look at the flash in between; a span ends at an instant not known yet.
@@ -53,7 +53,7 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(foreseen.len())
     }
 
-    /// What was foreseen is all there is for now: the device does it to the end.
+    /// Simulates the foreseen requests to the end, as no more are known.
     pub(crate) fn end_ahead(&mut self) {
         let threads = self.threads();
         if threads.0 > 1 {

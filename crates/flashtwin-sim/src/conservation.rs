@@ -4,16 +4,16 @@ use flashtwin::{Cause, Device, Op, Ssd};
 
 use crate::{Drivable, SimError};
 
-/// What the books of a measurement began with.
+/// Counts at the start of a measurement.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Books {
     /// Requests submitted before.
     submitted: u64,
-    /// Of each drive.
+    /// Pages of each drive.
     pages: Vec<Pages>,
 }
 
-/// What a drive has that programs use up and erases give back.
+/// Pages of a drive that programs use up and erases give back.
 #[derive(Clone, Copy, Debug)]
 struct Pages {
     /// Pages that can be programmed without an erase.
@@ -91,7 +91,7 @@ impl Pages {
         }
     }
 
-    /// What was programmed and what was erased since explain the free pages.
+    /// Checks that programs and erases since the start explain the free pages.
     fn balance(self, drive: &Ssd) -> Result<(), String> {
         let now = Pages::of(drive);
         let report = drive.flash_report_without_wear();

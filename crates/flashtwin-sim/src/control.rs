@@ -11,13 +11,13 @@ pub struct Control {
     pub stop: AtomicBool,
     /// Requests submitted so far; in preconditioning, pages written.
     pub done: AtomicU64,
-    /// Of how many, 0 if unknown.
+    /// Total number, 0 if unknown.
     pub total: AtomicU64,
     /// Rows that are there again of members being rebuilt.
     pub rows_rebuilt: AtomicU64,
-    /// Of how many, 0 if none is being rebuilt.
+    /// Total number of rows, 0 if none is being rebuilt.
     pub rows_to_rebuild: AtomicU64,
-    /// When the measurement of the last run began, in real time.
+    /// Real time at which the measurement of the last run began.
     began: Mutex<Option<Instant>>,
 }
 
@@ -26,7 +26,7 @@ impl Control {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// When the measurement of the last run began, in real time; `None` before.
+    /// Real time at which the measurement of the last run began; `None` before.
     pub fn began(&self) -> Option<Instant> {
         *self.began.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -14,16 +14,16 @@ use flashtwin_workload::WorkloadError;
 pub enum SimError {
     /// A setting of the run is wrong.
     Config(String),
-    /// Not one request reached the device.
+    /// No request reached the device.
     NoRequests {
         /// Requests left out because their address was beyond the device.
         dropped: u64,
     },
     /// A request's address is beyond the device.
     Beyond {
-        /// Its number in the workload, from 0.
+        /// Number of the request in the workload, from 0.
         request: u64,
-        /// What it asked for.
+        /// The range that the request asked for.
         source: OutOfRange,
     },
     /// The workload cannot be read or generated.
@@ -34,30 +34,30 @@ pub enum SimError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What was being done to it, as in "write".
+        /// Action on the file, as in "write".
         doing: &'static str,
-        /// Its message.
+        /// Message of the system.
         source: io::Error,
     },
     /// A snapshot that cannot be used for this device.
     Snapshot {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it and what would be right.
+        /// The problem, and a valid value.
         message: String,
     },
     /// A reference case that cannot be read.
     Case {
         /// The file.
         path: PathBuf,
-        /// Its line, from 1, if the trouble is in a line.
+        /// Line of the problem, from 1, if it is in a line.
         line: Option<u64>,
-        /// What is wrong and what would be right.
+        /// The problem, and a valid value.
         message: String,
     },
     /// The model broke one of its own laws: its results would be wrong.
     Law {
-        /// Which.
+        /// Name of the law.
         law: &'static str,
         /// The numbers.
         detail: String,
@@ -82,7 +82,7 @@ pub struct Backlog {
     pub waiting: u64,
     /// Requests a second that the device completed so far.
     pub completed_per_s: f64,
-    /// Requests a second that the load brought so far; infinite if all came at one instant.
+    /// Requests a second that the load brought so far; infinite if all arrived at one instant.
     pub submitted_per_s: f64,
     /// Speed at which the load would bring as many as the device completes; 0 if there is none.
     pub speed: f64,

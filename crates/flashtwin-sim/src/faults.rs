@@ -6,23 +6,23 @@ use flashtwin::{Array, Completion, Device, MemberError, Op, Phase, Time};
 
 use crate::{Drivable, SimError};
 
-/// What happens to a member.
+/// Kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// It fails, with all it held.
+    /// Failure of the member, with the loss of all its data.
     Fail,
     /// A new, empty one takes its place.
     Replace,
 }
 
-/// Something that happens to a member of an array at an instant.
+/// A fault of a member of an array at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// When, from the start of the measurement.
+    /// Time of the fault, from the start of the measurement.
     pub at: Time,
-    /// What.
+    /// Kind of the fault.
     pub kind: FaultKind,
-    /// To which member, from 0.
+    /// Number of the member, from 0.
     pub member: usize,
 }
 
@@ -36,7 +36,7 @@ impl std::fmt::Display for Fault {
     }
 }
 
-/// How far rebuilding was at the end of an interval of the time series.
+/// Progress of rebuilding at the end of an interval of the time series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RebuildPoint {
     /// Number of the interval.
@@ -56,7 +56,7 @@ pub struct PhaseOutcome {
     pub writes: OpMetrics,
 }
 
-/// What faults did to a run.
+/// Effects of faults on a run.
 #[derive(Clone, Debug, Default)]
 pub struct FaultsOutcome {
     /// The phases of the array, in their order.
@@ -93,7 +93,7 @@ fn check(faults: &[Fault], members: usize) -> Result<(), SimError> {
     Ok(())
 }
 
-/// What is going to happen to an array, and what has happened.
+/// Faults of an array, pending and past.
 pub(crate) struct Agenda {
     faults: Vec<Fault>,
     at: usize,
@@ -107,7 +107,7 @@ pub(crate) struct Agenda {
 }
 
 impl Agenda {
-    /// In the order of time, those of one instant in the order given.
+    /// Sorts the faults by time, those of one instant in the order given.
     pub fn new<S: Drivable>(
         device: &Device<S>,
         faults: &[Fault],
@@ -156,7 +156,7 @@ impl Agenda {
         }
     }
 
-    /// When there is something to do next; [`Time::NEVER`] before the measurement.
+    /// Time of the next fault; [`Time::NEVER`] before the measurement.
     #[inline]
     pub fn next(&self) -> Time {
         if self.faults.is_empty() || self.start == Time::NEVER {
@@ -165,7 +165,7 @@ impl Agenda {
         self.next_fault().min(self.next_point())
     }
 
-    /// Does what is due at this instant, to which the device was advanced.
+    /// Carries out the faults that are due at this instant, to which the device was advanced.
     pub fn act<S: Drivable>(&mut self, device: &mut Device<S>) {
         let now = device.now();
         let (point, fault) = (self.next_point(), self.next_fault());
@@ -201,7 +201,7 @@ impl Agenda {
     }
 
     /// Takes completions, in order of completion.
-    pub fn answered<S: Drivable>(&mut self, device: &Device<S>, completions: &[Completion]) {
+    pub fn record<S: Drivable>(&mut self, device: &Device<S>, completions: &[Completion]) {
         let measured = !self.is_empty() && self.start != Time::NEVER;
         let Some(array) = S::array(device).filter(|_| measured) else {
             return;
@@ -229,7 +229,7 @@ impl Agenda {
         }
     }
 
-    /// What became of it all.
+    /// Returns the effects of the faults.
     pub fn end<S: Drivable>(mut self, device: &Device<S>) -> FaultsOutcome {
         for &fault in &self.faults[self.at..] {
             let why = "the run was over before".to_string();

@@ -1,4 +1,4 @@
-//! What happened when, in a bounded number of windows: a run may be of any length.
+//! History of a run in a bounded number of windows: a run may be of any length.
 //!
 //! Windows begin short; when there are too many, neighbours are put together and the rest of the
 //! run has windows twice as long. What lasted is shared out exactly over the windows it lasted in.
@@ -14,13 +14,13 @@ const FIRST: Time = Time(10_000_000_000);
 /// Buckets of a window's histogram: 16 to the octave, from 1 ns to over an hour.
 const BUCKETS: usize = 640;
 
-/// What is collected while a run goes on.
+/// Counts collected during a run.
 #[derive(Clone, Debug)]
 pub struct History {
     start: Time,
     window: Time,
     windows: Vec<Window>,
-    /// When the flash was last looked at, and what had been done until then.
+    /// Time of the last sample of the flash, and the counts up to it.
     sampled: Time,
     programs: [u64; 2],
     gc: Vec<Time>,
@@ -115,7 +115,7 @@ fn bucket_end_ns(index: usize) -> u64 {
 }
 
 impl History {
-    /// Nothing has happened until `start`.
+    /// An empty history from `start` on.
     pub(crate) fn new(start: Time) -> History {
         History {
             start,
@@ -255,9 +255,9 @@ fn share(ps: u64, length: u64) -> f64 {
 /// One window of a run's history.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HistoryPoint {
-    /// Its start, from the start of the measurement.
+    /// Start of the window, from the start of the measurement.
     pub t_s: f64,
-    /// Its length.
+    /// Length of the window.
     pub length_s: f64,
     /// Reads and writes completed a second.
     pub iops: f64,
@@ -265,7 +265,7 @@ pub struct HistoryPoint {
     pub mb_per_s: f64,
     /// Mean response time of those that completed in it; `None` without any.
     pub mean_us: Option<f64>,
-    /// Their 99th percentile, at most 7 % too high.
+    /// 99th percentile of the response times, at most 7 % too high.
     pub p99_us: Option<f64>,
     /// Share of their page accesses found in the buffer.
     pub hit_ratio: Option<f64>,

@@ -1,4 +1,4 @@
-//! The offline driver: feeds a workload to a device in virtual time and collects what came out.
+//! The offline driver: feeds a workload to a device in virtual time and collects the results.
 //!
 //! No clock but the device's, and threads only for members of an array that are independent: the same
 //! configuration, workload and seed give the same bytes.

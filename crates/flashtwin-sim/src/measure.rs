@@ -1,4 +1,4 @@
-//! What a device reaches in the tests that drives are sold by: the figures of `[published]`.
+//! Figures of a device in the tests by which drives are sold: those of `[published]`.
 //!
 //! A new device is written sequentially, rested, and read; beside a writer that syncs after
 //! every write it is read once more; another one is written until its cache in SLC mode is full, and one in
@@ -240,7 +240,7 @@ impl Test {
         self.run_after(0, depth, count, next)
     }
 
-    /// The same after `before` requests that do not count.
+    /// Runs `count` requests after `before` others that are not measured.
     fn run_after(
         &mut self,
         before: u64,
@@ -280,14 +280,14 @@ impl Test {
         }
     }
 
-    /// Lets the device do all that it has to do.
+    /// Runs the device until it is idle.
     fn rest(&mut self) {
         while self.ssd.step() {}
         self.ssd.completions().clear();
     }
 }
 
-/// What the blocks that may be in SLC mode hold.
+/// Capacity of the blocks that may be in SLC mode.
 fn cache_bytes(spec: &DeviceSpec) -> u64 {
     let blocks = u64::from(spec.geometry.chips * spec.slc_blocks_chip());
     let pages = blocks * u64::from(spec.hot_pages_per_block());

@@ -7,12 +7,12 @@ use crate::faults::FaultsOutcome;
 use crate::history::HistoryPoint;
 use crate::timeline::Timeline;
 
-/// What came out of a run.
+/// Result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Response times and what else the host met.
     pub metrics: Metrics,
-    /// What the flash did.
+    /// Counters of the flash.
     pub flash: FlashReport,
     /// Requests submitted, warm-up included.
     pub submitted: u64,
@@ -24,25 +24,25 @@ pub struct Outcome {
     pub interrupted: bool,
     /// The device reached its end of life.
     pub read_only: bool,
-    /// What faults did.
+    /// Effects of faults.
     pub faults: FaultsOutcome,
-    /// When members of an array collected, from the start of the measurement, in order of their ends.
+    /// Collections of an array's members, from the start of the measurement, in order of their ends.
     pub gc_intervals: Vec<GcInterval>,
-    /// What happened when, if it was asked for.
+    /// History of the run, if it was asked for.
     pub history: Option<Vec<HistoryPoint>>,
     /// The timeline of a window, if it was asked for.
     pub timeline: Option<Timeline>,
-    /// How the warm-up ended, if it was to end once the run is steady.
+    /// End of a warm-up that lasts until the run is steady.
     pub steady: Option<Steady>,
 }
 
-/// How a warm-up that ends once the run is steady ended.
+/// End of a warm-up that lasts until the run is steady.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steady {
     /// Requests of the warm-up.
     pub after_requests: u64,
     /// The criterion was met.
     pub is_met: bool,
-    /// What was not level, if it was not met.
+    /// The measure that was not level, if a condition was not met.
     pub missed: Option<&'static str>,
 }

@@ -15,14 +15,14 @@ use crate::{Control, Drivable, SimError};
 /// The state before the first request.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Precondition {
-    /// As it is: a new device has never been written.
+    /// No preconditioning: a new device has never been written.
     None,
     /// Every exported page written once in ascending order.
     #[default]
     Sequential,
     /// Sequential, then uniformly random page writes.
     Random {
-        /// How many, as a multiple of the exported pages.
+        /// Number of writes, as a multiple of the exported pages.
         times: f64,
     },
     /// Placed directly in the state that random writing converges to.
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_ends_random_writing_and_says_so() {
+    fn a_stop_ends_random_writing_and_is_reported() {
         let mut ssd = small(&[]);
         let control = Control::default();
         control.stop.store(true, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use crate::run::Driver;
 use crate::Drivable;
 
 impl<S: Drivable> Driver<'_, S> {
-    /// Lets all happen that is due up to and at `until`, one thing after the other while the window is open.
+    /// Runs all events due up to and at `until`, one by one while the window is open.
     #[cold]
     pub(crate) fn advance_recorded(&mut self, until: Time) {
         self.open_timeline(until);

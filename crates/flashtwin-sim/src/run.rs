@@ -14,12 +14,12 @@ use crate::timeline::{Recording, Window};
 use crate::warmup::Warmup;
 use crate::{Backlog, Drivable, SimError, Speed};
 
-/// When requests reach the device.
+/// Times at which requests reach the device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pacing {
     /// Open loop: at the workload's own times, divided by `speed` (1: as recorded).
     Open {
-        /// How much faster than recorded.
+        /// Factor by which requests are faster than recorded.
         speed: Speed,
     },
     /// Closed loop: always this many requests in the device.
@@ -29,37 +29,36 @@ pub enum Pacing {
     },
 }
 
-/// What happens to a request whose address is beyond the device (D-34).
+/// Handling of a request whose address is beyond the device (D-34).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beyond {
     /// The run stops with an error.
     Error,
-    /// Its start is taken modulo the exported size, its end is cut.
+    /// The start is taken modulo the exported size, and the end is cut.
     Wrap,
-    /// It is left out.
+    /// The request is dropped.
     Drop,
 }
 
-/// How to run.
+/// Settings of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunConfig {
-    /// When requests reach the device.
+    /// Times at which requests reach the device.
     pub pacing: Pacing,
-    /// What happens to addresses beyond the device.
+    /// Handling of addresses beyond the device.
     pub beyond: Beyond,
     /// Requests before the measurement begins.
     pub warmup_requests: u64,
-    /// The warm-up goes on until the run is steady, for so many requests at most ([`crate::Steady`]).
+    /// The warm-up continues until the run is steady, for so many requests at most ([`crate::Steady`]).
     pub warmup_requests_max: Option<u64>,
-    /// Requests at most, warm-up included; one that goes on until the run is steady counts as `warmup_requests`.
+    /// Requests at most, warm-up included; one that lasts until the run is steady counts as `warmup_requests`.
     pub requests_max: Option<u64>,
     /// Requests are submitted for so much virtual time from the start of the measurement, at most; those in
     /// the device by then finish.
     pub span_max: Option<Time>,
     /// One point of the time series every so much virtual time.
     pub series_interval: Option<Time>,
-    /// What happens to members of an array meanwhile; after the last request only while the array has
-    /// something to do.
+    /// Faults of members of an array; after the last request only while the array is busy.
     pub faults: Vec<Fault>,
     /// Keep when members of an array collect.
     pub gc_timeline: bool,
@@ -122,7 +121,7 @@ pub(crate) const CLOCK_MAX: Time = Time::from_s(213 * 86_400);
 /// Events between two looks at the control, once all requests are submitted.
 const LOOK: u32 = 4096;
 
-/// What takes every measured completion of a run, in order of completion.
+/// Receives every measured completion of a run, in order of completion.
 pub type Sink<'a> = dyn FnMut(&[Completion]) -> Result<(), SimError> + 'a;
 
 /// Runs a workload on a device. `sink`, if there is one, gets the completions; without, they are only counted.
@@ -268,9 +267,9 @@ pub(crate) struct Driver<'a, S: Drivable> {
     books: Books,
     /// Requests after which the run ends or is checked.
     pause_at: u64,
-    /// Something is to be looked at before each request: the end of the warm-up or of the span, or a record.
+    /// Whether something is checked before each request: the end of the warm-up or of the span, or a record.
     watches: bool,
-    /// No more than the metrics is kept of requests, and nothing is looked at before one.
+    /// Whether only metrics are kept, without checks before a request.
     only_counts: bool,
 }
 
@@ -354,7 +353,7 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(interrupted)
     }
 
-    /// Refuses to go on in an open loop where more requests wait in the device than memory is meant for.
+    /// Stops an open loop with an error where more requests wait in the device than memory is meant for.
     fn check_backlog(&mut self, batch: &[Request]) -> Result<(), SimError> {
         let (Pacing::Open { speed }, Some(last)) = (self.config.pacing, batch.last()) else {
             return Ok(());
@@ -396,7 +395,7 @@ impl<S: Drivable> Driver<'_, S> {
         }))
     }
 
-    /// What came out of the run.
+    /// Returns the result of the run.
     fn outcome(mut self, interrupted: bool) -> Result<Outcome, SimError> {
         let history = self.history.take().map(|mut history| {
             let now = self.device.now();
@@ -429,7 +428,7 @@ impl<S: Drivable> Driver<'_, S> {
         })
     }
 
-    /// When a request is due in an open loop.
+    /// Time at which a request is due in an open loop.
     pub(crate) fn due(&self, request: &Request) -> Time {
         let after = match self.config.pacing {
             Pacing::Open { speed } if speed != Speed::RECORDED => speed.replayed(request.arrival),
@@ -459,7 +458,7 @@ impl<S: Drivable> Driver<'_, S> {
         }
     }
 
-    /// The same for a request that reaches beyond the device.
+    /// Submits a request that reaches beyond the device, if the options allow it.
     #[cold]
     fn one_beyond(&mut self, mut request: Request) -> Result<bool, SimError> {
         match self.bring_inside(&mut request)? {
@@ -490,7 +489,7 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(true)
     }
 
-    /// The same where more than the metrics is kept of requests, or something may happen before one.
+    /// Submits a request where more than the metrics is kept, or a fault or the end may come first.
     #[inline(never)]
     fn one_watched(&mut self, request: &Request) -> Result<bool, SimError> {
         let mut at = match self.config.pacing {
@@ -535,7 +534,7 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(())
     }
 
-    /// Lets things happen until there are fewer than `depth` requests in the device; returns when that is.
+    /// Runs until fewer than `depth` requests are in the device; returns the time.
     #[inline(always)]
     fn wait_below(&mut self, depth: usize) -> Time {
         self.device.advance_below(depth, Time::NEVER);
@@ -546,7 +545,7 @@ impl<S: Drivable> Driver<'_, S> {
         self.device.now()
     }
 
-    /// The same where the agenda may come first, or a timeline is recorded.
+    /// Lets the device run until fewer than `depth` requests are outstanding, with faults and timeline.
     fn let_finish(&mut self, depth: usize) -> Time {
         if self.timeline.is_none() && self.agenda.next() == Time::NEVER {
             return self.wait_below(depth);
@@ -563,8 +562,7 @@ impl<S: Drivable> Driver<'_, S> {
         now
     }
 
-    /// What is to be looked at before a request that comes at this instant; returns when it does come, `None` if
-    /// that is after the end of the span.
+    /// Checks before a request that arrives at `at`; returns its arrival, `None` if it is after the end of the span.
     #[inline(never)]
     fn watch(&mut self, request: &Request, at: Time) -> Option<Time> {
         if let Some(history) = &mut self.history {
@@ -614,7 +612,7 @@ impl<S: Drivable> Driver<'_, S> {
         now
     }
 
-    /// What was measured before no longer counts.
+    /// Starts history and timeline anew: earlier requests no longer count.
     fn begin_history(&mut self) {
         let now = self.device.now();
         let history = || Box::new(History::new(now));
@@ -633,7 +631,7 @@ impl<S: Drivable> Driver<'_, S> {
         self.only_counts = !self.watches && !takes;
     }
 
-    /// Lets all happen that is due up to and at `until`.
+    /// Runs all events due up to and at `until`.
     #[inline]
     fn advance(&mut self, until: Time) {
         match self.timeline {
@@ -642,7 +640,7 @@ impl<S: Drivable> Driver<'_, S> {
         }
     }
 
-    /// Lets happen what is on the agenda next.
+    /// Carries out the next fault of the agenda.
     #[cold]
     fn act(&mut self) {
         self.advance(self.agenda.next());
@@ -662,7 +660,7 @@ impl<S: Drivable> Driver<'_, S> {
         self.act_or_step()
     }
 
-    /// The same where the agenda may come first or a timeline is recorded.
+    /// Advances to the next event of faults or device, with the timeline.
     #[cold]
     fn act_or_step(&mut self) -> bool {
         let Some(event) = self.device.next_event() else {
@@ -682,8 +680,8 @@ impl<S: Drivable> Driver<'_, S> {
         is_one
     }
 
-    /// What is still in the device finishes: no request is lost. A rebuild goes on to its end, unless
-    /// the run is stopped; true if it was.
+    /// Completes all requests in the device: none is lost. A rebuild runs to its end, unless the run is stopped; true
+    /// if it was.
     fn finish(&mut self) -> Result<bool, SimError> {
         let mut steps = 0;
         while self.step() {
@@ -723,7 +721,7 @@ impl<S: Drivable> Driver<'_, S> {
     #[inline(never)]
     fn hand_on(&mut self) -> Result<(), SimError> {
         let mut completions = std::mem::take(self.device.completions());
-        self.agenda.answered(self.device, &completions);
+        self.agenda.record(self.device, &completions);
         self.show_rebuild();
         if let Some(timeline) = self.timeline.as_deref_mut() {
             timeline.completed(&completions);

@@ -6,20 +6,20 @@ use flashtwin::Time;
 
 use crate::SimError;
 
-/// How many times faster than recorded an open loop submits requests. A decimal number without rounding: request
+/// Factor by which an open loop submits requests faster than recorded. A decimal number without rounding: request
 /// times are the same on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speed {
     /// The number is `digits` / 10^`decimals`.
     digits: u64,
     decimals: u32,
-    /// Its inverse is `whole` + `rest` / `digits`.
+    /// Inverse of the number: `whole` + `rest` / `digits`.
     whole: u64,
     rest: u64,
 }
 
 impl Speed {
-    /// As recorded.
+    /// The speed of the recording: 1.
     pub const RECORDED: Speed = Speed {
         digits: 1,
         decimals: 0,

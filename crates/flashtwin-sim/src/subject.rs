@@ -1,4 +1,4 @@
-//! What the driver can do with any device, an SSD or an array: precondition it, save it, and describe it.
+//! Operations of the driver on any device, an SSD or an array: precondition, save, and describe.
 
 use std::io::{self, Read, Write};
 
@@ -13,11 +13,11 @@ use crate::Threads;
 /// The description of a device in results.
 #[derive(Clone, Debug)]
 pub struct Described<'a> {
-    /// Its name.
+    /// Name of the device.
     pub name: &'a str,
     /// The back end of its flash: `msr`, `modern`, or `mixed`.
     pub backend: &'static str,
-    /// Its buffer, if it has one.
+    /// Buffer of the device, if it has one.
     pub buffer: Option<&'a Buffer>,
     /// Bytes in a page.
     pub page_bytes: u32,
@@ -27,20 +27,20 @@ pub struct Described<'a> {
     pub members: Vec<&'a DeviceSpec>,
 }
 
-/// What a device logged: of its own flash and buffer, or of those of a member.
+/// Log of a device: of its own flash and buffer, or of those of a member.
 #[derive(Clone, Debug)]
 pub enum Logged {
-    /// What flash did.
+    /// Events of the flash.
     Flash(Option<usize>, Vec<FlashEvent>),
-    /// What a buffer did.
+    /// Events of a buffer.
     Buffer(Option<usize>, Vec<BufferEvent>),
-    /// What an array did.
+    /// Events of an array.
     Array(Vec<ArrayEvent>),
 }
 
 /// A back end that the driver knows how to fill.
 pub trait Drivable: Backend + Sized {
-    /// What the device is.
+    /// Description of the device.
     fn describe(device: &Device<Self>) -> Described<'_>;
     /// Every exported page written once in ascending order.
     fn fill_sequential(device: &mut Device<Self>);
@@ -68,12 +68,11 @@ pub trait Drivable: Backend + Sized {
     fn take_logs(device: &mut Device<Self>, take: &mut dyn FnMut(Logged));
     /// Visits the drives, member by member in an array.
     fn each_drive(device: &Device<Self>, visit: &mut dyn FnMut(Option<usize>, &Ssd));
-    /// What the array did itself, if it is one.
+    /// The array, if the device is one.
     fn array(_device: &Device<Self>) -> Option<&Array> {
         None
     }
-    /// Has members of an array do ahead what these requests ask of them ([`Array::run_ahead`]); false
-    /// if that is not possible.
+    /// Simulates ahead the members' parts of these requests ([`Array::run_ahead`]); false if that is not possible.
     fn run_ahead(
         _device: &mut Device<Self>,
         _requests: &[Request],

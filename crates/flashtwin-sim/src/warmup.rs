@@ -47,7 +47,7 @@ struct Criterion {
     outcome: Option<Steady>,
 }
 
-/// What was counted since the start of the run.
+/// Counts since the start of the run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
     requests: u64,
@@ -155,13 +155,13 @@ impl Warmup {
         false
     }
 
-    /// How the criterion ended the warm-up, if there is one and it did.
+    /// End of the warm-up by the criterion, if there is one and it was met.
     pub fn into_outcome(self) -> Option<Steady> {
         self.criterion.and_then(|criterion| criterion.outcome)
     }
 }
 
-/// What is not steady in the last half of the samples, if anything; the buffer has so many pages.
+/// The measure that is not steady in the last half of the samples, if any; the buffer has `buffer_pages` pages.
 fn missed(samples: &[Sample], buffer_pages: u64) -> Option<&'static str> {
     let half = samples.len() / 2;
     let start = samples[half];

@@ -37,7 +37,7 @@ fn run_on(
     run(ssd, workload, config, &Control::default(), None)
 }
 
-/// The request that came too late.
+/// The request that was too late.
 fn late<T>(result: Result<T, SimError>) -> u64 {
     match result.map(|_| ()) {
         Err(SimError::Clock { request }) => request,
@@ -78,7 +78,7 @@ fn a_request_after_the_end_of_the_clock_is_an_error() {
 }
 
 #[test]
-fn a_closed_loop_and_what_is_left_at_the_end_stop_there_too() {
+fn closed_loops_and_remaining_requests_stop_at_the_end_of_the_clock() {
     // Nine gaps: the device is within an hour of the end.
     let mut ssd = slow();
     let days = (213.0 - 1.0 / 24.0) / 9.0;

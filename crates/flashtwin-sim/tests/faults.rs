@@ -69,9 +69,9 @@ fn result(array: &mut Array, load: &str, config: &RunConfig) -> Result<Summary, 
     Ok(Summary::new(array, &outcome, &RunInfo::default()))
 }
 
-/// What is reported of a failure and a rebuild, in an open loop, in a closed one, and after a warm-up.
+/// Reports of a failure and a rebuild, in an open loop, in a closed one, and after a warm-up.
 #[test]
-fn a_failure_and_a_rebuild_are_told_apart_in_the_results() {
+fn results_separate_a_failure_from_a_rebuild() {
     let faults = [fault(Replace, 2, 800), fault(Fail, 2, 400)];
     let open = config(&faults);
     let warm = RunConfig {
@@ -104,9 +104,9 @@ fn a_failure_and_a_rebuild_are_told_apart_in_the_results() {
         let in_phases: u64 = a.phases.iter().map(|p| p.all.requests).sum();
         assert_eq!(in_phases, s.all.requests);
         for phase in a.phases.iter().take(3) {
-            // As many as came in that time, in an open loop.
-            let came = 1500.0 * (phase.until_s - phase.from_s);
-            let ratio = phase.all.requests as f64 / came;
+            // As many as arrived in that time, in an open loop.
+            let arrived = 1500.0 * (phase.until_s - phase.from_s);
+            let ratio = phase.all.requests as f64 / arrived;
             let open = config.pacing == RunConfig::default().pacing;
             assert!(!open || (0.88..1.12).contains(&ratio), "{phase:?}");
         }
@@ -207,7 +207,7 @@ fn faults_that_cannot_happen_are_refused_before_the_run() {
     assert!(message.contains("needs an array"), "{message}");
 }
 
-/// A rebuild that outlasts the workload goes on to its end; it can be watched and stopped there.
+/// A rebuild that outlasts the workload runs to its end; it can be watched and stopped there.
 #[test]
 fn a_long_rebuild_ends_with_the_run_or_is_stopped() {
     let faults = config(&[fault(Fail, 3, 10), fault(Replace, 3, 20)]);

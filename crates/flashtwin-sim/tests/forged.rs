@@ -1,4 +1,4 @@
-//! Saved states in which somebody changed a number, with a checksum that is right: each is refused with a message, or
+//! Saved states with a changed number, with a checksum that is right: each is refused with a message, or
 //! the device agrees with itself, takes requests and reports, within bounded memory.
 
 use std::path::{Path, PathBuf};

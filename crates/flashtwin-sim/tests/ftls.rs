@@ -130,7 +130,7 @@ fn durations(spec: &DeviceSpec, ops: &[flashtwin::ftl::chip::FlashOp]) -> (Time,
 /// One chip, one request at a time: what the device does and how long it takes is what the
 /// translation layer by itself asks for.
 #[test]
-fn a_device_does_what_its_translation_layer_asks_for() {
+fn a_device_performs_the_operations_of_its_translation_layer() {
     for seed in flashtwin::seeds(3) {
         for (kind, copy_back) in KINDS.into_iter().zip(["true", "false", "true", "false"]) {
             for backend in ["msr", "modern"] {
@@ -210,7 +210,7 @@ fn a_device_does_what_its_translation_layer_asks_for() {
 
 /// A read that comes during a merge waits for its end, and its report contains the wait for GC.
 #[test]
-fn who_waits_for_a_merge_waits_for_gc() {
+fn waiting_for_a_merge_counts_as_gc() {
     let further = [
         ("geometry.chips", "1"),
         ("ftl.log_blocks", "1"),

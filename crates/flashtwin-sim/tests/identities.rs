@@ -48,7 +48,7 @@ fn assert_same(what: &str, got: &[(u64, u64, u64, u32)], expected: &[(u64, u64, 
     assert_eq!(got.len(), expected.len(), "{what}");
 }
 
-/// What a run came to: its summary as JSON, and every completion.
+/// Result of a run: its summary as JSON, and every completion.
 type Result = (String, Vec<(u64, u64, u64, u32)>);
 
 fn result(ssd: &Ssd, run: &(Outcome, Vec<flashtwin::Completion>)) -> Result {
@@ -226,8 +226,12 @@ fn a_span_ends_the_submissions_and_nothing_else() {
         tags.sort_unstable();
         assert!(tags.into_iter().eq(0..within as u64), "{pacing:?}");
         // What comes after the span changes nothing of what completed within it.
-        let answered = cut.iter().take_while(|c| c.2 < span.0).count();
-        assert_same(&format!("{pacing:?}"), &cut[..answered], &whole[..answered]);
+        let completed = cut.iter().take_while(|c| c.2 < span.0).count();
+        assert_same(
+            &format!("{pacing:?}"),
+            &cut[..completed],
+            &whole[..completed],
+        );
 
         let warmed = completions(&[], Precondition::Steady, &config(Some(span), 700));
         let first = warmed.iter().map(|c| c.1).min().expect("some requests");

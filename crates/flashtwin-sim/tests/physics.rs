@@ -209,7 +209,7 @@ fn a_policy_without_hot_pages_gains_nothing_from_the_initial_state() {
 }
 
 #[test]
-fn the_steady_state_is_where_long_random_writing_leads() {
+fn the_steady_state_is_the_limit_of_random_writing() {
     for seed in flashtwin::seeds(1) {
         let spec = device(&[
             ("geometry.chips", "2"),
@@ -352,7 +352,7 @@ fn little_s_law_holds_on_every_run() {
 /// the room of all their pages, a request waits for all write-backs of the block in whose room its pages come. Where pages
 /// take their own room, slots that an earlier eviction left over shorten the wait.
 #[test]
-fn requests_wait_for_the_block_in_whose_room_their_pages_come() {
+fn requests_wait_for_all_write_backs_of_the_evicted_block() {
     for policy in ["bplru", "fab"] {
         let [page, whole] = ["pages", "whole"].map(|room| {
             let set = [

@@ -1,5 +1,5 @@
-//! What a power loss takes, under every policy: exactly what flash lacks of a volatile buffer, nothing of a
-//! non-volatile one; and that flush and forced unit access keep their promises.
+//! Effects of a power loss under every policy: it loses exactly the pages of a volatile buffer that flash lacks,
+//! nothing of a non-volatile one; and flush and forced unit access keep their promises.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -61,7 +61,7 @@ fn device(policy: &str, rng: &mut Rng) -> Ssd {
     ssd
 }
 
-/// What flash has of each page, by the log of programs alone, as a keeper of the data beside the model knows it.
+/// Contents of the flash by the log of programs alone, as a keeper of the data beside the model knows them.
 #[derive(Default)]
 struct ByLog {
     /// Numbers of a page's contents: what it holds, what flash has, what running programs carry.
@@ -84,11 +84,11 @@ impl ByLog {
     }
 
     fn on_program(&mut self, ssd: &mut Ssd) {
-        for told in ssd.take_program_log() {
+        for program in ssd.take_program_log() {
             let (PageProgram::Queued(lpn) | PageProgram::Ended(lpn) | PageProgram::Failed(lpn)) =
-                told;
+                program;
             let (holds, on_flash, carried) = self.pages.entry(lpn).or_default();
-            match told {
+            match program {
                 PageProgram::Queued(_) => carried.push_back(*holds),
                 PageProgram::Ended(_) => *on_flash = carried.pop_front().expect("was queued"),
                 PageProgram::Failed(_) => drop(carried.pop_front().expect("was queued")),
@@ -211,7 +211,7 @@ fn flush_and_forced_writes_keep_their_promises() {
         // By page, the last write submitted; by request, the requests submitted before it.
         let mut last_write: BTreeMap<u32, usize> = BTreeMap::new();
         // Writes that had completed when a flush was submitted.
-        let mut answered: BTreeSet<usize> = BTreeSet::new();
+        let mut completed: BTreeSet<usize> = BTreeSet::new();
         let mut covered: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         for tag in 0..600 {
             let r = draw(rng, 120);
@@ -231,7 +231,7 @@ fn flush_and_forced_writes_keep_their_promises() {
                 .collect();
             for done in done {
                 let finished: &Request = &requests[done];
-                answered.insert(done);
+                completed.insert(done);
                 let safe: Vec<u32> = match finished.op {
                     Op::Flush => {
                         let covered = covered.remove(&done).unwrap();
@@ -271,7 +271,7 @@ fn flush_and_forced_writes_keep_their_promises() {
                 }
             }
             if r.op == Op::Flush {
-                covered.insert(tag, answered.clone());
+                covered.insert(tag, completed.clone());
             }
             requests.push(r);
             ssd.submit(at, &r, tag as u64).unwrap();
@@ -282,7 +282,7 @@ fn flush_and_forced_writes_keep_their_promises() {
 
 /// A device that was cut off in the middle of its work has nothing in its buffer, is at rest, and works on.
 #[test]
-fn power_that_comes_back_finds_an_empty_buffer() {
+fn the_buffer_is_empty_after_a_power_loss() {
     every_policy(|policy, rng| {
         let mut ssd = device(policy, rng);
         let mut lost_ever = 0;
@@ -302,7 +302,7 @@ fn power_that_comes_back_finds_an_empty_buffer() {
             let read = request(Op::Read, 0, 120, false);
             ssd.submit(ssd.now(), &read, 0).unwrap();
             while ssd.step() {}
-            let read = ssd.completions().drain(..).next().expect("answered");
+            let read = ssd.completions().drain(..).next().expect("a completion");
             assert_eq!(read.hits, 0, "{policy}, cut {round}");
         }
         let keeps = ssd.durable() == Durable::AtOnce;

@@ -4,7 +4,7 @@ use flashtwin::spec::builtin;
 use flashtwin::DeviceSpec;
 use flashtwin_sim::{measure, Control};
 
-/// What the model does not meet (docs/devices.md explains why), and what else is no more than 10 % off.
+/// Published figures that the model does not meet (docs/devices.md explains why); no other is more than 10 % off.
 const MISSED: [(&str, &str); 1] = [("nvme-tlc", "beside_p75_us")];
 
 /// The ranges that every profile of a drive states (docs/devices.md, "Under steady writes").
@@ -21,7 +21,7 @@ fn every_figure_is_met(name: &str) {
     let text = builtin(name).expect("a profile");
     let spec = DeviceSpec::parse(text, name).expect("a sound profile");
     let measured = measure(&spec, &Control::default()).expect("a device large enough");
-    let measured = measured.expect("nobody stops it");
+    let measured = measured.expect("no caller stops it");
     let mut met = 0;
     for &(figure, found) in &measured {
         if let Some(published) = spec.published.figure(figure) {
@@ -88,7 +88,7 @@ fn an_optane_drive() {
 }
 
 #[test]
-fn what_is_too_small_is_refused() {
+fn too_small_devices_are_refused() {
     let overrides = [
         ("geometry.blocks_per_plane", "32"),
         ("geometry.chips", "1"),

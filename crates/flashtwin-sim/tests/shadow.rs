@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use crate::common::drawn::{draw_device, draw_request, one_in, pick};
 use flashtwin::{seed_count, Cause, Op, Request, Rng, Ssd, Status, Time};
 
-/// What the device must hold, by logical page. A page for which a trim and a write are in flight together may
-/// come out either way.
+/// Contents that the device must hold, by logical page. A page for which a trim and a write are in flight together may
+/// end either way.
 #[derive(Default)]
 struct Shadow {
     mapped: BTreeSet<u64>,

@@ -145,7 +145,7 @@ fn timed_runs_keep_all_pages_and_amplify_as_much() {
     }
 }
 
-/// Dies lose blocks one after the other. All dies go on in step until one has none left.
+/// Dies lose blocks one after the other. All dies write in step until one has none left.
 #[test]
 fn a_die_that_loses_blocks_leaves_the_others_usable() {
     for seed in flashtwin::seeds(2) {

@@ -31,7 +31,7 @@ impl Workload for Prepared {
     }
 }
 
-/// What the load holds beside whole pages read and written.
+/// Requests of the load beside reads and writes of whole pages.
 #[derive(Clone, Copy, Debug)]
 enum Odd {
     Nothing,
@@ -163,7 +163,7 @@ fn members_on_several_threads_give_the_same_bytes() {
             (Odd::All, Beyond::Wrap),
             (Odd::All, Beyond::Drop),
         ] {
-            // The last goes on until the run is steady: the load of 2000 requests, for 1200 at most.
+            // The last continues until the run is steady: the load of 2000 requests, for 1200 at most.
             for (warmup_requests, most) in [(0, None), (700, None), (300, Some(1200))] {
                 let config = |threads| RunConfig {
                     beyond,
@@ -194,7 +194,7 @@ fn members_on_several_threads_give_the_same_bytes() {
     }
 }
 
-/// It must have been tried: what depends on each other stays on one thread, the rest does not.
+/// Independent members must be simulated ahead; dependent ones stay on one thread.
 #[test]
 fn only_independent_members_are_simulated_ahead() {
     let whole = Request {

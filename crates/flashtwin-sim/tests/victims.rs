@@ -73,7 +73,7 @@ fn uniform(mut ssd: Ssd, seed: u64) -> f64 {
 }
 
 #[test]
-fn fifo_amplifies_as_its_closed_form_says() {
+fn fifo_amplifies_as_its_closed_form() {
     for seed in flashtwin::seeds(1) {
         assert!((fifo(0.9) - 5.179).abs() < 1e-3, "{}", fifo(0.9));
         for backend in ["msr", "modern"] {
@@ -86,7 +86,7 @@ fn fifo_amplifies_as_its_closed_form_says() {
 }
 
 #[test]
-fn d_choices_amplify_as_their_mean_field_says() {
+fn d_choices_amplify_as_their_mean_field() {
     for seed in flashtwin::seeds(1) {
         assert!(
             (d_choices(2, 0.9) - 6.852).abs() < 2e-3,

@@ -26,7 +26,7 @@ struct Ahead {
     reader: Reader,
     requests_total: Option<u64>,
     description: String,
-    /// As they were when the last batch taken was read, not as far as the thread has read since.
+    /// Warnings at the time when the last batch taken was read; the thread may have read further since.
     warnings: Vec<String>,
 }
 

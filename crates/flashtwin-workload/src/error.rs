@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-/// What sort of thing went wrong; the message has the details.
+/// Kind of an error; the message has the details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The operating system refused to open, read or write.
@@ -16,7 +16,7 @@ pub enum ErrorKind {
     Malformed,
     /// Time steps back by more than the reorder window can mend.
     OutOfOrder,
-    /// Not one request was found.
+    /// The workload has no request.
     Empty,
     /// An option or a generator parameter is wrong.
     Option,

@@ -43,7 +43,7 @@ pub trait Workload: Send {
     /// One line for people: format guessed and units, or generator parameters and seed.
     fn describe(&self) -> String;
 
-    /// What looked wrong so far without stopping the run: skipped lines, doubtful units.
+    /// Warnings so far, which did not stop the run: skipped lines, doubtful units.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }

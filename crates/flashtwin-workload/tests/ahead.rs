@@ -18,7 +18,7 @@ fn trace() -> PathBuf {
     path
 }
 
-/// What a consumer gets that takes so many batches.
+/// Output to a consumer that takes so many batches.
 fn taken(mut workload: Box<dyn Workload>, most: usize) -> (Vec<Request>, Vec<String>, String) {
     let mut requests = Vec::new();
     for _ in 0..most {

@@ -38,7 +38,7 @@ fn transfers() -> Vec<Request> {
     ]
 }
 
-/// The same with what only some formats can express: trim, flush, force unit access.
+/// The requests of all formats, and those that only some can express: trim, flush, forced unit access.
 fn with(trim: bool, flush: bool, last: Option<bool>) -> Vec<Request> {
     let mut list = transfers();
     if trim {
@@ -216,7 +216,7 @@ fn header_lines_are_passed_over() {
     );
 }
 
-/// What no column of any format may hold.
+/// Values that no column of any format may hold.
 #[test]
 fn a_damaged_column_is_named_with_its_line() {
     for (format, line) in GOOD {

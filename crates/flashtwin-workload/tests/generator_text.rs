@@ -5,7 +5,7 @@ use flashtwin_workload::{Address, Arrival, ErrorKind, GeneratorSpec, Part, Size,
 const GIB: u64 = 1 << 30;
 
 #[test]
-fn the_text_form_says_what_the_spec_holds() {
+fn the_text_form_matches_the_specification() {
     let spec =
         GeneratorSpec::parse("zipf:theta=0.99,write=0.7,size=4k,rate=20k/s,requests=1e6").unwrap();
     let expected = GeneratorSpec {
@@ -95,7 +95,7 @@ fn presets_are_the_papers_loads_and_can_be_changed() {
 }
 
 #[test]
-fn wrong_parameters_are_named_with_what_would_be_right() {
+fn errors_name_parameters_and_valid_values() {
     let parse_errors = [
         ("zpif:theta=1", "did you mean zipf?"),
         ("zipf:tehta=1", "did you mean theta?"),
@@ -242,7 +242,7 @@ fn a_range_may_be_a_share_of_the_device() {
 }
 
 #[test]
-fn suggestions_are_names_that_mean_the_same_or_nearly_look_so() {
+fn suggestions_are_synonyms_or_similar_names() {
     let error = |text: &str| GeneratorSpec::parse(text).unwrap_err().to_string();
     assert!(error("uniform:footprint=1G").ends_with("did you mean range?"));
     assert!(error("uniform:wrte=1").ends_with("did you mean write?"));

@@ -377,7 +377,7 @@ fn empirical_locality_reads_counts_from_a_file() {
 }
 
 #[test]
-fn a_load_that_outlives_the_clock_or_never_fits_says_so() {
+fn a_load_beyond_the_clock_or_the_device_is_refused() {
     let mut slow = GeneratorSpec::parse("uniform:rate=0.000001,requests=1k")
         .unwrap()
         .build(GIB, 1)

@@ -17,7 +17,7 @@ impl Dice {
 }
 
 fn mutate(dice: &mut Dice, bytes: &mut Vec<u8>) {
-    const TELLING: &[u8] = b"0123456789,. -+\n\r\tRWDFTQ#\0\xff";
+    const SYNTAX: &[u8] = b"0123456789,. -+\n\r\tRWDFTQ#\0\xff";
     for _ in 0..=dice.below(4) {
         if bytes.is_empty() {
             return;
@@ -25,8 +25,8 @@ fn mutate(dice: &mut Dice, bytes: &mut Vec<u8>) {
         let at = dice.below(bytes.len());
         match dice.below(6) {
             0 => bytes[at] = dice.below(256) as u8,
-            1 => bytes[at] = TELLING[dice.below(TELLING.len())],
-            2 => bytes.insert(at, TELLING[dice.below(TELLING.len())]),
+            1 => bytes[at] = SYNTAX[dice.below(SYNTAX.len())],
+            2 => bytes.insert(at, SYNTAX[dice.below(SYNTAX.len())]),
             3 => {
                 bytes.remove(at);
             }
@@ -76,7 +76,7 @@ fn mutated_samples_never_panic() {
         }
         assert!(
             good > 500,
-            "only {good} mutated samples still read: the mutations are too rough to tell"
+            "only {good} mutated samples still read: the mutations are too rough"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What the reader does beyond the lines: order, volumes, limits, and errors that help.
+//! Behaviour of the reader beyond the lines: order, volumes, limits, and errors that help.
 
 use flashtwin::{Op, Time};
 use flashtwin_workload::{
@@ -324,7 +324,7 @@ fn broken_packing_is_named_with_its_place() {
 }
 
 #[test]
-fn what_is_no_trace_is_refused_with_the_known_formats() {
+fn a_file_of_no_known_format_is_refused_with_the_formats() {
     let cases: [(&[u8], &str); 6] = [
         (b"hello world\nthis is text\n", "no known trace format fits"),
         (
@@ -382,7 +382,7 @@ fn options_read_from_toml_and_refuse_unknown_keys() {
 }
 
 #[test]
-fn the_summary_counts_what_is_there() {
+fn the_summary_counts_the_requests_of_the_trace() {
     let text = csv(&[
         (0, "W", 0, 8192),
         (100, "W", 8192, 4096),
@@ -427,7 +427,7 @@ fn the_summary_counts_what_is_there() {
 }
 
 #[test]
-fn compact_leaves_out_what_is_not_touched_and_keeps_the_order() {
+fn compact_drops_untouched_addresses_and_keeps_the_order() {
     const MIB: u64 = 1 << 20;
     let text = csv(&[
         (0, "W", 900 * MIB + 4096, 4096),

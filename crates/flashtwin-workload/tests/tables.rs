@@ -71,7 +71,7 @@ fn times_of_named_columns_are_exact() {
 }
 
 #[test]
-fn volumes_come_from_a_column() {
+fn volumes_are_read_from_a_column() {
     let text = "ts,lba,len,type,dev\n0,0,512,R,sda\n1,8,512,R,sdb\n2,0,512,R,sda\n";
     let columns = format!("{COLUMNS},volume=dev");
     let offsets: Vec<u64> = read(text, &columns).iter().map(|r| r.offset).collect();
@@ -79,7 +79,7 @@ fn volumes_come_from_a_column() {
 }
 
 #[test]
-fn errors_of_named_columns_say_where_and_what() {
+fn errors_of_named_columns_name_place_and_problem() {
     let header = "ts,lba,len,type\n";
     for (line, column, parts) in [
         ("x,0,512,R", 1, "found \"x\""),

@@ -2,17 +2,17 @@
 
 use crate::units::ChipId;
 
-/// Which of a number of chips.
+/// A set of chips, by number.
 #[derive(Clone, Debug)]
 pub struct ChipSet {
-    /// With room for two more than there are chips, which are never in the set.
+    /// Bits of the chips, and of two numbers beyond, which are never in the set.
     words: Vec<u64>,
     of: u32,
     len: u32,
 }
 
 impl ChipSet {
-    /// None of `of` chips.
+    /// The empty set of `of` chips.
     pub fn none(of: u32) -> ChipSet {
         ChipSet {
             words: vec![0; (of as usize + 2).div_ceil(64)],
@@ -27,7 +27,7 @@ impl ChipSet {
         self.len
     }
 
-    /// No chip is in the set.
+    /// Whether no chip is in the set.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0

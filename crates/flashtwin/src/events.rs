@@ -28,7 +28,7 @@ const NOTHING: u128 = u128::MAX;
 const SHIFT_FIRST: u32 = 20;
 /// Buckets for each resource: with fewer, as narrow as they are, what is pending would go round them several times.
 const BUCKETS_A_RESOURCE: usize = 16;
-/// How much narrower a bucket is than the mean time between events, as a power of two. A bucket as wide as that holds a
+/// Ratio of the mean time between events to the width of a bucket, as a power of two. A bucket as wide as that holds a
 /// second entry about as often as not, which the processor cannot predict.
 const NARROWER: u32 = 2;
 /// Looks at entries and bucket words in vain, per resource, after which the width is chosen anew.
@@ -45,7 +45,7 @@ struct Slot {
 /// Pending instants.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// By resource.
+    /// Pending entries by resource.
     slots: TrustedTable<Slot>,
     calendar: Calendar,
     /// Width of a bucket, as a power of two of picoseconds.
@@ -60,10 +60,10 @@ pub struct EventQueue {
     /// Looks in vain since the width was chosen, and how many there may be.
     looks: u32,
     looks_max: u32,
-    /// When the width was chosen, and the place in the order of setting by then.
+    /// Time of the last choice of the width, and the place in the order of setting then.
     chosen_at: Time,
     chosen_order: u64,
-    /// By resource, if at one instant things happen in the order of groups, and only then of setting; else empty.
+    /// Groups by resource, if events of one instant are ordered by group, and only then by setting; else empty.
     groups: Vec<u32>,
 }
 
@@ -101,8 +101,8 @@ impl EventQueue {
         }
     }
 
-    /// From now on what falls on one instant happens in the order of groups, and within a group in the
-    /// order of setting; `groups` has that of each resource.
+    /// Orders events of one instant by group from now on, and within a group in the order of setting; `groups` has the
+    /// group of each resource.
     pub fn order_by_group(&mut self, groups: Vec<u32>) {
         debug_assert!(self.first == NOTHING, "set before anything is pending");
         debug_assert_eq!(groups.len(), self.slots.len());
@@ -157,7 +157,7 @@ impl EventQueue {
         self.note(entry);
     }
 
-    /// Something is pending that may be the earliest. It seldom is.
+    /// Updates the earliest entry, which a new entry seldom is.
     #[inline(always)]
     fn note(&mut self, entry: u128) {
         if entry < self.first {
@@ -243,7 +243,7 @@ impl EventQueue {
         self.slots[resource] = Slot { entry, next: NONE };
     }
 
-    /// The same for one that is not the last of its bucket.
+    /// Inserts an entry that is not the last of its bucket.
     #[inline(never)]
     fn put_before_last(&mut self, at: Spot, entry: u128, new: u32) {
         if self.looks > self.looks_max {
@@ -302,7 +302,7 @@ impl EventQueue {
         self.search(span)
     }
 
-    /// The same, where the next bucket that holds any is in another word or holds those of a later round.
+    /// Finds the next entry where its bucket is in another word, or holds entries of a later round.
     #[inline(never)]
     fn search(&mut self, span: u64) -> u128 {
         if self.looks > self.looks_max {
@@ -393,7 +393,7 @@ impl EventQueue {
         (self.next_time() != Time::NEVER).then(|| self.pop_first())
     }
 
-    /// The same where something is pending.
+    /// Removes the earliest resource of a queue that is not empty.
     #[inline(always)]
     pub fn pop_first(&mut self) -> usize {
         assert!(self.next_time() != Time::NEVER, "nothing is pending");
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn equals_keep_their_order_when_places_in_it_are_used_up() {
+    fn equal_instants_keep_their_order_after_renumbering() {
         seeds(3).for_each(|seed| compare(seed, Some(255)));
     }
 

@@ -97,7 +97,7 @@ impl<const N: usize> Lists<N> {
         id(self.ends[list].oldest)
     }
 
-    /// See [`List::oldest_three`].
+    /// The three oldest pages: [`List::oldest_three`].
     #[inline]
     pub fn oldest_three(&self, list: usize) -> [Option<PageId>; 3] {
         self.links.three_from(self.oldest(list))
@@ -212,7 +212,7 @@ impl List {
         self.0.len(0)
     }
 
-    /// No page is in the list.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -278,13 +278,13 @@ impl List {
         self.0.remove(0, page);
     }
 
-    /// See [`Lists::can_exchange`].
+    /// Whether the page can take the place of the oldest: [`Lists::can_exchange`].
     #[inline(always)]
     pub(crate) fn can_exchange(&self, page: PageId) -> bool {
         self.0.can_exchange(0, page)
     }
 
-    /// See [`Lists::exchange_oldest`].
+    /// Exchanges the oldest page: [`Lists::exchange_oldest`].
     #[inline(always)]
     pub(crate) fn exchange_oldest(&mut self, page: PageId) -> PageId {
         self.0.exchange_oldest(0, page)

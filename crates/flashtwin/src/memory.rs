@@ -105,7 +105,7 @@ pub(crate) fn prefetch<T>(table: &[T], i: usize) {
     let _ = (table, i);
 }
 
-/// The same for an entry that may lie across two cache lines.
+/// Starts loading an entry that may lie across two cache lines.
 #[inline(always)]
 pub(crate) fn prefetch_whole<T>(table: &[T], i: usize) {
     #[cfg(target_arch = "x86_64")]

@@ -3,19 +3,19 @@
 /// Why a member cannot fail, or be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemberError {
-    /// There is no such member.
+    /// No member has this number.
     Unknown {
         /// The one asked for.
         member: usize,
         /// Members there are.
         members: usize,
     },
-    /// It has failed already.
+    /// The member has failed already.
     Missing {
         /// The one asked for.
         member: usize,
     },
-    /// It has not failed.
+    /// The member has not failed.
     Present {
         /// The one asked for.
         member: usize,
@@ -55,26 +55,26 @@ impl std::error::Error for MemberError {}
 /// Why a device cannot execute an order to collect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CollectError {
-    /// Its translation layer merges blocks when it must, and takes no orders.
+    /// The device's translation layer merges blocks when it must, and takes no orders.
     Unable {
-        /// What it is.
+        /// Description of the device.
         device: String,
     },
-    /// There is no such die.
+    /// No die has this number.
     UnknownDie {
         /// The one asked for.
         die: u32,
         /// Dies there are.
         dies: u32,
     },
-    /// It is dead.
+    /// The die is dead.
     DeadDie {
         /// The one asked for.
         die: u32,
     },
     /// A member of an array cannot.
     At {
-        /// Which one.
+        /// Number of the member.
         member: usize,
         /// Why.
         why: Box<CollectError>,

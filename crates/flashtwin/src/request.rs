@@ -1,4 +1,4 @@
-//! What a host asks of a device, and what it gets back.
+//! Requests of a host, and their completions.
 
 mod breakdown;
 
@@ -24,19 +24,19 @@ pub enum Op {
 /// One host request. Addresses are bytes from the start of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// When it reaches the device; for closed loops the driver sets it.
+    /// Arrival at the device; for closed loops the driver sets it.
     pub arrival: Time,
     /// First byte.
     pub offset: u64,
     /// Length in bytes; 0 only for a flush.
     pub bytes: u64,
-    /// What to do.
+    /// Operation.
     pub op: Op,
     /// Force unit access: a write that completes only once it is on the medium.
     pub fua: bool,
 }
 
-/// How a request ended.
+/// Status of a completed request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Status {
@@ -54,9 +54,9 @@ pub enum Status {
 pub struct Completion {
     /// The driver's own number for the request.
     pub tag: u64,
-    /// What was asked.
+    /// Operation of the request.
     pub op: Op,
-    /// How it ended.
+    /// Status of the request.
     pub status: Status,
     /// First byte asked for.
     pub offset: u64,
@@ -66,10 +66,10 @@ pub struct Completion {
     pub pages: u32,
     /// Pages of it found in the buffer.
     pub hits: u32,
-    /// When it arrived.
+    /// Time of arrival.
     pub arrival: Time,
-    /// When it completed.
+    /// Time of completion.
     pub done: Time,
-    /// Where the time between the two went; the parts sum to `done - arrival` exactly.
+    /// Parts of the response time; they sum to `done - arrival` exactly.
     pub breakdown: Breakdown,
 }

@@ -43,7 +43,7 @@ impl<T: Copy> Short<T> {
         self.items.extend(items);
     }
 
-    /// Nothing is left.
+    /// Whether the queue is empty.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
@@ -63,7 +63,7 @@ impl<T: Copy> Short<T> {
         first
     }
 
-    /// The same, put where there is none yet: a large one is copied once.
+    /// Moves the first item into `to`, if there is one: a large item is copied once.
     #[inline(always)]
     pub fn move_front(&mut self, to: &mut Option<T>) {
         let Some(first) = self.items.get(self.taken) else {

@@ -1,18 +1,18 @@
 //! Stepping a policy by itself: the little device around it, and its buffer.
 
 use crate::buffer::trace::{step_through, BadToken, Step};
-use crate::buffer::untimed::Alone;
+use crate::buffer::untimed::UntimedBuffer;
 use crate::buffer::{Setup, UserPolicy};
 use crate::spec::{builtin, DeviceSpec, SpecError};
 
-/// What to step: a policy by name, and the little device around it.
+/// Input of a trace: a policy by name, and the little device around it.
 #[derive(Clone, Debug)]
 pub struct Traceable<'a> {
     /// Name of the policy.
     pub policy: &'a str,
     /// Pages it may hold.
     pub capacity: u32,
-    /// Its parameters: keys of the section `buffer` with their values.
+    /// Parameters of the policy: keys of the section `buffer` with their values.
     pub set: &'a [(&'a str, &'a str)],
     /// Chips, striped.
     pub chips: u32,
@@ -70,8 +70,8 @@ pub fn trace_policy(device: &DeviceSpec, accesses: &str) -> Result<Vec<Step>, Ba
     let Some(buffer) = &device.buffer else {
         return Ok(Vec::new());
     };
-    let alone = Alone::new(&buffer.policy, &setup, buffer.read_cache_pages);
-    step_through(alone, setup.chips, accesses)
+    let untimed = UntimedBuffer::new(&buffer.policy, &setup, buffer.read_cache_pages);
+    step_through(untimed, setup.chips, accesses)
 }
 
 /// Steps a user's policy in the buffer of `device` through `accesses`.
@@ -84,5 +84,9 @@ pub fn trace_user_policy(
     accesses: &str,
 ) -> Result<Vec<Step>, BadToken> {
     let setup = Setup::of(device);
-    step_through(Alone::with_user(policy, &setup), setup.chips, accesses)
+    step_through(
+        UntimedBuffer::with_user(policy, &setup),
+        setup.chips,
+        accesses,
+    )
 }

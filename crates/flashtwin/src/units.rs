@@ -124,7 +124,7 @@ impl ChipId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PageId(pub u32);
 
-/// Which open block of a chip a page is programmed into.
+/// The open block of a chip into which a page is programmed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stream {
     /// The one of rarely written pages; also of pages moved by GC, and of all where there is one.
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_print_in_the_unit_one_would_say() {
+    fn spans_print_in_a_fitting_unit() {
         assert_eq!(Time(238_400).to_string(), "238.400 ns");
         assert_eq!(Time::from_us(200).to_string(), "200.000 us");
         assert_eq!(Time::from_ns(1_500_000).to_string(), "1.500 ms");

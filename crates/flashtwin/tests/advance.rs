@@ -1,11 +1,11 @@
-//! How far the methods of time go.
+//! The methods that advance time, and their limits.
 
 use flashtwin::spec::builtin;
 use flashtwin::{DeviceSpec, Op, Request, Ssd, Time};
 
-/// What is due at a limit is not due before it.
+/// Events due at a limit are not due before it.
 #[test]
-fn what_happens_at_the_limit_waits() {
+fn events_at_the_limit_are_not_due_before_it() {
     let spec = DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", &[("buffer", "none")]);
     let mut ssd = Ssd::new(&spec.unwrap());
     let request = Request {

@@ -142,8 +142,8 @@ fn members_without_costs_are_as_through_their_front_ends() {
     }
 }
 
-/// The same where members grow slow, fail and are replaced while what was asked of them is in flight. With these
-/// seeds a rebuild never ends at the instant of something that wants the same member.
+/// Compares both paths while members grow slow, fail and are replaced with requests in flight. With these seeds a
+/// rebuild never ends at the instant of another event for the same member.
 #[test]
 fn members_without_costs_go_wrong_as_through_their_front_ends() {
     let bare = ("member.link.bus_ns_per_sector", "0");
@@ -218,8 +218,8 @@ fn pages_that_go_straight_to_members_are_logged() {
         _ => 0,
     });
     assert_eq!(sent.sum::<u64>(), pages);
-    let came = |event: &&ArrayEvent| matches!(event, ArrayEvent::Came { .. });
-    assert!(pages > 1000 && log.iter().any(|event| came(&event)));
+    let completes = |event: &&ArrayEvent| matches!(event, ArrayEvent::Came { .. });
+    assert!(pages > 1000 && log.iter().any(|event| completes(&event)));
 }
 
 /// A log that is switched on while a write reads its page and its parity names the writes of both.
@@ -254,8 +254,8 @@ fn a_log_switched_on_amid_a_write_names_its_pages() {
     assert_eq!(sent, [(Op::Write, 1); 2]);
 }
 
-/// The same behind a buffer, where what happens at one instant in another order has consequences: one page
-/// at a time, at instants that never meet.
+/// Compares both paths behind a buffer, where the order of events at one instant has consequences: one page at a time,
+/// at instants that never coincide.
 #[test]
 fn members_behind_a_buffer_are_as_through_their_front_ends() {
     for seed in flashtwin::seeds(3) {
@@ -311,7 +311,7 @@ fn members_behind_a_buffer_are_as_through_their_front_ends() {
 }
 
 #[test]
-fn every_level_answers_every_request_once() {
+fn every_level_completes_every_request_once() {
     for (level, members) in [
         ("raid0", "harmonia*3"),
         ("raid1", "harmonia*2"),
@@ -420,7 +420,7 @@ fn coordination_that_is_never_asked_for_changes_nothing() {
     }
 }
 
-/// The same blocks are erased where collecting takes no time, and nothing waits for it.
+/// Compares block counts: the same blocks are erased where collecting takes no time, and nothing waits for it.
 #[test]
 fn ideal_erases_as_many_blocks_in_no_time() {
     for seed in flashtwin::seeds(3) {

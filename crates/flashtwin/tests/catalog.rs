@@ -16,7 +16,7 @@ const BEGIN: &str = "<!-- from here on written by `FLASHTWIN_WRITE_DOCS=1 cargo 
 const END: &str = "<!-- up to here -->\n";
 
 #[test]
-fn no_name_stands_twice_and_only_two_do_not_stand_alone() {
+fn names_are_unique_and_all_but_two_are_base_policies() {
     let names: Vec<&str> = entries().map(|entry| entry.name).collect();
     let once: std::collections::HashSet<&str> = names.iter().copied().collect();
     assert_eq!(once.len(), names.len());
@@ -117,7 +117,7 @@ fn every_example_shows_a_victim() {
 }
 
 #[test]
-fn the_page_says_what_the_entries_say() {
+fn the_documentation_matches_the_entries() {
     let page = std::fs::read_to_string(PAGE).expect("docs/policies.md is there");
     let (before, rest) = page.split_once(BEGIN).expect("the page has its first mark");
     let (_, after) = rest.split_once(END).expect("the page has its last mark");
@@ -130,7 +130,7 @@ fn the_page_says_what_the_entries_say() {
     let differ = lines.find(|(_, (found, wanted))| found != wanted);
     assert!(
         page == wanted,
-        "docs/policies.md is not what the policies say, first at {differ:?}; write it anew:\n  \
+        "docs/policies.md does not match the policies, first at {differ:?}; write it anew:\n  \
          FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test all catalog"
     );
 }

@@ -64,7 +64,7 @@ fn reads_of_idle_chips_are_served_side_by_side() {
     }
 }
 
-/// Evicts the page that came last: with `looks`, the last that it may evict.
+/// Evicts the page inserted last: with `looks`, the last that it may evict.
 #[derive(Clone)]
 struct Newest {
     pages: Vec<PageId>,
@@ -99,7 +99,7 @@ impl Policy for Newest {
 }
 
 #[test]
-fn users_policies_evict_nothing_in_flight_whether_they_look_or_not() {
+fn users_policies_evict_nothing_in_flight() {
     let lru = eight_reads(Ssd::new(&spec(&[])));
     for looks in [true, false] {
         let pages = Vec::new();

@@ -144,7 +144,7 @@ fn slices(log: &[FlashEvent]) -> BTreeMap<Place, Vec<(Time, Time)>> {
 }
 
 #[test]
-fn places_do_one_thing_at_a_time_and_chips_what_they_count_as_busy() {
+fn places_do_one_operation_at_a_time_and_busy_times_match_the_log() {
     let mut kinds = [0; 7];
     for (kind, keys) in KINDS.iter().enumerate() {
         for buffered in [false, true] {
@@ -185,11 +185,11 @@ fn places_do_one_thing_at_a_time_and_chips_what_they_count_as_busy() {
             };
             for chip in 0..4 {
                 if kind != 2 {
-                    let said = busy(Place::Chip(chip));
-                    assert_eq!(said, report.busy_time[chip as usize], "{keys:?} {chip}");
+                    let logged = busy(Place::Chip(chip));
+                    assert_eq!(logged, report.busy_time[chip as usize], "{keys:?} {chip}");
                 }
-                let said = busy(Place::Collection(chip));
-                assert_eq!(said, report.gc_time[chip as usize], "{keys:?} {chip}");
+                let logged = busy(Place::Collection(chip));
+                assert_eq!(logged, report.gc_time[chip as usize], "{keys:?} {chip}");
             }
             // Pages and erases are those counted.
             let pages_of = |wanted: Cause| -> u64 {

@@ -67,7 +67,7 @@ impl Policy for Random {
         for i in 0..self.held.len() {
             let page = self.held[(first + i) % self.held.len()];
             if skip.page(device, page) {
-                out.spared = true;
+                out.skipped = true;
                 continue;
             }
             draws += 1;

@@ -1,6 +1,6 @@
 //! The policy by itself, then in a device.
 
-use flashtwin::buffer::untimed::Alone;
+use flashtwin::buffer::untimed::UntimedBuffer;
 use flashtwin::buffer::Setup;
 use flashtwin::{DeviceSpec, Lpn, Op, Request, Rng, Ssd, Time};
 use rust_policy::Random;
@@ -14,10 +14,10 @@ fn spec() -> DeviceSpec {
     DeviceSpec::with_overrides(demo, "demo", &small).unwrap()
 }
 
-/// Of uniform reads over M pages, C / M hit, whatever the policy.
+/// Hit ratio of uniform reads over M pages: C / M, whatever the policy.
 #[test]
 fn uniform_reads_hit_by_the_share_of_the_buffer() {
-    let mut buffer = Alone::with_user(Box::new(Random::new(1)), &Setup::of(&spec()));
+    let mut buffer = UntimedBuffer::with_user(Box::new(Random::new(1)), &Setup::of(&spec()));
     let (mut rng, mut hits) = (Rng::new(2), 0);
     for request in 0..200_000 {
         let lpn = Lpn(rng.below(64) as u32);
@@ -32,7 +32,7 @@ fn a_clean_page_leaves_before_dirty_ones() {
     let setup = Setup::of(&spec());
     let mut clean = 0;
     for seed in 0..1000 {
-        let mut buffer = Alone::with_user(Box::new(Random::new(seed)), &setup);
+        let mut buffer = UntimedBuffer::with_user(Box::new(Random::new(seed)), &setup);
         for i in 0..16 {
             buffer.access(Lpn(i), i != 7, 0, 1);
         }
@@ -43,7 +43,7 @@ fn a_clean_page_leaves_before_dirty_ones() {
 }
 
 #[test]
-fn it_runs_in_a_device_with_trims_and_flushes() {
+fn the_policy_runs_in_a_device_with_trims_and_flushes() {
     let spec = spec();
     let mut ssd = Ssd::with_policy(&spec, Box::new(Random::new(1)));
     ssd.fill_sequential();

@@ -15,16 +15,16 @@ from ..options import run_options
 from ..pacing import ClosedLoop
 
 T = TypeVar("T")
-#: What came of a run: its summary, the histogram of all requests, its history.
+#: Result of a run: its summary, the histogram of all requests, its history.
 Ran: TypeAlias = "tuple[dict[str, Any], _core.Histogram, list[dict[str, Any]]]"
 
-#: What blocks are called, by their bytes.
+#: Names of block sizes, by bytes.
 SIZES = {512: "0.5 KiB", **{1024 << i: f"{1 << i} KiB" for i in range(11)}}
 
 
 @dataclass(frozen=True)
 class Access:
-    """What is asked of the drive: block size, share of reads in percent, addresses."""
+    """Requests to the drive: block size, share of reads in percent, addresses."""
 
     block_bytes: int
     reads_percent: int
@@ -50,7 +50,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a round came to.
+    """Results of a round.
 
     Attributes:
         iops: requests completed a second of virtual time.

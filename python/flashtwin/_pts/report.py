@@ -30,7 +30,7 @@ from .tests import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: What the standard asks for and is done otherwise here, whatever the settings.
+#: Deviations from the standard, whatever the settings.
 _OTHERWISE = (
     "The drive is a model, and its host adds nothing: there are no threads, so their number times the depth "
     "is one queue depth.",
@@ -43,7 +43,7 @@ _OTHERWISE = (
 
 @dataclass
 class PtsResults:
-    """What the tests found; print it for a summary, `write` the report.
+    """Results of the tests; print them for a summary, `write` the report.
 
     Attributes:
         device: name of the drive under test.

@@ -19,7 +19,7 @@ IOPS_BLOCKS = (*(kib * KIB for kib in (1024, 128, 64, 32, 16, 8, 4)), 512)
 LATENCY_MIXES = (100, 65, 0)
 LATENCY_BLOCKS = (8 * KIB, 4 * KIB, 512)
 THROUGHPUT_BLOCKS = (1024 * KIB, 128 * KIB)
-#: What write saturation writes at least, in times the capacity, and preconditioning writes.
+#: Least amount that write saturation and preconditioning write, in times the capacity.
 SATURATION_TIMES = 4
 PRECONDITION_TIMES = 2
 

@@ -1,4 +1,4 @@
-"""What the page of a report shows, as plain values: charts' data, and tables."""
+"""Content of a report's page, as plain values: charts' data, and tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a device reaches in the tests that drives are sold by, beside what is published of the drive."""
+"""Figures of a device in the tests that drives are sold by, beside the published ones."""
 
 from __future__ import annotations
 

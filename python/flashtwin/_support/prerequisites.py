@@ -55,7 +55,7 @@ class Tool:
     elsewhere: str | None = None
 
     def find(self) -> str | None:
-        """Its path; None if it is not installed."""
+        """Return the path of the program; None if it is not installed."""
         return next(filter(None, map(shutil.which, self.commands)), None)
 
     @property

@@ -19,7 +19,7 @@ from .schema import check, shortened
 if TYPE_CHECKING:
     from .._core import Histogram
 
-#: Which requests of a run.
+#: Kinds of requests of a run.
 Kind = Literal["all", "read", "write"]
 
 _FORMAT = 1

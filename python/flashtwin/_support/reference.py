@@ -16,7 +16,7 @@ from .watch import Task, run_all
 
 @dataclass(frozen=True)
 class CaseReport:
-    """What comparing one case came to.
+    """Result of the comparison of one case.
 
     Attributes:
         name: of the case's files.

@@ -26,7 +26,7 @@ def digits(value: float) -> str:
 
 
 def digits_or_dash(value: float | None) -> str:
-    """The same of what may not exist."""
+    """Format a number; a dash if there is none."""
     return "-" if value is None else digits(value)
 
 

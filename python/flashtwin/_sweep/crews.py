@@ -31,7 +31,7 @@ _LOCAL = {
 
 
 class Future(Protocol):
-    """What the engine asks of a running piece of work."""
+    """Running piece of work, as the engine uses it."""
 
     def result(self) -> Any:  # noqa: ANN401
         """Return its result, or raise its error."""

@@ -22,7 +22,7 @@ from ..options import Option, experiment_options, scalar_type
 from ..traces import TraceOptions
 from ..workloads import source
 
-#: What varies from cell to cell beside parameters, slowest first; parameters lie between workload and seed.
+#: Axes from cell to cell beside parameters, slowest first; parameters lie between workload and seed.
 AXES: Final = ("device", "policy", "workload", "seed")
 _PLURALS: Final = {"devices": "device", "policies": "policy", "workloads": "workload", "seeds": "seed"}
 _TABLES: Final = ("baseline", "parameters", "set", "run", "trace")

@@ -1,4 +1,4 @@
-"""What workers do: make a preconditioned state, run a cell. Plain values in, bytes out, in any process."""
+"""Work of a worker: make a preconditioned state, run a cell. Plain values in, bytes out, in any process."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _DERIVED = {
     "buffer.background_depth": "derived: two rows a die",
     "nand.suspend": "chosen: fits reads beside writes better",
 }
-#: What the values of a key stand for, if it has several.
+#: Meanings of the values of a key that has several.
 _JOINED = {"timing.read_us": "low, middle, high", "timing.program_us": "mean, spread"}
 
 

@@ -51,7 +51,7 @@ _CHANNELS = (1, 2, 3, 4, 6, 8, 12, 16, 32)
 
 @dataclass(frozen=True)
 class Dies:
-    """What reads over strides show: bytes of a row, and dies."""
+    """Row size and number of dies, as reads over strides show them."""
 
     row_kib: int
     dies: int
@@ -232,7 +232,7 @@ class _Given:
 
 @dataclass(frozen=True)
 class Fills:
-    """What sequential writes to an empty drive show.
+    """Cache and rates, as sequential writes to an empty drive show them.
 
     Attributes:
         cache_bytes: data that an SLC cache takes; 0 without one.

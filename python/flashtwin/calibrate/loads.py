@@ -61,9 +61,9 @@ class Load:
 
 #: Requests measured in the steady state of random writes, and before them.
 _STEADY_RUN = (60000, 5000)
-#: The same of a load that leaves the drive in another state: it first makes its own steady state.
+#: Requests measured, and before them, of a load that first makes its own steady state.
 _OTHER_RUN = (60000, 20000)
-#: The same of writes of 32 KiB.
+#: Requests measured, and before them, of writes of 32 KiB.
 _LARGE_RUN = (12000, 3000)
 #: Block sizes of the reads at depth 1, in KiB.
 _SIZES = (4, 8, 16, 32, 64, 256)

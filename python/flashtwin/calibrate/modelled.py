@@ -1,4 +1,4 @@
-"""What a device of ours makes of the experiments: their loads in virtual time."""
+"""Results of the experiments on a modelled device: their loads in virtual time."""
 
 from __future__ import annotations
 

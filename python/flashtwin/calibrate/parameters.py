@@ -14,7 +14,7 @@ from .._devices import Spec, Value, as_toml
 Values: TypeAlias = "dict[str, float]"
 
 _HERE = Path(__file__).parent
-#: What `base.toml` sets.
+#: Page size that `base.toml` sets.
 _PAGE_BYTES = 4 << 10
 _FLASH_PAGE_BYTES = 16 << 10
 BLOCK_BYTES = 256 * _PAGE_BYTES

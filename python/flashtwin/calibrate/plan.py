@@ -46,7 +46,7 @@ _ORDER = (EMPTY, FILLED, REFILLED, STEADY, TRIMMED)
 
 @dataclass(frozen=True)
 class Target:
-    """What is measured.
+    """Drive under measurement.
 
     Attributes:
         path: a block device, a file, or the URI of a network block device.

@@ -32,7 +32,7 @@ _GAIN = 0.01
 #: Factors that are tried, in rounds, for parameters whose effect is no straight line, on which steps would
 #: find them from afar.
 _FACTORS = ((0.65, 0.8, 1.25, 1.5), (0.9, 1.1), (0.95, 1.05))
-#: The same for those that closed forms find nearly.
+#: Factors tried for parameters that closed forms find nearly.
 _NEAR_FACTORS = ((0.94, 0.97, 1.03, 1.06), (0.98, 1.02), (0.99, 1.01))
 _TRIED = {
     # Where the link limits writes in order, no closed form shows it.
@@ -58,7 +58,7 @@ _NOISES = 2.0
 
 @dataclass(frozen=True)
 class Refined:
-    """What a refinement found.
+    """Result of a refinement.
 
     Attributes:
         values: the parameters with the least cost.

@@ -18,7 +18,7 @@ MANIFEST = "manifest.json"
 
 @dataclass(frozen=True)
 class Results:
-    """What was measured.
+    """Results of the measurement of a drive.
 
     Attributes:
         figures: of all experiments.

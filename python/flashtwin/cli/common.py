@@ -1,4 +1,4 @@
-"""What the commands share: reading their options, notes on standard error, the progress bar."""
+"""Shared by the commands: reading their options, notes on standard error, the progress bar."""
 
 from __future__ import annotations
 

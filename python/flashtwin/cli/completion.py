@@ -65,7 +65,7 @@ def _list(prefix: str, **_: object) -> list[str]:
     return [f"{before}{comma}{name}" for name in ("all", *policies())]
 
 
-#: What completes an option or argument, by its name in the parsed arguments.
+#: Completions of an option or argument, by its name in the parsed arguments.
 _NAMES: dict[str, Callable[..., list[str]]] = {
     "device": _device,
     "devices": _device,

@@ -148,7 +148,7 @@ def _wall(result: Result) -> str:
 
 
 def _files(result: Result, args: argparse.Namespace) -> Iterator[Callable[[], object]]:
-    """What writes the files that were asked for, one after the other."""
+    """Yield a writer for each file that was asked for."""
     if args.output:
         yield lambda: write_text(Path(args.output), result.to_json() + "\n", "the summary")
     if args.hgrm:

@@ -42,7 +42,7 @@ class _Escaping(io.TextIOWrapper):
 
     @property
     def unescaped(self) -> _Unescaped:
-        """The same stream for texts that have been escaped."""
+        """Return the stream for texts that have been escaped."""
         return _Unescaped(self)
 
 

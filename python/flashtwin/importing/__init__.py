@@ -16,7 +16,7 @@ from .xml import Node, read_xml
 
 __all__ = ["Imported", "import_file"]
 
-#: What an XML file of MQSim holds, by the name of its outermost element.
+#: Readers of XML files of MQSim, by the name of the outermost element.
 _MQSIM: dict[str, Callable[[Node, str], Imported]] = {
     "Execution_Parameter_Set": lambda root, origin: _checked(mqsim.device(root, origin), origin),
     "MQSim_IO_Scenarios": mqsim_load.commands,

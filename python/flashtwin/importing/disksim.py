@@ -74,7 +74,7 @@ _KEYS: list[tuple[str, str, Reader]] = [
 #: Parameters that DiskSim reads and does not use, or prints by.
 _WITHOUT_EFFECT = {"Timing model", "Block count", "Print stats", "Gang share", "Elements per gang"}
 
-#: What other parameters are checked against: the only value modelled.
+#: Values of other parameters: the only ones modelled.
 _FIXED = {
     "Write policy": (2, "1 is rejected by DiskSim, too"),
     "Never disconnect": (1, "the device is held from the transfer to the end of a request only with 1"),

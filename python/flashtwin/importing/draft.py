@@ -29,7 +29,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Imported:
-    """What a parameter file of another simulator comes to.
+    """Translation of a parameter file of another simulator.
 
     Attributes:
         kind: "device" or "load".

@@ -37,19 +37,19 @@ class Fields:
         return default
 
     def number(self, name: str, default: str | None = None, most: int = 10**9) -> Decimal:
-        """The same as a number."""
+        """Return a value as a number."""
         return number(self.text(name, default), self.place(name), most=Decimal(most))
 
     def count(self, name: str, default: str | None = None, least: int = 1, most: int = 2**32 - 1) -> int:
-        """The same as a whole number."""
+        """Return a value as a whole number."""
         return count(self.text(name, default), self.place(name), least, most)
 
     def flag(self, name: str, default: str = "false") -> bool:
-        """The same as true or false."""
+        """Return a value as true or false."""
         return self.word(name, {"true": True, "false": False, "1": True, "0": False}, default)
 
     def word(self, name: str, words: dict[str, T], default: str | None = None) -> T:
-        """The same as one of several words, in any case."""
+        """Return a value as one of several words, in any case."""
         found = self.text(name, default)
         for word, value in words.items():
             if word.lower() == found.lower():

@@ -26,7 +26,7 @@ _KNOWN = {
     "Intensity": "not used by MQSim",
 }
 
-#: What the commands run on, until an imported device takes its place.
+#: Device of the commands, until an imported one takes its place.
 _DEVICE = "imported.toml"
 
 

@@ -24,7 +24,7 @@ __all__ = ["FIGURES", "OUTCOME", "board", "definition"]
 
 #: Name of the file with the outcome in the directory of a leaderboard.
 OUTCOME: Final = "leaderboard.json"
-#: What policies are ranked by: columns of results, with their names; lower is better, except for hits.
+#: Measures of the ranking: columns of results, with their names; lower is better, except for hits.
 FIGURES: Final[dict[str, str]] = {
     "all_mean_us": "mean (us)",
     "all_p99_us": "p99 (us)",

@@ -31,7 +31,7 @@ _SHOWN = 0.001
 _MARKED = {2: "p50", 10: "p90", 100: "p99", 1000: "p99.9", 10_000: "p99.99"}
 #: Markers on a curve.
 _MARKS = 12
-#: What a history has over time, and how its axis is called.
+#: Measures that a history has over time, with the names of their axes.
 MEASURES = {
     "iops": "IOPS",
     "mb_per_s": "MB/s",

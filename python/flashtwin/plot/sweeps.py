@@ -20,7 +20,7 @@ _Series = dict[str, list["tuple[float, float, float] | None"]]
 
 
 class _Chosen:
-    """What of a sweep is drawn: series, places along the axis, and the name of the figure."""
+    """Parts of a sweep that are drawn: series, places along the axis, and the name of the figure."""
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ VARIANTS: Final = ("quick", "full")
 AGGREGATES: Final = ("mean", "min", "max")
 #: Units of a measure. A ratio of 0.8 is a change of -20 %.
 UNITS: Final = ("change", "ratio", "percent", "number")
-#: What a claim may stand on: all settings that matter are printed; the load is generated in place of a trace
+#: Footings of a claim: all settings that matter are printed; the load is generated in place of a trace
 #: that is not public; public windows of the trace; the paper's own numbers exclude it; no load shows it.
 FOOTINGS: Final = ("printed", "stand-in", "window", "self-contradictory", "vacuous")
 #: Names of the selections of rows that an expression combines.
@@ -418,11 +418,11 @@ def _load(name: str, given: object) -> Load:
     return load
 
 
-#: What a measure is judged by.
+#: Keys that a measure is judged by.
 _JUDGED: Final = ("holds", "below", "above")
-#: What is expected of a measure; those that show a cause have none of it.
+#: Expectations of a measure; measures that show a cause have none.
 _EXPECTED: Final = ("printed", *_JUDGED)
-#: What a claim may specify once for all of its measures.
+#: Keys that a claim may specify once for all of its measures.
 _SHARED: Final = ("matrix", "figure", *_SELECTIONS, "where", "value", "over", "unit", *_EXPECTED)
 
 

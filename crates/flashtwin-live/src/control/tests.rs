@@ -59,7 +59,7 @@ fn commands_are_read() {
 }
 
 #[test]
-fn who_says_nothing_too_much_or_goes_is_not_waited_for() {
+fn a_line_ends_at_its_newline_its_limit_or_a_timeout() {
     let (mut client, server) = UnixStream::pair().expect("a pair of sockets");
     client.write_all(b"first\nsecond").expect("room");
     assert_eq!(line(&server).expect("read"), Some(b"first".to_vec()));

@@ -43,7 +43,7 @@ fn random_call(rng: &mut Rng, exported_bytes: u64) -> Call {
 
 /// Every call comes out once, not before its time, and at the first instant given that is not before it.
 #[test]
-fn calls_come_out_once_and_never_early() {
+fn calls_complete_once_and_never_early() {
     for seed in flashtwin::seeds(6) {
         let mut core = Core::new(twin(&[]));
         let mut rng = Rng::new(seed);
@@ -66,14 +66,14 @@ fn calls_come_out_once_and_never_early() {
             } else {
                 core.advance(now, &mut finished);
             }
-            for (who, answer) in finished.drain(..) {
-                assert!(answer.due <= now, "early: due {} at {now}", answer.due);
+            for (caller, response) in finished.drain(..) {
+                assert!(response.due <= now, "early: due {} at {now}", response.due);
                 assert!(
-                    answer.due > before || answer.due == now || before == now,
+                    response.due > before || response.due == now || before == now,
                     "kept back"
                 );
-                assert_eq!(answer.status, Status::Ok);
-                let at = open.iter().position(|&other| other == who);
+                assert_eq!(response.status, Status::Ok);
+                let at = open.iter().position(|&other| other == caller);
                 open.swap_remove(at.expect("comes out once"));
             }
             before = now;
@@ -86,7 +86,7 @@ fn calls_come_out_once_and_never_early() {
 
 /// The instants at which a host looks change nothing of when the device has finished.
 #[test]
-fn looking_often_changes_no_due_time() {
+fn frequent_polling_changes_no_due_time() {
     let dues = |seed: u64, looks: u64| {
         let mut core = Core::new(twin(&[]));
         let mut rng = Rng::new(seed);
@@ -103,7 +103,10 @@ fn looking_often_changes_no_due_time() {
             now += step;
         }
         core.advance(now + Time::from_s(100), &mut finished);
-        let mut dues: Vec<(u64, Time)> = finished.iter().map(|(who, a)| (*who, a.due)).collect();
+        let mut dues: Vec<(u64, Time)> = finished
+            .iter()
+            .map(|(caller, a)| (*caller, a.due))
+            .collect();
         dues.sort_unstable();
         dues
     };
@@ -113,7 +116,7 @@ fn looking_often_changes_no_due_time() {
 }
 
 #[test]
-fn long_calls_are_cut_between_pages_and_answered_as_one() {
+fn long_calls_are_split_between_pages_and_complete_as_one() {
     let mut core = Core::new(twin(&[]));
     let mut finished = Vec::new();
     let call = Call {
@@ -133,7 +136,7 @@ fn long_calls_are_cut_between_pages_and_answered_as_one() {
 }
 
 #[test]
-fn beyond_the_end_nothing_is_begun() {
+fn a_call_beyond_the_end_begins_nothing() {
     let mut core = Core::new(twin(&[]));
     let exported_bytes = core.twin().exported_bytes();
     let mut finished = Vec::new();
@@ -151,7 +154,7 @@ fn beyond_the_end_nothing_is_begun() {
 }
 
 #[test]
-fn a_worn_out_device_refuses_writes_and_reads_on() {
+fn a_worn_out_device_refuses_writes_and_still_reads() {
     for seed in flashtwin::seeds(1) {
         let mut core = Core::new(twin(&[("wear.erase_limit", "2")]));
         let mut rng = Rng::new(seed);
@@ -168,7 +171,7 @@ fn a_worn_out_device_refuses_writes_and_reads_on() {
                 .expect("within");
             finished
                 .drain(..)
-                .any(|(_, answer)| answer.status == Status::ReadOnly)
+                .any(|(_, response)| response.status == Status::ReadOnly)
         });
         assert!(refused && core.twin().is_read_only());
         core.advance(now + Time::from_s(100), &mut finished);
@@ -182,7 +185,7 @@ fn a_worn_out_device_refuses_writes_and_reads_on() {
 }
 
 #[test]
-fn what_is_abandoned_fails_once() {
+fn abandoned_calls_fail_once() {
     let mut core = Core::new(twin(&[]));
     let mut finished = Vec::new();
     let call = Call {
@@ -195,7 +198,7 @@ fn what_is_abandoned_fails_once() {
         .expect("within");
     core.abandon(&mut finished);
     core.abandon(&mut finished);
-    let status = |(who, answer): &(i32, Answer)| (*who, answer.status);
+    let status = |(caller, response): &(i32, Response)| (*caller, response.status);
     assert_eq!(
         finished.iter().map(status).collect::<Vec<_>>(),
         [(5, Status::Failed)]

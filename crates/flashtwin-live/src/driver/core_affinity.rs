@@ -6,27 +6,27 @@ use std::cell::Cell;
 use std::mem::{size_of, zeroed};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// With more cores than this the threads go where they like.
+/// Largest number of cores with which threads share one.
 const CORES_MAX: usize = 2;
 
-/// The core that is theirs.
+/// The core that the threads share.
 #[derive(Debug)]
-pub(super) struct Together {
+pub(super) struct CoreAffinity {
     /// Cores that this process may use; none if its threads are left alone.
     cores: Vec<usize>,
-    /// How often they have moved.
+    /// Number of moves to another core.
     moves: AtomicUsize,
 }
 
 thread_local! {
-    /// Moves that this thread has followed, and one more; 0 before it has come.
+    /// Moves that this thread has followed, plus one; 0 before its first call.
     static FOLLOWED: Cell<usize> = const { Cell::new(0) };
 }
 
-impl Default for Together {
-    fn default() -> Together {
+impl Default for CoreAffinity {
+    fn default() -> CoreAffinity {
         let cores = allowed();
-        Together {
+        CoreAffinity {
             cores: if cores.len() == CORES_MAX {
                 cores
             } else {
@@ -37,10 +37,10 @@ impl Default for Together {
     }
 }
 
-impl Together {
-    /// The calling thread goes where the others are.
+impl CoreAffinity {
+    /// Binds the calling thread to the shared core.
     #[inline]
-    pub fn come(&self) {
+    pub fn follow(&self) {
         if self.cores.is_empty() {
             return;
         }
@@ -51,8 +51,8 @@ impl Together {
         }
     }
 
-    /// Others work on this core: all are to go to the next one, each when it is next here.
-    pub fn leave(&self) {
+    /// Moves all threads to the next core, because others work on this one; each follows in its next call.
+    pub fn move_on(&self) {
         // One of many simultaneous reports is enough.
         let moves = FOLLOWED.get().wrapping_sub(1);
         let _ = self.moves.compare_exchange(
@@ -80,7 +80,7 @@ fn allowed() -> Vec<usize> {
         .collect()
 }
 
-/// Has this thread run on one core only. Where that is refused it runs where it did.
+/// Binds this thread to one core. Where the system refuses, the thread stays where it was.
 fn stay_on(core: usize) {
     // SAFETY: as above; `core` is a number of such a set.
     unsafe {
@@ -95,24 +95,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_go_where_the_first_went() {
+    fn threads_follow_the_first_to_another_core() {
         let cores = allowed();
         let two = vec![cores[0], cores[cores.len() - 1]];
-        let together = Together {
+        let affinity = CoreAffinity {
             cores: two.clone(),
             moves: AtomicUsize::new(0),
         };
         let arrive = || {
-            together.come();
+            affinity.follow();
             allowed()
         };
         std::thread::scope(|scope| {
             let first = scope.spawn(|| {
                 let before = arrive();
-                together.leave();
+                affinity.move_on();
                 // A thread that follows late reports the same of a core that has been left already.
                 FOLLOWED.set(1);
-                together.leave();
+                affinity.move_on();
                 (before, arrive())
             });
             let first = first.join().expect("no panic");
@@ -120,11 +120,11 @@ mod tests {
             let second = scope.spawn(arrive).join().expect("no panic");
             assert_eq!(second, [two[1]]);
         });
-        let free = Together {
+        let free = CoreAffinity {
             cores: Vec::new(),
             moves: AtomicUsize::new(0),
         };
-        free.come();
+        free.follow();
         assert_eq!(allowed(), cores, "left alone");
     }
 }

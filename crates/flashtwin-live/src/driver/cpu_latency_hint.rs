@@ -1,4 +1,4 @@
-//! Keeps idle cores from halting while calls come: waking a halted core takes 1 to 100 us, most on a virtual
+//! Keeps idle cores from halting while calls arrive: waking a halted core takes 1 to 100 us, most on a virtual
 //! machine, and every request or response that is passed to a thread there waits for it. The kernel keeps all
 //! cores awake while a process holds its file open and has written a latency of 0; it decides which users may
 //! write.
@@ -8,66 +8,66 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Where the kernel takes it from (its documentation: power/pm_qos_interface). It ends with the open file.
+/// File that sets the limit (kernel documentation: power/pm_qos_interface) for as long as it is open.
 pub(super) const LATENCY_FILE: &str = "/dev/cpu_dma_latency";
-/// No core may take longer to come back, in us.
+/// Longest time that a core may take to wake up, in us.
 const NO_HALT: i32 = 0;
-/// What the kernel counts as no wish at all.
+/// Value that the kernel takes as no limit.
 const ANY: i32 = 2_000_000_000;
 /// Cores may halt again when there was no call for this long, or for twice as long.
 pub(super) const HOLD_NS: u64 = 100_000_000;
 
-/// What keeps them.
+/// A limit on the wake-up latency of cores, held while calls arrive.
 #[derive(Debug)]
-pub(super) struct Ready {
-    /// None where that is not allowed.
+pub(super) struct LatencyHint {
+    /// `None` without permission.
     file: Option<File>,
     held: AtomicBool,
-    /// Since the last look.
+    /// Whether a call was noted since the last check.
     called: AtomicBool,
 }
 
-impl Ready {
-    pub fn by(path: &Path) -> Ready {
-        Ready {
+impl LatencyHint {
+    pub fn open(path: &Path) -> LatencyHint {
+        LatencyHint {
             file: OpenOptions::new().write(true).open(path).ok(),
             held: AtomicBool::new(false),
             called: AtomicBool::new(false),
         }
     }
 
-    /// Whether the kernel lets us.
+    /// Whether this process may set the limit.
     pub fn is_allowed(&self) -> bool {
         self.file.is_some()
     }
 
-    /// A call comes. True for the first one, from which on somebody is to look.
+    /// Notes a call. True for the first one, from which on [`Self::release_if_idle`] must be called.
     #[inline]
-    pub fn called(&self) -> bool {
+    pub fn note_call(&self) -> bool {
         self.called.store(true, Ordering::Relaxed);
         !self.held.load(Ordering::Relaxed) && self.hold()
     }
 
     fn hold(&self) -> bool {
-        self.file.is_some() && !self.held.swap(true, Ordering::Relaxed) && self.wish(NO_HALT)
+        self.file.is_some() && !self.held.swap(true, Ordering::Relaxed) && self.set_latency(NO_HALT)
     }
 
-    /// Somebody is to look every now and then.
+    /// Whether [`Self::release_if_idle`] must be called every now and then.
     pub fn is_held(&self) -> bool {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Lets cores halt again if there was no call since the last check.
-    pub fn look(&self) {
+    /// Lets cores halt again if no call arrived since the last check.
+    pub fn release_if_idle(&self) {
         if self.is_held() && !self.called.swap(false, Ordering::Relaxed) {
-            self.wish(ANY);
+            self.set_latency(ANY);
             // A call that comes before this finds halting cores until the next call: late, not wrong.
             self.held.store(false, Ordering::Relaxed);
         }
     }
 
-    /// True if the kernel took it.
-    fn wish(&self, latency_us: i32) -> bool {
+    /// Sets the limit; true if the kernel accepted it.
+    fn set_latency(&self, latency_us: i32) -> bool {
         self.file
             .as_ref()
             .is_some_and(|mut file| file.write_all(&latency_us.to_ne_bytes()).is_ok())
@@ -78,7 +78,7 @@ impl Ready {
 mod tests {
     use super::*;
 
-    fn wishes(path: &Path) -> Vec<i32> {
+    fn latencies(path: &Path) -> Vec<i32> {
         let bytes = std::fs::read(path).expect("written before");
         let words = bytes.chunks_exact(4);
         words
@@ -87,34 +87,34 @@ mod tests {
     }
 
     #[test]
-    fn cores_are_kept_while_calls_come_and_no_longer() {
+    fn the_hint_is_held_while_calls_arrive() {
         let path = std::env::temp_dir().join(format!("flashtwin-ready-{}", std::process::id()));
         std::fs::write(&path, "").expect("a file");
-        let ready = Ready::by(&path);
-        assert!(ready.is_allowed());
-        ready.look();
-        assert!(wishes(&path).is_empty(), "nobody has called");
-        assert!(ready.called(), "the first call");
-        assert!(!ready.called() && !ready.called());
-        ready.look();
-        ready.called();
-        ready.look();
-        assert!(ready.is_held(), "calls came");
-        assert_eq!(wishes(&path), [NO_HALT]);
-        ready.look();
-        assert!(!ready.is_held(), "none since");
-        ready.look();
-        assert_eq!(wishes(&path), [NO_HALT, ANY]);
-        assert!(ready.called());
-        assert_eq!(wishes(&path), [NO_HALT, ANY, NO_HALT]);
+        let hint = LatencyHint::open(&path);
+        assert!(hint.is_allowed());
+        hint.release_if_idle();
+        assert!(latencies(&path).is_empty(), "no call yet");
+        assert!(hint.note_call(), "the first call");
+        assert!(!hint.note_call() && !hint.note_call());
+        hint.release_if_idle();
+        hint.note_call();
+        hint.release_if_idle();
+        assert!(hint.is_held(), "calls arrived");
+        assert_eq!(latencies(&path), [NO_HALT]);
+        hint.release_if_idle();
+        assert!(!hint.is_held(), "none since");
+        hint.release_if_idle();
+        assert_eq!(latencies(&path), [NO_HALT, ANY]);
+        assert!(hint.note_call());
+        assert_eq!(latencies(&path), [NO_HALT, ANY, NO_HALT]);
         std::fs::remove_file(&path).expect("it is there");
     }
 
     #[test]
-    fn where_it_is_not_allowed_nothing_is_held() {
-        let ready = Ready::by(Path::new("/nowhere/latency"));
-        assert!(!ready.is_allowed());
-        assert!(!ready.called() && !ready.is_held());
-        ready.look();
+    fn without_permission_no_hint_is_held() {
+        let hint = LatencyHint::open(Path::new("/nowhere/latency"));
+        assert!(!hint.is_allowed());
+        assert!(!hint.note_call() && !hint.is_held());
+        hint.release_if_idle();
     }
 }

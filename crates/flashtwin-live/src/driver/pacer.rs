@@ -17,9 +17,9 @@ impl Shared {
         self.spin_ns.store(spin_ns, Ordering::Relaxed);
         let mut look_ns = 0;
         loop {
-            self.together.come();
+            self.affinity.follow();
             if self.clock.now_ns() >= look_ns {
-                self.ready.look();
+                self.hint.release_if_idle();
                 look_ns = self.clock.now_ns() + HOLD_NS;
             }
             let Ok(mut inner) = self.lock() else {
@@ -30,7 +30,7 @@ impl Shared {
             }
             let mut finished = std::mem::take(&mut inner.finished);
             let ran = self.run(&mut inner, &mut finished);
-            self.let_go(inner, finished, None);
+            self.release_and_wake(inner, finished, None);
             if ran.is_err() {
                 return self.fail_all();
             }
@@ -40,7 +40,7 @@ impl Shared {
         }
     }
 
-    /// Until shortly before the next event if somebody relies on that, else for long, but while cores are held
+    /// Sleeps until shortly before the next event if a caller waits for it, else for long, but while cores are held
     /// not beyond `look_ns`; true for the first.
     fn sleep(&self, margin_ns: u64, look_ns: u64) -> bool {
         let now_ns = self.clock.now_ns();
@@ -57,7 +57,7 @@ impl Shared {
         } else {
             target_ns.max(unhurried_ns)
         };
-        let until_ns = if self.ready.is_held() {
+        let until_ns = if self.hint.is_held() {
             until_ns.min(look_ns)
         } else {
             until_ns
@@ -72,7 +72,7 @@ impl Shared {
         relied_on
     }
 
-    /// Until the next event if it is near. Without yielding: a busy thread would take the core for milliseconds.
+    /// Spins until the next event if it is near. Without yielding: a busy thread would take the core for milliseconds.
     fn spin(&self) {
         while self.pollers.none() {
             let left_ns = self
@@ -87,14 +87,14 @@ impl Shared {
     }
 }
 
-/// Has the kernel end this thread's sleeps when they are to end, not up to 50 us later.
+/// Makes this thread's sleeps precise: by default the kernel ends them up to 50 us late.
 fn sleep_precisely() {
     // SAFETY: this option takes a number and touches no memory of ours. Where it is refused, sleeps are
     // less precise and that is all.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
-/// How much too long nine of ten short sleeps are here.
+/// Measures the oversleep that nine of ten short sleeps do not exceed, in ns.
 fn measured_spin_ns() -> u64 {
     const SLEEP: Duration = Duration::from_micros(100);
     let mut late_ns: Vec<u64> = (0..50)

@@ -38,7 +38,7 @@ fn a_call_takes_no_less_than_the_device_does() {
         let driver =
             Driver::start(twin(), times.parse().expect("a number"), undo(), None).expect("threads");
         let began = Instant::now();
-        driver.call(&page(Op::Read, 100), 0).expect("answered");
+        driver.call(&page(Op::Read, 100), 0).expect("completes");
         assert!(
             began.elapsed() >= Duration::from_micros(least_us),
             "{times}"
@@ -50,21 +50,21 @@ fn a_call_takes_no_less_than_the_device_does() {
 }
 
 #[test]
-fn many_threads_all_get_their_answers() {
+fn each_of_many_threads_gets_its_response() {
     for seed in flashtwin::seeds(1) {
         let driver = Driver::start(twin(), Dilation::default(), undo(), None).expect("threads");
-        let answered = AtomicU32::new(0);
+        let completed = AtomicU32::new(0);
         thread::scope(|scope| {
             for thread in 0..12 {
-                let (driver, answered) = (&driver, &answered);
+                let (driver, completed) = (&driver, &completed);
                 scope.spawn(move || {
                     let mut rng = Rng::new(seed * 12 + thread);
                     for _ in 0..150 {
                         let op = [Op::Read, Op::Write, Op::Trim][rng.below(3) as usize];
                         driver
                             .call(&page(op, rng.below(50_000)), 0)
-                            .expect("answered");
-                        answered.fetch_add(1, Ordering::Relaxed);
+                            .expect("completes");
+                        completed.fetch_add(1, Ordering::Relaxed);
                     }
                     let flush = Call {
                         op: Op::Flush,
@@ -72,11 +72,11 @@ fn many_threads_all_get_their_answers() {
                         bytes: 0,
                         fua: false,
                     };
-                    driver.call(&flush, 0).expect("answered");
+                    driver.call(&flush, 0).expect("completes");
                 });
             }
         });
-        assert_eq!(answered.into_inner(), 12 * 150);
+        assert_eq!(completed.into_inner(), 12 * 150);
         let report = driver.report();
         assert_eq!(report.lateness.calls, 12 * 151);
         assert_eq!(report.responses.flush.requests, 12);
@@ -87,8 +87,8 @@ fn many_threads_all_get_their_answers() {
 }
 
 #[test]
-fn who_cannot_look_is_woken_in_time() {
-    let (send, answered) = std::sync::mpsc::channel();
+fn a_sleeping_waiter_is_woken_in_time() {
+    let (send, results) = std::sync::mpsc::channel();
     thread::spawn(move || {
         let driver = Driver::start(twin(), Dilation::default(), undo(), None).expect("threads");
         driver.shared.pollers.are_crowded(u64::MAX);
@@ -97,31 +97,31 @@ fn who_cannot_look_is_woken_in_time() {
             thread::sleep(Duration::from_millis(3));
             driver
                 .call(&page(Op::Read, number * 100), 0)
-                .expect("answered");
+                .expect("completes");
         }
         send.send(driver.report().lateness.calls)
-            .expect("somebody listens");
+            .expect("the test listens");
     });
-    let calls = answered.recv_timeout(Duration::from_secs(20));
-    assert_eq!(calls, Ok(20), "nobody was told of a call");
+    let calls = results.recv_timeout(Duration::from_secs(20));
+    assert_eq!(calls, Ok(20), "no call was reported");
 }
 
 #[test]
-fn cores_may_halt_again_when_nobody_calls() {
+fn the_hint_is_released_without_calls() {
     let path = std::env::temp_dir().join(format!("flashtwin-driver-{}", std::process::id()));
     std::fs::write(&path, "").expect("a file");
-    let ready = Ready::by(&path);
+    let hint = LatencyHint::open(&path);
     let driver =
-        Driver::start_with(ready, twin(), Dilation::default(), undo(), None).expect("threads");
+        Driver::start_with(hint, twin(), Dilation::default(), undo(), None).expect("threads");
     for round in 1..=2 {
         for number in 0..20 {
             driver
                 .call(&page(Op::Read, number * 100), 0)
-                .expect("answered");
+                .expect("completes");
         }
-        assert!(driver.shared.ready.is_held());
+        assert!(driver.shared.hint.is_held());
         let began = Instant::now();
-        while driver.shared.ready.is_held() && began.elapsed() < Duration::from_secs(20) {
+        while driver.shared.hint.is_held() && began.elapsed() < Duration::from_secs(20) {
             thread::sleep(Duration::from_millis(5));
         }
         // Held and released in turn, more often if this thread was kept from calling for long.
@@ -133,7 +133,7 @@ fn cores_may_halt_again_when_nobody_calls() {
 }
 
 #[test]
-fn more_threads_than_may_look_all_get_their_answers() {
+fn more_threads_than_pollers_all_get_their_responses() {
     for seed in flashtwin::seeds(1) {
         let driver =
             Driver::start(twin(), "30".parse().expect("a number"), undo(), None).expect("threads");
@@ -144,7 +144,7 @@ fn more_threads_than_may_look_all_get_their_answers() {
                     let mut rng = Rng::new(seed * 100 + thread);
                     for _ in 0..5 {
                         let number = rng.below(50_000);
-                        driver.call(&page(Op::Read, number), 0).expect("answered");
+                        driver.call(&page(Op::Read, number), 0).expect("completes");
                     }
                 });
             }
@@ -165,7 +165,7 @@ fn a_call_longer_than_a_batch_is_done_in_parts() {
         bytes,
         fua: false,
     };
-    driver.call(&call, 0).expect("answered");
+    driver.call(&call, 0).expect("completes");
     let report = driver.report();
     assert_eq!(report.responses.trim.bytes, bytes);
     assert_eq!(report.lateness.calls, 3, "0 to 64 MiB, to 128, to 150");
@@ -178,35 +178,35 @@ fn made_up(does: Does) -> Driver {
     Driver::start(twin, Dilation::default(), undo(), None).expect("threads")
 }
 
-/// What calls of four threads come to, within a time that no machine takes.
-fn answers(driver: &Arc<Driver>) -> Vec<Result<(), Failure>> {
-    let (send, answered) = std::sync::mpsc::channel();
+/// Results of calls of four threads, within a time that no machine takes.
+fn outcomes(driver: &Arc<Driver>) -> Vec<Result<(), Failure>> {
+    let (send, results) = std::sync::mpsc::channel();
     for number in 0..4 {
         let (driver, send) = (driver.clone(), send.clone());
         thread::spawn(move || {
             let call = || driver.call(&page(Op::Read, number), 0);
             // A thread that meets the bug breaks, too.
-            let answer = catch_unwind(AssertUnwindSafe(call)).unwrap_or(Err(Failure::Lost));
-            send.send(answer).expect("somebody listens");
+            let outcome = catch_unwind(AssertUnwindSafe(call)).unwrap_or(Err(Failure::Lost));
+            send.send(outcome).expect("the test listens");
         });
     }
-    let wait = || answered.recv_timeout(Duration::from_secs(20));
+    let wait = || results.recv_timeout(Duration::from_secs(20));
     (0..4)
-        .map(|_| wait().expect("somebody waits for ever"))
+        .map(|_| wait().expect("a call never returns"))
         .collect()
 }
 
 #[test]
-fn a_bug_in_the_model_leaves_nobody_waiting() {
+fn a_bug_in_the_model_fails_waiting_calls() {
     for does in [
         Does::BreaksLater { asked: false },
         Does::BreaksAtTheSecond { first: None },
     ] {
         let driver = Arc::new(made_up(does));
-        let answers = answers(&driver);
+        let outcomes = outcomes(&driver);
         assert!(
-            answers.iter().all(Result::is_err),
-            "answered by a broken device"
+            outcomes.iter().all(Result::is_err),
+            "completed by a broken device"
         );
         let again = driver.call(&page(Op::Read, 0), 0);
         assert!(matches!(again, Err(Failure::Lost)));
@@ -215,7 +215,7 @@ fn a_bug_in_the_model_leaves_nobody_waiting() {
 }
 
 #[test]
-fn a_bug_in_a_power_cut_leaves_nobody_waiting() {
+fn a_bug_in_a_power_loss_fails_waiting_calls() {
     let driver = Arc::new(made_up(Does::BreaksInACut));
     let cutting = driver.clone();
     thread::spawn(move || {
@@ -224,19 +224,19 @@ fn a_bug_in_a_power_cut_leaves_nobody_waiting() {
         }
         cutting.cut_power(|_, _| ())
     });
-    assert!(answers(&driver).iter().all(Result::is_err));
+    assert!(outcomes(&driver).iter().all(Result::is_err));
 }
 
 #[test]
-fn nobody_waits_for_what_the_device_did_without_power() {
+fn device_time_without_power_delays_no_call() {
     let driver = Arc::new(made_up(Does::RestsForHours { due: None }));
     let before = driver.report();
     driver.cut_power(|_, unfinished| assert_eq!(unfinished, 0));
     let cuts = driver.cuts();
-    let (send, answered) = std::sync::mpsc::channel();
+    let (send, results) = std::sync::mpsc::channel();
     let calling = driver.clone();
     thread::spawn(move || send.send(calling.call(&page(Op::Read, 0), cuts).is_ok()));
-    assert_eq!(answered.recv_timeout(Duration::from_secs(20)), Ok(true));
+    assert_eq!(results.recv_timeout(Duration::from_secs(20)), Ok(true));
     let after = driver.report();
     assert!(after.elapsed_s - before.elapsed_s < 60.0 && after.recent.device_s < 60.0);
     assert_eq!(after.lateness.calls, 1);

@@ -5,24 +5,24 @@
 
 use super::*;
 
-/// After this long a waiter sleeps: the time to wake it is then small in comparison.
+/// Longest time that a waiter polls, in ns: waking it later costs little in comparison.
 const POLL_NS_MAX: u64 = 10_000_000;
-/// So many look for themselves for each core; the others sleep.
+/// Waiting threads per core that poll; the others sleep.
 const POLLERS_PER_CORE: usize = 8;
-/// A waiter that gets its core back later than this after a yield shares it with threads that work.
+/// Longest yield of a waiter whose core is not contended, in ns.
 const CROWDED_NS: u64 = 500_000;
-/// For this long after that no thread yields.
+/// Time without polling after contention was found, in ns.
 const CROWD_NS: u64 = 20_000_000;
-/// A device's next step so near is waited for without offering the core.
+/// Time to the device's next event below which a waiter does not yield, in ns.
 const NEAR_NS: u64 = 1_000;
 
 /// A caller and its response.
 #[derive(Debug)]
 pub(super) struct Waiter {
     thread: Thread,
-    answered: AtomicBool,
+    completed: AtomicBool,
     status: AtomicU8,
-    /// In wall-clock time.
+    /// Completion time, in ns of the wall clock.
     due_ns: AtomicU64,
 }
 
@@ -30,7 +30,7 @@ thread_local! {
     /// Each thread waits for one call at a time, and keeps what it needs for that.
     pub(super) static WAITER: Arc<Waiter> = Arc::new(Waiter {
         thread: thread::current(),
-        answered: AtomicBool::new(false),
+        completed: AtomicBool::new(false),
         status: AtomicU8::new(0),
         due_ns: AtomicU64::new(0),
     });
@@ -39,21 +39,21 @@ thread_local! {
 impl Waiter {
     /// Begins to wait.
     pub fn expect(&self) {
-        self.answered.store(false, Ordering::Relaxed);
+        self.completed.store(false, Ordering::Relaxed);
     }
 
     /// The device has responded, and had finished at `due_ns` of the wall clock.
-    pub fn answer(&self, status: Status, due_ns: u64) {
+    pub fn complete(&self, status: Status, due_ns: u64) {
         self.status.store(status as u8, Ordering::Relaxed);
         self.due_ns.store(due_ns, Ordering::Relaxed);
-        self.answered.store(true, Ordering::Release);
+        self.completed.store(true, Ordering::Release);
     }
 
-    fn is_answered(&self) -> bool {
-        self.answered.load(Ordering::Acquire)
+    fn is_completed(&self) -> bool {
+        self.completed.load(Ordering::Acquire)
     }
 
-    /// When the device had finished, once it has responded.
+    /// Completion time of the device in ns of the wall clock, once it has responded.
     pub fn due_ns(&self) -> u64 {
         self.due_ns.load(Ordering::Relaxed)
     }
@@ -66,14 +66,14 @@ impl Waiter {
 /// The callers whose calls the device has finished. None of them waits forever: one that a bug in the model keeps
 /// from its response receives a failure when this is dropped.
 #[derive(Default)]
-pub(super) struct Finished(pub Vec<(Arc<Waiter>, Answer)>);
+pub(super) struct Finished(pub Vec<(Arc<Waiter>, Response)>);
 
 impl Finished {
     /// Wakes the completed callers, except `myself`, which is awake.
     pub fn wake(&mut self, myself: Option<&Waiter>) {
-        for (who, _) in self.0.drain(..) {
-            if myself.is_none_or(|me| !std::ptr::eq(me, &*who)) {
-                who.thread.unpark();
+        for (caller, _) in self.0.drain(..) {
+            if myself.is_none_or(|me| !std::ptr::eq(me, &*caller)) {
+                caller.thread.unpark();
             }
         }
     }
@@ -81,14 +81,14 @@ impl Finished {
 
 impl Drop for Finished {
     fn drop(&mut self) {
-        for (who, _) in &self.0 {
-            who.answer(Status::Failed, u64::MAX);
+        for (caller, _) in &self.0 {
+            caller.complete(Status::Failed, u64::MAX);
         }
         self.wake(None);
     }
 }
 
-/// How many look for themselves, and whether that does any good.
+/// The number of polling waiters, and whether polling helps.
 #[derive(Debug)]
 pub(super) struct Pollers {
     most: usize,
@@ -112,12 +112,12 @@ impl Pollers {
         self.now.load(Ordering::SeqCst) == 0
     }
 
-    /// For this long no thread yields its core.
+    /// Stops polling until `until_ns`, as the cores are contended.
     pub fn are_crowded(&self, until_ns: u64) {
         self.crowded_until_ns.store(until_ns, Ordering::Relaxed);
     }
 
-    /// A place among them, if there is one.
+    /// A place among the pollers, if there is one.
     fn join(&self, now_ns: u64) -> Option<Polling<'_>> {
         if now_ns < self.crowded_until_ns.load(Ordering::Relaxed) {
             return None;
@@ -127,7 +127,7 @@ impl Pollers {
     }
 }
 
-/// A place among them, given back even if a bug ends the wait.
+/// A place among the pollers, given back even if a bug ends the wait.
 struct Polling<'a>(&'a Pollers);
 
 impl Drop for Polling<'_> {
@@ -139,7 +139,7 @@ impl Drop for Polling<'_> {
 impl Shared {
     /// Returns when the call of `waiter` has completed.
     pub(super) fn wait(&self, waiter: &Waiter) {
-        if waiter.is_answered() {
+        if waiter.is_completed() {
             return;
         }
         if let Some(polling) = self.pollers.join(self.clock.now_ns()) {
@@ -148,7 +148,7 @@ impl Shared {
         }
         // Other waiters may rely on a thread that polls.
         self.rely_on_pacer();
-        while !waiter.is_answered() {
+        while !waiter.is_completed() {
             thread::park();
         }
     }
@@ -157,7 +157,7 @@ impl Shared {
     fn poll(&self, waiter: &Waiter) {
         let began_ns = self.clock.now_ns();
         let mut now_ns = began_ns;
-        while !waiter.is_answered() && now_ns - began_ns < POLL_NS_MAX {
+        while !waiter.is_completed() && now_ns - began_ns < POLL_NS_MAX {
             let left_ns = self
                 .target_ns
                 .load(Ordering::Acquire)
@@ -170,7 +170,7 @@ impl Shared {
                 thread::yield_now();
                 let back_ns = self.clock.now_ns();
                 if back_ns - now_ns > CROWDED_NS {
-                    self.together.leave();
+                    self.affinity.move_on();
                     self.pollers.are_crowded(back_ns + CROWD_NS);
                     return;
                 }
@@ -179,13 +179,13 @@ impl Shared {
         }
     }
 
-    /// Lets the device run until now, unless somebody else does.
+    /// Lets the device run until now, unless another thread does.
     fn try_run(&self, waiter: &Waiter) {
         match self.inner.try_lock() {
             Ok(mut inner) => {
                 let mut finished = std::mem::take(&mut inner.finished);
                 let ran = self.run(&mut inner, &mut finished);
-                self.let_go(inner, finished, Some(waiter));
+                self.release_and_wake(inner, finished, Some(waiter));
                 if ran.is_err() {
                     self.fail_all();
                 }

@@ -1,4 +1,4 @@
-//! What was counted between two reports, held against what was asked between them.
+//! Counts between two reports, compared with the calls between them.
 
 use flashtwin::{Device, DeviceSpec, Flash, Request, Ssd};
 
@@ -85,7 +85,7 @@ fn two_reports_add_up_to_the_whole() {
 }
 
 #[test]
-fn percentiles_are_those_of_the_time_between() {
+fn percentiles_cover_the_time_between_reports() {
     let device = full_device();
     let before = counts(&device, 1.0, &[1_000; 1000]);
     // 1 to 1000 us: each percentile is its own number.
@@ -93,7 +93,7 @@ fn percentiles_are_those_of_the_time_between() {
     let now = counts(&device, 2.0, &[vec![1_000; 1000], late].concat());
     let recent = now.since(&before).lateness;
     assert_eq!(recent.calls, 1000);
-    let said = serde_json::to_value(recent).expect("numbers");
+    let json = serde_json::to_value(recent).expect("numbers");
     let expected = [
         ("p50_us", 500.0),
         ("p75_us", 750.0),
@@ -105,15 +105,15 @@ fn percentiles_are_those_of_the_time_between() {
         ("max_us", 1000.0),
     ];
     for (key, us) in expected {
-        let off = said[key].as_f64().map(|found| (found - us).abs());
-        assert!(off.is_some_and(|off| off < 0.7), "{key}: {said}");
+        let off = json[key].as_f64().map(|found| (found - us).abs());
+        assert!(off.is_some_and(|off| off < 0.7), "{key}: {json}");
     }
     let all = now.since(&Counts::default()).lateness.percentiles;
     assert!((all.p50_us - 1.0).abs() < 0.1, "{all:?}");
 }
 
 #[test]
-fn what_flash_lacks_is_counted_and_wear_is_left_out() {
+fn reports_without_wear_count_dirty_pages() {
     let mut device = full_device();
     let request = Request {
         arrival: device.now(),

@@ -42,12 +42,12 @@ impl Place {
     }
 
     fn start(&self, more: &[(&str, &str)]) -> Server {
-        let ready = Ready::prepare(self.settings(more)).expect("sound settings");
+        let ready = PreparedServer::prepare(self.settings(more)).expect("sound settings");
         ready.start().expect("threads")
     }
 
     fn refusal(&self, more: &[(&str, &str)]) -> String {
-        let refused = Ready::prepare(self.settings(more)).err();
+        let refused = PreparedServer::prepare(self.settings(more)).err();
         refused.expect("is refused").to_string()
     }
 }
@@ -61,7 +61,7 @@ impl Drop for Place {
 /// Threads, each with pages of its own and one that all only read: what is read is what was acknowledged
 /// last.
 #[test]
-fn reads_get_what_was_acknowledged_last() {
+fn reads_return_the_last_acknowledged_write() {
     for seed in flashtwin::seeds(1) {
         let place = Place::new("acknowledged", &[]);
         let server = place.start(&[("dilation", "0.01")]);
@@ -101,17 +101,17 @@ fn reads_get_what_was_acknowledged_last() {
                             3 => {
                                 server.connect().trim(offset, length).expect("room");
                                 mine[range].fill(0);
-                                server.connect().flush().expect("answered");
+                                server.connect().flush().expect("completes");
                             }
                             _ => {
                                 let mut read = vec![7; length as usize];
-                                server.connect().read(&mut read, offset).expect("answered");
+                                server.connect().read(&mut read, offset).expect("completes");
                                 assert!(read == mine[range]);
                                 let mut shared = [0; 100];
                                 server
                                     .connect()
                                     .read(&mut shared, (60 << 20) + 77)
-                                    .expect("answered");
+                                    .expect("completes");
                                 assert_eq!(shared, [42; 100]);
                             }
                         }
@@ -139,13 +139,13 @@ fn a_restart_finds_data_and_flash_as_they_were() {
     assert!(busy.contains("another server uses this store"), "{busy}");
     server.stop().expect("a clean stop");
     assert!(state_path(&disk).exists());
-    let said = fs::read_to_string(&report).expect("a report");
-    assert!(said.contains("\"lateness\""), "{said}");
+    let message = fs::read_to_string(&report).expect("a report");
+    assert!(message.contains("\"lateness\""), "{message}");
     drop(server);
 
     let server = place.start(&kept);
     let mut read = vec![0; data.len()];
-    server.connect().read(&mut read, 8192).expect("answered");
+    server.connect().read(&mut read, 8192).expect("completes");
     assert_eq!(read, data);
     // Written pages are on flash: reading one takes flash time again, an unwritten one none.
     let p50_us = |server: &Server| server.report().responses.read.percentiles.p50_us;
@@ -182,7 +182,7 @@ fn a_restart_finds_data_and_flash_as_they_were() {
 }
 
 #[test]
-fn what_clients_see_is_as_large_as_asked_for() {
+fn the_exported_size_is_the_size_asked_for() {
     let place = Place::new("size", &[]);
     let server = place.start(&[("size", "10000000"), ("store", "none")]);
     assert_eq!(server.size_bytes(), 10_000_000);
@@ -198,8 +198,8 @@ fn what_clients_see_is_as_large_as_asked_for() {
         server.connect().zero(u64::MAX, 2, false, true, false),
         server.extents(9_999_999, 2, |_| true),
     ];
-    for answer in beyond {
-        assert_eq!(answer.expect_err("beyond").errno(), libc::EINVAL);
+    for response in beyond {
+        assert_eq!(response.expect_err("beyond").errno(), libc::EINVAL);
     }
     let large = place.refusal(&[("size", "100000000000")]);
     assert!(large.contains("the device holds"), "{large}");
@@ -270,14 +270,14 @@ fn a_worn_out_device_keeps_its_data_and_takes_no_more() {
             server
                 .connect()
                 .read(&mut read, page * 4096)
-                .expect("answered");
+                .expect("completes");
             assert_eq!(read[0], held[page as usize], "page {page}");
         }
     }
 }
 
 #[test]
-fn wrong_settings_say_what_would_be_right() {
+fn errors_of_settings_name_valid_values() {
     let mut settings = Settings::default();
     for (key, value) in [
         ("dilation", "0"),
@@ -287,12 +287,15 @@ fn wrong_settings_say_what_would_be_right() {
         ("umask", "8"),
         ("umask", "1000"),
     ] {
-        let said = settings.set(key, value).expect_err("wrong").to_string();
-        assert!(said.starts_with(&format!("{key}={value}: ")), "{said}");
+        let message = settings.set(key, value).expect_err("wrong").to_string();
+        assert!(
+            message.starts_with(&format!("{key}={value}: ")),
+            "{message}"
+        );
     }
-    let said = Ready::prepare(settings)
+    let message = PreparedServer::prepare(settings)
         .err()
         .expect("no device")
         .to_string();
-    assert!(said.contains("device=FILE is missing"), "{said}");
+    assert!(message.contains("device=FILE is missing"), "{message}");
 }

@@ -26,8 +26,7 @@ impl Drop for Place {
     }
 }
 
-/// Whatever is written and zeroed, the same is read as from a vector; stretches cover all, and
-/// what they call a hole is zero.
+/// Writes and zeros at random are read as from a vector; stretches cover all, and their holes are zero.
 fn behaves(store: &Store, model: &mut [u8], seed: u64) {
     let mut rng = Rng::new(seed);
     for _ in 0..400 {
@@ -64,7 +63,7 @@ fn behaves(store: &Store, model: &mut [u8], seed: u64) {
 }
 
 #[test]
-fn memory_and_files_hold_what_was_written() {
+fn stores_in_memory_and_files_hold_written_data() {
     for seed in flashtwin::seeds(3) {
         let place = Place::new("hold");
         let path = place.0.join("disk.img");
@@ -119,7 +118,7 @@ fn zeroing_gives_memory_back() {
 }
 
 #[test]
-fn nothing_is_kept_of_what_is_written_nowhere() {
+fn a_store_nowhere_keeps_nothing() {
     let store = Store::None;
     store.write(&[5; 4096], 1 << 45).expect("no limit");
     let mut read = [3; 4096];
@@ -129,17 +128,17 @@ fn nothing_is_kept_of_what_is_written_nowhere() {
 }
 
 #[test]
-fn a_file_that_does_not_fit_is_refused_with_what_would() {
+fn a_file_of_the_wrong_size_is_refused_with_the_right_size() {
     let place = Place::new("refused");
     let path = place.0.join("disk.img");
-    let said = |bytes| {
+    let refusal = |bytes| {
         let refused = Store::file(&path, bytes).expect_err("does not fit");
         refused.to_string()
     };
     let (store, _) = Store::file(&path, BYTES).expect("a new file");
-    assert!(said(BYTES).contains("another server uses this store"));
+    assert!(refusal(BYTES).contains("another server uses this store"));
     drop(store);
-    let message = said(2 * BYTES);
+    let message = refusal(2 * BYTES);
     assert!(
         message.contains("holds 1048576 bytes, the device has 2097152"),
         "{message}"
@@ -151,5 +150,5 @@ fn a_file_that_does_not_fit_is_refused_with_what_would() {
     );
     fs::remove_file(&path).expect("there");
     fs::create_dir(&path).expect("a name that is free");
-    assert!(said(BYTES).contains("cannot open"));
+    assert!(refusal(BYTES).contains("cannot open"));
 }

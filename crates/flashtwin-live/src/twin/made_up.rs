@@ -18,21 +18,21 @@ pub(crate) struct MadeUp {
     metrics: Metrics,
 }
 
-/// What it is made up for.
+/// Behaviour of the made-up device.
 pub(crate) enum Does {
-    /// It takes requests, and breaks when it is let run after that: a bug.
+    /// Takes requests, and panics when it runs after that: a bug.
     BreaksLater { asked: bool },
-    /// It completes one request with the next, and breaks there: a bug.
+    /// Completes one request with the next, and panics there: a bug.
     BreaksAtTheSecond { first: Option<u64> },
-    /// It never responds, and breaks in a power loss: a bug.
+    /// Never responds, and panics in a power loss: a bug.
     BreaksInACut,
-    /// It never responds, and breaks when it is to report what the flash did: a bug.
+    /// Never responds, and panics in a report of the flash: a bug.
     BreaksInAReport,
-    /// It never responds, and breaks when it is to come to rest: a bug.
+    /// Never responds, and panics when it comes to rest: a bug.
     BreaksComingToRest,
-    /// It never responds, and does all else.
-    NeverAnswers,
-    /// It responds in a millisecond; coming to rest in a power loss takes it hours.
+    /// Never responds to requests, and works otherwise.
+    NeverResponds,
+    /// Responds in a millisecond; coming to rest in a power loss takes hours.
     RestsForHours { due: Option<(Time, u64)> },
 }
 
@@ -46,7 +46,7 @@ impl MadeUp {
         }
     }
 
-    fn answer(&mut self, tag: u64) {
+    fn complete(&mut self, tag: u64) {
         self.completions.push(Completion {
             tag,
             op: Op::Read,
@@ -88,7 +88,7 @@ impl Twin for MadeUp {
         self.now = until;
         if let Does::RestsForHours { due } = &mut self.does {
             if let Some((_, tag)) = due.take_if(|(at, _)| *at <= until) {
-                self.answer(tag);
+                self.complete(tag);
             }
         }
     }
@@ -98,7 +98,7 @@ impl Twin for MadeUp {
             Does::BreaksAtTheSecond { first } => match first.take() {
                 None => *first = Some(tag),
                 Some(earlier) => {
-                    self.answer(earlier);
+                    self.complete(earlier);
                     self.does = Does::BreaksLater { asked: true };
                     self.now = Time::from_ms(5);
                 }
@@ -106,7 +106,7 @@ impl Twin for MadeUp {
             Does::BreaksInACut
             | Does::BreaksInAReport
             | Does::BreaksComingToRest
-            | Does::NeverAnswers => {}
+            | Does::NeverResponds => {}
             Does::RestsForHours { due } => *due = Some((now + Time::from_ms(1), tag)),
         }
         Ok(())

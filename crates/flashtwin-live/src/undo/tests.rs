@@ -14,7 +14,7 @@ struct Reference {
 }
 
 #[test]
-fn a_cut_leaves_what_programs_have_ended() {
+fn a_power_loss_keeps_ended_programs() {
     let mut lost_ever = 0;
     for seed in flashtwin::seeds(300) {
         let mut rng = Rng::new(seed);
@@ -75,7 +75,7 @@ fn a_cut_leaves_what_programs_have_ended() {
 }
 
 #[test]
-fn a_cut_leaves_what_was_flushed() {
+fn a_power_loss_keeps_flushed_writes() {
     for seed in flashtwin::seeds(300) {
         let mut rng = Rng::new(seed);
         let store = Store::memory(PAGES * PAGE).expect("memory");
@@ -126,7 +126,7 @@ fn a_cut_leaves_what_was_flushed() {
 }
 
 #[test]
-fn a_page_that_cannot_be_put_back_keeps_no_other_from_it() {
+fn other_pages_are_restored_after_one_that_fails() {
     let store = Store::memory(PAGES * PAGE).expect("memory");
     let undo = Undo::new(Durable::Programmed, PAGE as u32, PAGES * PAGE);
     let write = |value| {
@@ -169,10 +169,10 @@ fn a_page_that_cannot_be_put_back_keeps_no_other_from_it() {
 }
 
 #[test]
-fn what_protected_memory_could_not_write_is_lost_too() {
+fn pages_that_a_protected_buffer_could_not_write_are_lost() {
     let store = Store::memory(PAGES * PAGE).expect("memory");
     let undo = Undo::new(Durable::AtOnce, PAGE as u32, PAGES * PAGE);
-    let nothing_to_put = |_: &[u8], _| -> io::Result<()> { panic!("nobody has earlier contents") };
+    let nothing_to_put = |_: &[u8], _| -> io::Result<()> { panic!("no page has earlier contents") };
     let lost = undo.cut(&store, &[Lpn(1), Lpn(3)], None, nothing_to_put);
     assert_eq!(lost.expect("room"), [1, 3]);
 }

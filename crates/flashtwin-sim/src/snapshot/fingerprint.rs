@@ -1,11 +1,11 @@
-//! What a snapshot fits: all that the state of the flash depends on, and nothing else.
+//! Fingerprint of a snapshot: all that the state of the flash depends on, and nothing else.
 
 use flashtwin::spec::Level;
 use flashtwin::DeviceSpec;
 
 use crate::Described;
 
-/// What the state of the flash depends on.
+/// Keys that the state of the flash depends on.
 const FINGERPRINT_KEYS: [&str; 19] = [
     "geometry.chips",
     "geometry.planes_per_chip",
@@ -28,7 +28,7 @@ const FINGERPRINT_KEYS: [&str; 19] = [
     "gc.low_percent",
 ];
 
-/// The same, of devices that have them: `ftl.kind` specifies where they are.
+/// Keys that the state of the flash depends on in devices that have them: `ftl.kind` specifies where they are.
 const FINGERPRINT_KEYS_OF_CHIPS: [&str; 9] = [
     "ftl.cmt_entries",
     "ftl.protected_entries",
@@ -41,7 +41,7 @@ const FINGERPRINT_KEYS_OF_CHIPS: [&str; 9] = [
     "ftl.refinements",
 ];
 
-/// What the place of a page in an array of groups depends on.
+/// Keys that the place of a page in an array of groups depends on.
 const FINGERPRINT_KEYS_OF_VOLUMES: [&str; 6] = [
     "array.level",
     "array.groups",
@@ -70,8 +70,8 @@ fn of_drive(spec: &DeviceSpec, of: &str) -> String {
         .collect()
 }
 
-/// What the state of a device depends on. Of an array that is its members: which follow each other,
-/// and what each kind of them is; and of an array of groups where its volume lies.
+/// Text of all that the state of a device depends on. For an array: the order of its members, the kind of each, and for
+/// an array of groups the place of its volume.
 pub(super) fn fingerprint(is: &Described) -> String {
     let Some(array) = is.array else {
         return of_drive(is.members[0], "");

@@ -36,7 +36,7 @@ impl From<io::Error> for Unusable {
     }
 }
 
-/// What stands before the state.
+/// Header before the state.
 pub(super) struct Header {
     pub fingerprint: String,
     pub made_by: String,

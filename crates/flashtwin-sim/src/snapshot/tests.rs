@@ -60,7 +60,7 @@ fn load_changed(name: &str, into: &mut Ssd, change: impl FnOnce(&mut Vec<u8>)) -
 }
 
 #[test]
-fn says_how_it_was_made_and_takes_another_timing_and_buffer() {
+fn a_snapshot_names_its_origin_and_fits_other_timings_and_buffers() {
     let directory = Directory::new("made");
     let path = directory.0.join("warm");
     save_snapshot(&path, &warm(), "steady, seed 3").expect("room on the disk");
@@ -100,16 +100,16 @@ fn every_truncation_is_noticed() {
 }
 
 #[test]
-fn bytes_added_at_the_end_are_called_that() {
+fn bytes_added_at_the_end_are_reported_as_such() {
     for added in [1, 8, 20, 5000] {
         let mut ssd = device(&[]);
         let error = load_changed("added", &mut ssd, |bytes| {
             bytes.extend(std::iter::repeat_n(0xAA, added));
         });
-        let said = error.to_string();
+        let message = error.to_string();
         assert!(
-            said.contains("truncated, or has bytes added at its end"),
-            "{said}"
+            message.contains("truncated, or has bytes added at its end"),
+            "{message}"
         );
         assert_eq!(ssd.pages_mapped(), 0, "the device was changed");
     }
@@ -160,7 +160,7 @@ fn another_device_is_refused_with_the_first_difference() {
 }
 
 #[test]
-fn other_files_and_other_formats_are_told_apart() {
+fn other_files_and_other_formats_have_their_own_errors() {
     let error = load_changed("text", &mut device(&[]), |bytes| bytes[0] = b'x').to_string();
     assert!(error.contains("no snapshot"), "{error}");
     let error = load_changed("format", &mut device(&[]), |bytes| bytes[16] = 9).to_string();
@@ -223,7 +223,7 @@ fn a_name_that_cannot_be_written_is_an_error() {
     save_snapshot(Path::new("/"), &warm(), "").expect_err("no file name");
 }
 
-/// The state of a translation layer: it goes on as the one that was saved, and fits no other.
+/// The state of a translation layer: it continues as the saved one, and fits no other.
 #[test]
 fn translation_layers_are_saved_whole() {
     for kind in ["dftl", "bast", "fast", "faster"] {
@@ -330,7 +330,7 @@ fn arrays_are_saved_and_fit_arrays_of_the_same_members() {
     assert!(error.to_string().contains("array.members is -"), "{error}");
 }
 
-/// Where the pages of a volume lie is saved with it: it fits the same groups only, and they fit no other.
+/// A volume is saved with the places of its pages: it fits the same groups only, and they fit no other.
 #[test]
 fn volumes_are_saved_and_fit_the_same_groups() {
     let directory = Directory::new("volume");

@@ -8,10 +8,10 @@ use super::build::ratio;
 use super::{FlashSummary, Latency};
 use crate::{Outcome, PhaseOutcome};
 
-/// What an array did itself, and what its members did.
+/// Counters of an array, and of its members.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ArraySummary {
-    /// How members are put together.
+    /// Layout of the array.
     pub level: &'static str,
     /// The coordinator of the members' collections.
     pub coordination: &'static str,
@@ -27,9 +27,9 @@ pub struct ArraySummary {
     pub pages_recovered: u64,
     /// Pages asked for elsewhere, too, because they took long.
     pub pages_hedged: u64,
-    /// Those of them that came from there first.
+    /// Hedged pages whose second read completed first.
     pub hedges_won: u64,
-    /// Pages read from members for a response that came too late.
+    /// Pages read from members for a response that was too late.
     pub pages_read_in_vain: u64,
     /// Pages read to rebuild members.
     pub pages_read_to_rebuild: u64,
@@ -79,29 +79,29 @@ pub struct ArraySummary {
     pub members: Vec<MemberSummary>,
 }
 
-/// What a member did.
+/// Counters of a member.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MemberSummary {
-    /// Its device.
+    /// Name of the member's device.
     pub device: String,
-    /// What its flash did.
+    /// Counters of the member's flash.
     pub flash: FlashSummary,
 }
 
-/// What was done and met while no member failed, was replaced, or became whole.
+/// Counters and response times of a phase in which no member failed, was replaced, or became whole.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PhaseSummary {
     /// `whole`, `degraded`, `rebuilding` or `lost`.
     pub condition: &'static str,
-    /// When it began, from the start of the measurement.
+    /// Start of the phase, from the start of the measurement.
     pub from_s: f64,
-    /// When it ended; the last one ends with the last thing that happened.
+    /// End of the phase; the last one ends with the last event.
     pub until_s: f64,
     /// Response times of reads and writes completed in it.
     pub all: Latency,
-    /// Of reads.
+    /// Response times of reads.
     pub read: Latency,
-    /// Of writes.
+    /// Response times of writes.
     pub write: Latency,
     /// Requests not served because data were lost.
     pub requests_failed: u64,
@@ -118,9 +118,9 @@ pub struct PhaseSummary {
 pub struct RebuildSummary {
     /// The member.
     pub member: usize,
-    /// When it came, from the start of the measurement.
+    /// Time of the fault, from the start of the measurement.
     pub from_s: f64,
-    /// When all was there again; `None`: it was not.
+    /// End of the rebuild; `None` if it did not end.
     pub until_s: Option<f64>,
     /// Bytes written to it because it lacked them.
     pub bytes_written: u64,

@@ -1,4 +1,4 @@
-//! From a device and an outcome to a [`Summary`].
+//! Builds a [`Summary`] from a device and an outcome.
 
 use flashtwin::metrics::{FlashReport, Metrics, OpMetrics, Point, Series};
 use flashtwin::Breakdown;
@@ -119,7 +119,7 @@ impl Count {
 }
 
 impl Latency {
-    /// Of the requests that `op` counted.
+    /// Latency of the requests that `op` counted.
     pub fn new(op: &OpMetrics) -> Latency {
         let max_ns = op.response_max.to_ns();
         // The histogram returns the upper end of a bucket: no percentile is above the longest.
@@ -145,7 +145,7 @@ impl Latency {
 }
 
 impl Parts {
-    /// From the order of [`Breakdown::NAMES`].
+    /// Takes the parts in the order of [`Breakdown::NAMES`].
     fn new(us: [f64; 8]) -> Parts {
         debug_assert_eq!(
             Breakdown::NAMES,

@@ -1,4 +1,4 @@
-//! What the drive's health logs would contain after the run, and how long the drive would last at that rate.
+//! Health logs of the drive after the run, and its lifetime at that rate.
 //!
 //! Units are those of NVMe: SMART / Health (log 02h) counts data in thousands of 512-byte units,
 //! rounded up; the endurance group log (09h) in billions of bytes. Both count the measured part of
@@ -39,7 +39,7 @@ pub struct Health {
     /// Media bytes for each byte the host wrote: unlike the write amplification of the flash, it counts
     /// what the buffer absorbed. 0 if the host wrote nothing.
     pub endurance_group_write_amplification: f64,
-    /// How long the drive lasts at this; `None` without a rating or without writes.
+    /// Lifetime of the drive at this rate; `None` without a rating or without writes.
     pub lifetime: Option<Lifetime>,
 }
 
@@ -56,7 +56,7 @@ pub struct Lifetime {
     pub warranty_years: u32,
     /// Years of writing as in the run.
     pub years_at_this_rate: f64,
-    /// What this takes for granted.
+    /// Assumptions of the figures.
     pub assumptions: &'static str,
 }
 
@@ -98,7 +98,7 @@ impl Health {
                 Some(Lifetime::new(
                     device,
                     exported_bytes,
-                    rated,
+                    rated.get(),
                     written,
                     media as f64,
                     metrics.span().as_s(),

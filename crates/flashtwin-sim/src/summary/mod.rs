@@ -14,16 +14,16 @@ pub use health::{Health, Lifetime};
 pub use numbers::bytes as size_text;
 use serde::Serialize;
 
-/// What a run was, beside its device: for the record.
+/// Conditions of a run beside its device: for the record.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunInfo {
     /// The workload in one line.
     pub workload: String,
-    /// What looked wrong without stopping the run.
+    /// Warnings: doubts that did not stop the run.
     pub warnings: Vec<String>,
-    /// How the device was preconditioned, or which snapshot it came from.
+    /// Preconditioning of the device, or the snapshot that was loaded.
     pub precondition: String,
-    /// How requests were paced, as in "open loop" or "closed loop, depth 32".
+    /// Pacing of requests, as in "open loop" or "closed loop, depth 32".
     pub pacing: String,
     /// Seed of preconditioning and generator.
     pub seed: u64,
@@ -50,11 +50,11 @@ pub struct Summary {
     pub exported_bytes: u64,
     /// The workload in one line.
     pub workload: String,
-    /// What looked wrong without stopping the run.
+    /// Warnings: doubts that did not stop the run.
     pub warnings: Vec<String>,
-    /// How the device was preconditioned.
+    /// Preconditioning of the device.
     pub precondition: String,
-    /// How requests were paced.
+    /// Pacing of requests.
     pub pacing: String,
     /// Seed of preconditioning and generator.
     pub seed: u64,
@@ -71,7 +71,7 @@ pub struct Summary {
     pub requests_failed: u64,
     /// The run was stopped early.
     pub interrupted: bool,
-    /// How the warm-up ended, if it was to end once the run is steady.
+    /// End of a warm-up that lasts until the run is steady.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady: Option<SteadySummary>,
     /// The device reached its end of life.
@@ -97,18 +97,18 @@ pub struct Summary {
     pub throughput: Throughput,
     /// Pages found in the buffer.
     pub hits: Hits,
-    /// How many requests were in the device.
+    /// Number of requests in the device.
     pub inside: Inside,
-    /// What the buffer did.
+    /// Counters of the buffer.
     pub buffer: BufferReport,
     /// Time of all flash operations, destages and collections included, over reads and writes: the response time as
     /// FlashSim counts it (D-30).
     pub flash_us_per_request: f64,
-    /// What the flash did.
+    /// Counters of the flash.
     pub flash: FlashSummary,
-    /// What the drive's health logs would contain.
+    /// Contents of the drive's health logs.
     pub health: Health,
-    /// What the array did itself; `None` for a single SSD.
+    /// Counters of the array; `None` for a single SSD.
     pub array: Option<ArraySummary>,
     /// One point an interval; empty if no series was asked for.
     pub series: Vec<SeriesPoint>,
@@ -180,7 +180,7 @@ pub struct Latency {
     pub p9999_us: f64,
     /// Longest, exact.
     pub max_us: f64,
-    /// Where the mean went.
+    /// Parts of the mean.
     pub parts_us: Parts,
 }
 
@@ -221,11 +221,11 @@ pub struct Throughput {
 /// Share of page accesses found in the buffer, from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Hits {
-    /// Of reads and writes.
+    /// Hit ratio of reads and writes.
     pub ratio: f64,
-    /// Of reads.
+    /// Hit ratio of reads.
     pub read_ratio: f64,
-    /// Of writes.
+    /// Hit ratio of writes.
     pub write_ratio: f64,
     /// Pages found, reads and writes.
     pub pages: u64,
@@ -243,14 +243,14 @@ pub struct Inside {
     pub little_error: f64,
 }
 
-/// What the buffer did.
+/// Counters of the buffer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BufferReport {
     /// Clean pages evicted.
     pub evicted_clean_pages: u64,
     /// Dirty pages evicted.
     pub evicted_dirty_pages: u64,
-    /// Those of them whose flash copy was on a chip in garbage collection.
+    /// Dirty pages evicted whose flash copy was on a chip in garbage collection.
     pub evicted_dirty_in_gc_pages: u64,
     /// Evictions for the sake of an access.
     pub evictions: u64,
@@ -262,20 +262,20 @@ pub struct BufferReport {
     pub slot_waits: u64,
     /// Mean of those waits.
     pub slot_wait_mean_us: f64,
-    /// What the policy counted.
+    /// Counters of the policy.
     pub policy_counters: Vec<NamedCount>,
 }
 
 /// A count with its name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct NamedCount {
-    /// What was counted.
+    /// Name of the counter.
     pub name: String,
-    /// How many.
+    /// Value of the counter.
     pub count: u64,
 }
 
-/// What the flash did in the measured time.
+/// Counters of the flash in the measured time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FlashSummary {
     /// Page operations and erases by cause.
@@ -289,7 +289,7 @@ pub struct FlashSummary {
     pub erases: u64,
     /// Times a chip went into garbage collection.
     pub gc_actions: u64,
-    /// What the chips' translation layers counted; empty with the page map.
+    /// Counters of the chips' translation layers; empty with the page map.
     pub ftl_counters: Vec<NamedCount>,
     /// Share of time in garbage collection, mean over chips.
     pub gc_share_mean: f64,
@@ -309,7 +309,7 @@ pub struct FlashSummary {
     pub block_erases_max: u32,
     /// Standard deviation over blocks.
     pub block_erases_deviation: f64,
-    /// How many erases, and how many blocks had so many, in ascending order.
+    /// Distribution of erases: erase count and number of blocks, in ascending order.
     pub block_erases_counts: Vec<(u32, u64)>,
 }
 

@@ -22,7 +22,7 @@ pub(super) fn digits(value: f64) -> String {
     }
 }
 
-/// The same of what may not exist.
+/// The value as text, or a dash if there is none.
 pub(super) fn or_dash(value: Option<f64>) -> String {
     value.map_or("-".into(), digits)
 }

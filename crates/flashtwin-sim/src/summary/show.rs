@@ -300,10 +300,7 @@ impl Summary {
                 "requests were refused: the device takes no more writes",
             ),
             (self.pages_lost, "acknowledged pages could not be written"),
-            (
-                self.requests_failed,
-                "requests were answered with an error: the array lost data",
-            ),
+            (self.requests_failed, "requests failed: the array lost data"),
         ] {
             if count > 0 {
                 out.line("note", format!("{} {what}", grouped(count)))?;
@@ -366,7 +363,7 @@ impl ArraySummary {
         }
         if self.pages_hedged > 0 {
             let text = format!(
-                "{} pages, {} came from elsewhere first; {} pages read in vain",
+                "{} pages, {} completed elsewhere first; {} pages read in vain",
                 grouped(self.pages_hedged),
                 grouped(self.hedges_won),
                 grouped(self.pages_read_in_vain)

@@ -1,4 +1,4 @@
-//! From the logs of a device to slices: which beginning an end belongs to, and which request is behind
+//! Makes slices from the logs of a device: which beginning an end belongs to, and which request is behind
 //! what. `array` is about what an array does itself.
 
 mod array;
@@ -13,17 +13,17 @@ use crate::Logged;
 /// A request, of the device itself or of a member, by its number there.
 type Asked = (Option<usize>, u32);
 
-/// What has been collected. Numbers of slices are their places.
+/// Slices collected so far. Numbers of slices are their places.
 #[derive(Debug)]
 pub(super) struct Collector {
     pub all: Slices,
     from: Time,
-    /// Nothing begins from here on.
+    /// Time from which on no slice begins.
     pub until: Time,
-    /// What the device's numbers of requests are ahead of the run's, which are shown.
+    /// Difference between the device's numbers of requests and the run's, which are shown.
     ahead: u32,
     open: HashMap<Track, u32>,
-    /// What a chip stopped with.
+    /// Slice of each chip that it was suspended in.
     held: HashMap<Track, u32>,
     /// The last slice begun on each track, while its pages are being listed.
     last: HashMap<Track, u32>,
@@ -57,12 +57,12 @@ impl Collector {
         }
     }
 
-    /// Nothing begins before.
+    /// Time before which no slice begins.
     pub fn from(&self) -> Time {
         self.from
     }
 
-    /// All that began has ended.
+    /// Whether all slices have ended.
     pub fn is_complete(&self) -> bool {
         let open = self.open.len() + self.held.len() + self.waiting.len() + self.parts.len();
         open == 0
@@ -186,8 +186,8 @@ impl Collector {
         Some(id)
     }
 
-    /// Goes on with a slice that ended, as a new one.
-    fn go_on(&mut self, before: u32, track: Track, at: Time) {
+    /// Resumes a suspended slice, as a new one.
+    fn resume(&mut self, before: u32, track: Track, at: Time) {
         let old = self.slice(before).clone();
         let id = self.add(track, old.name, at);
         let details = old.details.into_iter();
@@ -268,12 +268,12 @@ impl Collector {
             FlashEvent::Resumed { at, chip } => {
                 let track = track(Place::Chip(chip));
                 if let Some(id) = self.held.remove(&track) {
-                    self.go_on(id, track, at);
+                    self.resume(id, track, at);
                 }
             }
             FlashEvent::Moved { since, at, chip } => {
                 if let Some(id) = self.end(track(Place::Ahead(chip)), at) {
-                    self.go_on(id, track(Place::Chip(chip)), since);
+                    self.resume(id, track(Place::Chip(chip)), since);
                 }
             }
             FlashEvent::Victim {

@@ -88,7 +88,7 @@ impl Names {
     }
 }
 
-/// What a packet is about.
+/// Content of a packet.
 #[derive(Clone, Copy)]
 enum What {
     Begin(usize),

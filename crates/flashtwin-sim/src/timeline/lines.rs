@@ -9,12 +9,12 @@ use super::slices::{Shown, Slice, Slices, Track};
 /// A track as it is drawn: a node of a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Node {
-    /// What stands above it, if anything does.
+    /// Parent of the track, if it has one.
     pub parent: Option<u64>,
     pub name: String,
-    /// Its place among those with the same parent.
+    /// Rank among the tracks with the same parent.
     pub rank: u64,
-    /// It shows a counter.
+    /// Whether the track shows a counter.
     pub counts: bool,
 }
 
@@ -60,7 +60,7 @@ impl Tree {
         let at = match track.shown {
             Shown::Requests => self.node(group, "requests", 0, false),
             Shown::Messages => self.node(group, "coordinator", 10, false),
-            Shown::Told => self.node(group, "told to collect", 11, false),
+            Shown::Ordered => self.node(group, "ordered to collect", 11, false),
             Shown::Accesses | Shown::SlotWaits | Shown::WriteBacks => {
                 let buffer = self.node(group, "buffer", 20, false);
                 let (name, rank) = match track.shown {

@@ -22,12 +22,12 @@ use slices::Gauge;
 /// Slices, instants and counter values in a timeline at most (D-115).
 const THINGS_MAX: usize = 500_000;
 
-/// Which part of a run is shown.
+/// The part of a run that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Its beginning, from the start of the measurement.
+    /// Start of the window, from the start of the measurement.
     pub from: Time,
-    /// Its length.
+    /// Length of the window.
     pub length: Time,
 }
 
@@ -38,8 +38,7 @@ pub struct Timeline {
     pub trace: Vec<u8>,
     /// Slices in it.
     pub slices: u64,
-    /// It holds as much as a timeline may and ends here, before the window does, from the start of the
-    /// measurement.
+    /// End of a timeline that is full before the window ends, from the start of the measurement.
     pub cut_at: Option<Time>,
 }
 
@@ -50,7 +49,7 @@ pub(crate) struct Recording {
     until: Time,
     state: State,
     collector: Collector,
-    /// What the device's numbers of requests are ahead of the driver's.
+    /// Difference between the device's numbers of requests and the driver's.
     ahead: u64,
     cut_at: Option<Time>,
     /// Things in it at most.
@@ -65,8 +64,7 @@ enum State {
 }
 
 impl Recording {
-    /// Nothing has happened since `start`, when the device had been asked `ahead` requests more than by
-    /// this run.
+    /// Starts a recording at `start`, when the device had received `ahead` requests before this run.
     pub fn new(window: Window, start: Time, ahead: u64) -> Recording {
         let from = Time(start.0.saturating_add(window.from.0));
         let until = Time(from.0.saturating_add(window.length.0));

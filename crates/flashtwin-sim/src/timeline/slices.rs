@@ -1,8 +1,8 @@
-//! What a timeline holds: slices and instants on tracks, links between slices, counters.
+//! Contents of a timeline: slices and instants on tracks, links between slices, counters.
 
 use flashtwin::{Place, Time};
 
-/// What a track shows. Where things overlap there, several lines of it are drawn.
+/// Subject of a track. Several lines are drawn where slices overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Shown {
     /// Requests that the device, or the member, is asked.
@@ -10,19 +10,19 @@ pub(super) enum Shown {
     /// Messages of an array's coordinator.
     Messages,
     /// The time that a member is under an order to collect.
-    Told,
+    Ordered,
     /// Pages found in the buffer or not, and evicted pages.
     Accesses,
     /// Accesses that wait for a slot of the buffer.
     SlotWaits,
     /// Pages that are being written back.
     WriteBacks,
-    /// What the flash does.
+    /// Operations of the flash.
     Flash(Place),
 }
 
 impl Shown {
-    /// What is shown may overlap.
+    /// Whether slices of the track may overlap.
     pub fn overlaps(self) -> bool {
         matches!(self, Shown::Requests | Shown::SlotWaits | Shown::WriteBacks)
     }
@@ -35,7 +35,7 @@ pub(super) struct Track {
     pub shown: Shown,
 }
 
-/// What is counted.
+/// Quantity that a counter shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Gauge {
     /// Requests in the device.
@@ -55,7 +55,7 @@ pub(super) enum Detail {
     Yes,
 }
 
-/// Something that lasts.
+/// An activity with a duration.
 #[derive(Clone, Debug)]
 pub(super) struct Slice {
     pub track: Track,
@@ -82,7 +82,7 @@ impl Slice {
     }
 }
 
-/// Something that takes no time.
+/// An event without a duration.
 #[derive(Clone, Debug)]
 pub(super) struct Instant {
     pub track: Track,
@@ -91,7 +91,7 @@ pub(super) struct Instant {
     pub details: Vec<(&'static str, Detail)>,
 }
 
-/// All of it.
+/// All parts of a timeline.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slices {
     pub slices: Vec<Slice>,

@@ -80,7 +80,7 @@ fn window(from_us: u64, length_us: u64) -> Option<Window> {
     })
 }
 
-/// What comes out of a run: results as text, and the timeline.
+/// Output of a run: results as text, and the timeline.
 fn outcome<S: Drivable>(
     device: &Device<S>,
     seed: u64,
@@ -179,7 +179,7 @@ fn a_window_shows_less_than_the_whole_and_one_after_the_end_nothing() {
 }
 
 #[test]
-fn what_overlaps_stands_on_the_first_free_line() {
+fn overlapping_slices_are_drawn_on_the_first_free_line() {
     let track = |member| Track {
         member,
         shown: Shown::Requests,
@@ -240,9 +240,9 @@ fn a_timeline_ends_with_the_numbers_of_requests() {
     assert_eq!(requests.count(), 10);
 }
 
-/// A full timeline ends: what had begun goes on to its end, nothing else begins.
+/// A full timeline ends: slices that had begun run to their end, no other begins.
 #[test]
-fn a_full_timeline_says_where_it_ends() {
+fn a_full_timeline_reports_its_end() {
     for seed in flashtwin::seeds(3) {
         let mut ssd = ssd(&[]);
         let whole = Window {

@@ -20,7 +20,7 @@ const TOLERANCE: Time = Time::from_ns(5);
 /// Requests at the end of a trace that are not compared.
 const UNCOMPARED: usize = 3;
 
-/// What must be equal for two operations to be the same.
+/// Properties that must be equal for two operations to match.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     /// A page read; plane -1 where the chip has one write pointer for all planes.
@@ -64,7 +64,7 @@ impl What {
     }
 }
 
-/// In the words of the event log.
+/// Prints the operation in the words of the event log.
 impl fmt::Display for Timed<What> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = |t: Time| t.0 as f64 * 1e-9;
@@ -169,7 +169,7 @@ fn describe_first(expected: &[Timed<What>], got: &[Timed<What>], log: &Path) -> 
     }
 }
 
-/// What the model does with the requests.
+/// Operations of the model for these requests.
 fn replay(
     spec: &flashtwin::DeviceSpec,
     requests: Vec<Request>,
@@ -193,7 +193,7 @@ fn replay(
             Ok(())
         }),
     )?;
-    got.extend(ssd.take_flash_log().into_iter().filter_map(told));
+    got.extend(ssd.take_flash_log().into_iter().filter_map(timed_event));
     Ok(got)
 }
 
@@ -207,7 +207,7 @@ fn timed(key: What, at: Time, duration: Time) -> Timed<What> {
 }
 
 /// An operation, if the reference logs its like.
-fn told(event: FlashEvent) -> Option<Timed<What>> {
+fn timed_event(event: FlashEvent) -> Option<Timed<What>> {
     Some(match event {
         FlashEvent::Page {
             at,

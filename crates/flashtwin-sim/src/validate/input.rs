@@ -8,7 +8,7 @@ use flashtwin_workload::{Workload, WorkloadError};
 
 use crate::SimError;
 
-/// What a file is to its case.
+/// Role of a file in its case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Json,
@@ -65,7 +65,7 @@ impl CaseFiles {
         }
     }
 
-    /// Which form the files make.
+    /// The form that the files make.
     pub fn form(&self, directory: &Path, name: &str) -> Result<Form<'_>, SimError> {
         let [json, trace, events, responses] = self.0.each_ref().map(|f| f.as_deref());
         match (json, trace, events, responses) {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn roles_are_told_by_the_ending() {
+    fn roles_follow_the_ending_of_the_name() {
         assert_eq!(Role::of("a.b.json"), Some(("a.b", Role::Json)));
         assert_eq!(Role::of("a.trace.csv.zst"), Some(("a", Role::Trace)));
         assert_eq!(Role::of("a.events.txt"), Some(("a", Role::Events)));

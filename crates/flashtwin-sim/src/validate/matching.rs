@@ -2,10 +2,10 @@
 
 use flashtwin::Time;
 
-/// Something that happened at an instant, and may have taken a time.
+/// An operation at an instant, which may have a duration.
 #[derive(Clone, Debug)]
 pub(super) struct Timed<K> {
-    /// What must be equal; operations of different keys are never matched.
+    /// Properties that must be equal; operations of different keys are never matched.
     pub key: K,
     pub at: Time,
     pub duration: Time,
@@ -13,7 +13,7 @@ pub(super) struct Timed<K> {
     pub number: u64,
 }
 
-/// What is left over after matching, in order of time.
+/// Operations left after matching, in order of time.
 #[derive(Debug)]
 pub(super) struct Unmatched<K> {
     pub expected: Vec<Timed<K>>,

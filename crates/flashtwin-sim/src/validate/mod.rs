@@ -19,7 +19,7 @@ use serde::Serialize;
 use crate::SimError;
 use input::{CaseFiles, Role};
 
-/// What comparing one case came to.
+/// Result of the comparison of one case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CaseReport {
     /// Name of its files.
@@ -30,28 +30,28 @@ pub struct CaseReport {
     pub requests: u64,
     /// Operations of the reference, or values, that were looked at.
     pub operations_compared: u64,
-    /// Those the model agrees with.
+    /// Operations that match the model.
     pub matched: u64,
-    /// Those it does not, with what it did beyond the reference.
+    /// Operations that do not match, with those that only the model has.
     pub mismatched: u64,
-    /// The same, kind by kind.
+    /// Results kind by kind.
     pub parts: Vec<PartReport>,
-    /// The earliest mismatch: what was expected and what came.
+    /// The earliest mismatch: the expected and the actual operation.
     pub first_mismatch: Option<String>,
     /// The case meets the measure: no mismatch, or in a replay no more than exact ties explain.
     pub passed: bool,
 }
 
-/// What comparing one kind of operation came to.
+/// Result of the comparison of one kind of operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PartReport {
     /// Kind of operation.
     pub what: &'static str,
-    /// Of the reference.
+    /// Operations of the reference.
     pub compared: u64,
     /// Agreed with.
     pub matched: u64,
-    /// Not agreed with.
+    /// Operations that do not match.
     pub mismatched: u64,
     /// Mismatches that the measure allows.
     pub allowed: u64,

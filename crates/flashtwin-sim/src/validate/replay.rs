@@ -57,7 +57,7 @@ pub(super) fn compare(name: &str, json: &Path, responses: &Path) -> Result<CaseR
     let rows = read_responses(responses, spec.exported_pages())?;
     if rows.len() as u64 != case.requests {
         let message = format!(
-            "holds {} requests; {} says {}",
+            "holds {} requests; {} has {}",
             rows.len(),
             json.display(),
             case.requests
@@ -188,8 +188,8 @@ fn own_responses(rows: &[Row], got: &[Time]) -> (PartReport, Option<String>) {
     )
 }
 
-/// Which requests share a page with another one while both are in the device, be it the model's or
-/// the reference's.
+/// Marks requests that share a page with another one while both are in the device, either the model's or the
+/// reference's.
 fn share_a_page(rows: &[Row], got: &[Time]) -> Vec<bool> {
     let ends = rows
         .iter()
@@ -212,7 +212,7 @@ fn share_a_page(rows: &[Row], got: &[Time]) -> Vec<bool> {
     shares
 }
 
-/// When the model completes each request, and its erases and moved pages.
+/// Completion times of the model's requests, and its erases and moved pages.
 fn replay(spec: &DeviceSpec, rows: &[Row]) -> Result<(Vec<Time>, u64, u64), SimError> {
     let mut ssd = Ssd::new(spec);
     ssd.fill_sequential();

@@ -6,14 +6,14 @@ use std::fmt;
 use flashtwin::{Array, ArraySpec, Cause, Device, DeviceSpec, Op, Request, Ssd, Status, Time};
 use flashtwin_sim::Drivable;
 
-/// What is on the flash at the start.
+/// Contents of the flash at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
-    /// Nothing.
+    /// Empty flash.
     Empty,
     /// Each page once in ascending order.
     Sequential,
-    /// What random writing converges to, from this seed.
+    /// The steady state of random writing, from this seed.
     Steady(u64),
 }
 
@@ -22,7 +22,7 @@ pub type Step = (u64, Op, u64, u64, bool);
 
 /// Keys of an array's file begin so; any of them makes an array.
 const OF_ARRAYS: [&str; 2] = ["array.", "member."];
-/// What the device is without changes.
+/// Keys of the device before a case changes it.
 const SMALL: [(&str, &str); 8] = [
     ("geometry.chips", "2"),
     ("geometry.planes_per_chip", "2"),

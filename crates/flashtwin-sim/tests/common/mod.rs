@@ -52,7 +52,7 @@ pub fn run_all(
     (outcome.unwrap_or_else(|e| panic!("{e}")), all)
 }
 
-/// What two equal runs must have in common, request by request.
+/// The properties that two equal runs must share, request by request.
 pub fn essence(completions: &[Completion]) -> Vec<(u64, u64, u64, u32)> {
     completions
         .iter()

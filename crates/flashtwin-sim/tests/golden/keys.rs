@@ -117,7 +117,7 @@ const BASES: [&[(&str, &str)]; 8] = [
     ],
 ];
 
-/// What a choice among components needs to have the key at all.
+/// Choices among components that a key needs to exist at all.
 fn needed(doc: &KeyDoc) -> Vec<(&str, &str)> {
     let only = doc.only.iter();
     only.filter_map(|(key, words)| Some((*key, *words.first()?)))

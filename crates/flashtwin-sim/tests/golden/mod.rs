@@ -1,6 +1,6 @@
-//! What the model computes, held to the last bit: checksums in `tests/data/golden`, a file for each test and a line
-//! for each case. A change that is to leave results as they are leaves the files as they are; one that changes
-//! results writes them anew, in a commit of its own that states why:
+//! Results of the model, held to the last bit: checksums in `tests/data/golden`, a file for each test and a line for
+//! each case. A change that is to leave results as they are leaves the files as they are; one that changes results
+//! writes them anew, in a commit of its own that states why:
 //!
 //!     FLASHTWIN_GOLDEN=write cargo test -p flashtwin-sim --test all golden
 

@@ -11,7 +11,7 @@ const REQUESTS: u64 = 250;
 /// More than any drawn load needs.
 const STEPS_MAX: u64 = 2_000_000;
 
-/// Something that happens to a device beside requests; what came of it goes into the checksum.
+/// An event of a device beside requests; its outcome is part of the checksum.
 type Event<S> = fn(&mut Device<S>, &mut Rng, &mut Checksum);
 
 fn observe<S: Drivable>(device: &mut Device<S>, sum: &mut Checksum) {
@@ -96,7 +96,7 @@ fn drive<S: Drivable>(
     }
 }
 
-/// Fills a device, drives it, saves its state, and drives another one that goes on from there.
+/// Fills a device, drives it, saves its state, and drives another one that continues from there.
 fn run<S: Drivable>(
     make: impl Fn() -> Device<S>,
     rng: &mut Rng,

@@ -1,4 +1,4 @@
-//! Where requests go: the address patterns and their samplers.
+//! Addresses of requests: the patterns and their samplers.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use super::space::Space;
 use super::stack::Stack;
 use crate::error::{ErrorKind, WorkloadError};
 
-/// Where requests start. Starts are multiples of the alignment and the request fits the range.
+/// Starts of requests. They are multiples of the alignment and the request fits the range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "pattern", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Address {
@@ -30,7 +30,7 @@ pub enum Address {
         /// Spread the ranks over the range; if false rank 1 is the first place, and so on.
         #[serde(default = "yes")]
         scramble: bool,
-        /// So many places of consecutive ranks stay side by side when ranks are spread.
+        /// Number of consecutive ranks that stay side by side when ranks are spread.
         #[serde(default = "one", skip_serializing_if = "is_one")]
         cluster: u64,
     },
@@ -49,7 +49,7 @@ pub enum Address {
         /// Weights of a new place, and of distances 0, 1, 2 to 3, 4 to 7, and so on.
         distances: Vec<f64>,
     },
-    /// In proportion to counts in a file of `LBA,Frequency` lines (byte offset of the start, count).
+    /// Starts in proportion to counts in a file of `LBA,Frequency` lines (byte offset of the start, count).
     Locality {
         /// The file; plain, gzip or zstd.
         file: PathBuf,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::rng::Rng;
 use crate::error::{ErrorKind, WorkloadError};
 
-/// How requests are spaced in time. Rates are requests per second.
+/// Spacing of requests in time. Rates are requests per second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Arrival {

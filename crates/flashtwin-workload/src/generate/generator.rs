@@ -107,7 +107,7 @@ impl Generator {
         })
     }
 
-    /// When the next request arrives; `None` if that is too late. The first one arrives at 0, as the first of a
+    /// Arrival of the next request; `None` if that is too late. The first one arrives at 0, as the first of a
     /// trace does.
     #[inline(always)]
     pub(super) fn next_arrival(&mut self) -> Option<Time> {

@@ -10,7 +10,7 @@ pub(crate) fn splitmix64(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// How many units make 1.
+/// Number of units that make 1.
 const UNITS: f64 = (1u64 << 53) as f64;
 
 /// xoshiro256++ (Blackman and Vigna).

@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::rng::Rng;
 use crate::error::{ErrorKind, WorkloadError};
 
-/// How large requests are, in bytes.
+/// Sizes of requests, in bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Size {
-    /// All the same.
+    /// One size for all.
     Constant {
         /// Bytes.
         bytes: u64,
@@ -38,7 +38,7 @@ pub enum Size {
     },
 }
 
-/// No generated request is larger (4 GiB).
+/// Largest size of a generated request (4 GiB).
 pub(crate) const SIZE_MAX_BYTES: u64 = 1 << 32;
 
 fn wrong(text: impl Into<String>) -> WorkloadError {

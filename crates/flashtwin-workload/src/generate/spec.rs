@@ -1,4 +1,4 @@
-//! What a generated load is made of, its checks, and the named presets.
+//! Specification of a generated load, its checks, and the named presets.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,11 +13,11 @@ use crate::error::{ErrorKind, WorkloadError};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GeneratorSpec {
-    /// Where requests go.
+    /// Addresses of requests.
     pub address: Address,
-    /// How large they are.
+    /// Sizes of requests.
     pub size: Size,
-    /// When they arrive.
+    /// Arrivals of requests.
     pub arrival: Arrival,
     /// Share of writes.
     pub write: f64,

@@ -105,7 +105,7 @@ impl Stack {
         Some((start, bytes))
     }
 
-    /// How many other units were used since; `None` for a new place.
+    /// Number of other units used since; `None` for a new place.
     fn distance(&self, rng: &mut Rng) -> Option<usize> {
         let drawn = rng.unit();
         let class = self.shares.iter().position(|share| drawn <= *share);

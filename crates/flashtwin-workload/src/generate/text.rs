@@ -140,7 +140,7 @@ const ARRIVALS: &[Choice<Arrival>] = &[
 
 /// The keys that are given, with their values.
 struct Given<'a> {
-    /// What they belong to, for messages.
+    /// Owner of the keys, for messages.
     of: String,
     pairs: Vec<(&'a str, &'a str)>,
 }
@@ -237,7 +237,7 @@ const COMMON: &[&str] = &[
     "requests",
 ];
 
-/// What other tools call a key, and its name here.
+/// Keys of other tools, and their names here.
 const SYNONYMS: &[(&str, &str)] = &[
     ("footprint", "range"),
     ("working_set", "range"),

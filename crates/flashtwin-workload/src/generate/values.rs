@@ -36,7 +36,7 @@ impl fmt::Display for Part {
     }
 }
 
-/// How TOML and JSON hold a `Part`.
+/// Form of a `Part` in TOML and JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum PartText {

@@ -192,7 +192,7 @@ fn double(data: &[u8], at: usize) -> u64 {
     u64::from(word(data, at)) | u64::from(word(data, at + 4)) << 32
 }
 
-/// What is wrong with the record that begins here.
+/// Checks the record that begins here.
 fn check(data: &[u8]) -> Result<(), (ErrorKind, String)> {
     if data.len() < RECORD_BYTES {
         let text = "the file ends within a record of 48 bytes; fetch it again";

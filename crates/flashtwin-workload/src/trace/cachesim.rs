@@ -63,7 +63,7 @@ pub(crate) const LCS: Reader = Reader {
     },
 };
 
-/// Where the fields of a record are.
+/// Offsets of the fields of a record.
 #[derive(Clone, Copy)]
 struct Layout {
     record_bytes: usize,

@@ -1,5 +1,5 @@
-//! What a decoder hands to the reader: records in the trace's own clock, and the collector that
-//! checks them, names volumes and counts what was passed over.
+//! Records of a decoder in the trace's own clock, and the collector that checks them, names volumes and counts skipped
+//! records.
 
 use flashtwin::Op;
 use std::collections::{HashMap, VecDeque};
@@ -37,9 +37,9 @@ pub(crate) struct Record {
 
 /// Reads and writes above this are taken for a unit mistake (4 GiB).
 pub(crate) const TRANSFER_MAX_BYTES: u64 = 1 << 32;
-/// No device is larger (8 EiB), and sums of two addresses still fit.
+/// Largest address of a device (8 EiB): sums of two addresses still fit.
 pub(crate) const ADDRESS_MAX: u64 = 1 << 62;
-/// So many absolute times are seen before a leap of them is judged.
+/// Absolute times seen before a leap of them is judged.
 const LEAP_AFTER: u64 = 100;
 /// Absolute time growing by this factor at once, and by an hour, looks like a change of units.
 const LEAP_FACTOR: u128 = 500;
@@ -53,7 +53,7 @@ pub(crate) struct VolumeTable {
     pub list: Vec<Volume>,
 }
 
-/// What is known of one volume.
+/// State of one volume.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Volume {
     pub name: String,
@@ -118,7 +118,7 @@ pub(crate) struct Handed {
     pub requests: u64,
     /// One past the highest byte addressed.
     pub extent: u64,
-    /// Those that are not whole sectors.
+    /// Requests that are not whole sectors.
     pub off_sector: u64,
 }
 

@@ -28,7 +28,7 @@ impl Touched {
         self.0.len()
     }
 
-    /// Where a byte comes to lie; of one that is left out, where the next piece begins.
+    /// New address of a byte; of a byte left out, the start of the next piece.
     fn place(&self, byte: u64) -> u64 {
         let piece = byte / PIECE_BYTES;
         let before = self.0.partition_point(|&p| p < piece);

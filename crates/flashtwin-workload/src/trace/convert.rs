@@ -16,16 +16,16 @@ use crate::Workload;
 /// zstd level of written traces: small files at still hundreds of MB/s.
 const ZSTD_LEVEL: i32 = 9;
 
-/// What `convert` did.
+/// Result of `convert`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Converted {
     /// Requests written.
     pub requests: u64,
     /// Length of the new file.
     pub bytes: u64,
-    /// What was read.
+    /// Description of the input.
     pub source: String,
-    /// What looked wrong in it.
+    /// Warnings about the input.
     pub warnings: Vec<String>,
 }
 

@@ -5,9 +5,9 @@
 pub(crate) struct Bad {
     /// Name of the column.
     pub column: &'static str,
-    /// Its place in the line, from 1; 0 if the line as a whole is wrong.
+    /// Index of the column in the line, from 1; 0 if the line as a whole is wrong.
     pub index: u8,
-    /// What would be right.
+    /// The values that would be valid.
     pub expected: &'static str,
 }
 
@@ -202,7 +202,7 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         }
     }
 
-    /// Where the next field begins in the line.
+    /// Start of the next field in the line.
     pub fn position(&self) -> usize {
         self.at
     }
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_stop_at_what_is_no_digit() {
+    fn integers_stop_at_the_first_non_digit() {
         let uint = |text: &str| Cursor::<b','>::new(text.as_bytes()).uint("n", "e").ok();
         assert_eq!(uint("18446744073709551615"), Some(u64::MAX));
         assert_eq!(uint("18446744073709551616"), None);

@@ -7,10 +7,10 @@ use crate::error::{quote, ErrorKind, WorkloadError};
 
 /// Lines tried.
 const LINES_TRIED: usize = 64;
-/// Of those that are no header or comment, so many must parse.
+/// Least share of lines that parse, of those that are no header or comment.
 const SHARE_MIN: f64 = 0.5;
 
-/// What the content looks like.
+/// Format that the content suggests.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Guess {
     pub format: Format,
@@ -74,7 +74,7 @@ fn unknown(name: &str, head: &[u8]) -> WorkloadError {
     WorkloadError::new(
         ErrorKind::UnknownFormat,
         format!(
-            "{name}: no known trace format fits; the file begins {}. If it is one of these, say so \
+            "{name}: no known trace format fits; the file begins {}. If it is one of these, specify it \
              with format = ... (--format ...): {}. For any other table of text name its columns: columns = ... \
              (--columns time=ts:us,offset=lba:sectors,size=len:bytes,op=type)",
             quote(first),

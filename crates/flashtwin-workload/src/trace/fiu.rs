@@ -28,7 +28,7 @@ pub(crate) const FIU: Reader = Reader {
 
 struct Fiu(Units);
 
-/// No line has more columns, even with blanks in the process name.
+/// Largest number of columns of a line, even with blanks in the process name.
 const COLUMNS_MAX: usize = 32;
 
 fn whole<T>(column: &'static str, expected: &'static str) -> Result<T, Bad> {

@@ -1,5 +1,5 @@
-//! What each trace format declares in its own file: name, units, detection, decoder and documentation.
-//! The table of all formats is in `mod.rs`.
+//! Declaration of a trace format, which each format has in its own file: name, units, detection, decoder and
+//! documentation. The table of all formats is in `mod.rs`.
 
 use serde::{de, Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -19,15 +19,15 @@ pub(crate) struct Reader {
     pub time: TimeUnit,
     /// The usual unit of the address column.
     pub address: AddressUnit,
-    /// How certain these units are.
+    /// Certainty of these units.
     pub units: Certainty,
-    /// How its files are recognised.
+    /// Recognition of its files.
     pub detection: Detection,
     /// Makes the decoder of a file.
     pub open: fn(&Opening) -> Result<Box<dyn Decoder>, WorkloadError>,
     /// Number of requests of a file of so many bytes that begins so, where that is known.
     pub requests: fn(u64, &[u8]) -> Option<u64>,
-    /// Its row in `docs/traces.md`.
+    /// Row of the format in `docs/traces.md`.
     pub page: Page,
 }
 
@@ -37,11 +37,11 @@ pub(crate) struct Page {
     pub time: &'static str,
     pub address: &'static str,
     pub op: &'static str,
-    /// Where the layout was read.
+    /// Source of the layout.
     pub source: &'static str,
 }
 
-/// How certain the units of a format are.
+/// Certainty of the units of a format.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Certainty {
     /// The format states its units, or its files agree on them.
@@ -55,13 +55,13 @@ pub(crate) enum Certainty {
     },
 }
 
-/// How files of a format are recognised. Each function gets the first bytes without a byte order mark.
+/// Recognition of the files of a format. Each function gets the first bytes without a byte order mark.
 pub(crate) struct Detection {
     /// The reason, if the bytes begin as no other format does.
     pub mark: fn(&[u8]) -> Option<&'static str>,
     /// The reason, if the bytes, which are not text, fit.
     pub records: fn(&[u8]) -> Option<String>,
-    /// How many of some lines of text are requests of this format.
+    /// Counts the lines that are requests of this format.
     pub lines: fn(&[&[u8]]) -> Fit,
 }
 
@@ -95,7 +95,7 @@ impl Detection {
     }
 }
 
-/// How well lines fit a text format.
+/// Fit of lines to a text format.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fit {
     /// Lines that are requests.
@@ -173,7 +173,7 @@ impl Format {
         self.reader().name
     }
 
-    /// Its row of the table in `docs/traces.md`: name, layout, time, address and size, operation, source.
+    /// The row of the table in `docs/traces.md`: name, layout, time, address and size, operation, source.
     pub fn table_row(self) -> String {
         let p = &self.reader().page;
         let cells = [p.layout, p.time, p.address, p.op, p.source].join(" | ");

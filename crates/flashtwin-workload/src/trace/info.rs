@@ -1,4 +1,4 @@
-//! What a trace holds, measured in one pass: the summary to read before a run.
+//! Contents of a trace, measured in one pass: the summary to read before a run.
 
 use flashtwin::{Op, Request};
 use serde::Serialize;
@@ -22,13 +22,13 @@ const VOLUMES_LISTED: usize = 32;
 /// One volume (disk, LUN, application unit) of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VolumeInfo {
-    /// Its name in the trace.
+    /// Name of the volume in the trace.
     pub name: String,
     /// Requests to it.
     pub requests: u64,
     /// One past the highest byte addressed, in its own addresses.
     pub extent_bytes: u64,
-    /// Where it begins once volumes are laid end to end.
+    /// First byte of the volume once volumes are laid end to end.
     pub start_bytes: u64,
 }
 
@@ -46,7 +46,7 @@ pub struct OpInfo {
 /// The summary of a workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TraceInfo {
-    /// What was read: format and units as guessed or asked, or the generator.
+    /// Description of the input: format and units as guessed or asked, or the generator.
     pub description: String,
     /// Requests in all.
     pub requests: u64,
@@ -98,11 +98,11 @@ pub struct TraceInfo {
     pub lines: u64,
     /// Lines that could not be read and were skipped.
     pub bad_lines: u64,
-    /// Requests that came out of order and were put right.
+    /// Requests that were out of order and were sorted.
     pub reordered: u64,
     /// Requests of zero size, skipped.
     pub zero_size: u64,
-    /// What looked wrong.
+    /// Warnings.
     pub warnings: Vec<String>,
 }
 

@@ -20,7 +20,7 @@ const WINDOW_MAX_BYTES: usize = 4 << 20;
 /// The path that names standard input.
 const STDIN: &str = "-";
 
-/// Where a trace comes from; can be opened again for a second pass.
+/// Source of a trace; can be opened again for a second pass.
 #[derive(Clone)]
 pub(crate) enum Input {
     File(PathBuf),
@@ -145,11 +145,11 @@ impl Read for FromStart {
     }
 }
 
-/// Copies of what came through pipes, by device and inode number. A trace is opened several times
+/// Copies of the data of pipes, by device and inode number. A trace is opened several times
 /// (description, several policies, several volumes), and a pipe can be read only once.
 static SPOOLS: Mutex<BTreeMap<(u64, u64), File>> = Mutex::new(BTreeMap::new());
 
-/// All that `pipe` holds, in a file without a name that ends with the process.
+/// Copies `pipe` to a file without a name that ends with the process.
 fn spooled(name: &str, mut pipe: File, meta: &Metadata) -> Result<File, WorkloadError> {
     let keeping = |e: io::Error| WorkloadError::io(name, "keep a copy of the pipe in TMPDIR", &e);
     let mut spools = SPOOLS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -173,7 +173,7 @@ fn spooled(name: &str, mut pipe: File, meta: &Metadata) -> Result<File, Workload
     Ok(kept)
 }
 
-/// How the bytes are packed.
+/// Compression of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Packing {
     Plain,
@@ -242,7 +242,7 @@ impl Source {
         &self.name
     }
 
-    /// How the file is packed.
+    /// Compression of the file.
     pub fn packing(&self) -> Packing {
         self.packing
     }

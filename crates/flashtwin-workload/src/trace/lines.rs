@@ -11,20 +11,20 @@ use super::options::TraceOptions;
 use super::Format;
 use crate::error::{quote, ErrorKind, WorkloadError};
 
-/// What a line holds.
+/// Content of a line.
 pub(crate) enum Line<'a> {
     /// A request.
     Request(Raw<'a>),
-    /// Something known that is no request: a header, a comment, an event of another kind.
+    /// A known line that is no request: a header, a comment, an event of another kind.
     Other,
 }
 
 /// Reads one text format, line by line.
 pub(crate) trait LineParser: Send {
-    /// What separates the fields: `b','` or `b' '` (runs of blanks).
+    /// Separator of the fields: `b','` or `b' '` (runs of blanks).
     const SEPARATOR: u8;
 
-    /// What separates the fields of this file.
+    /// Separator of the fields of this file.
     fn separator(&self) -> u8 {
         Self::SEPARATOR
     }
@@ -43,7 +43,7 @@ pub(crate) trait Decoder: Send {
         until: usize,
     ) -> Result<bool, WorkloadError>;
 
-    /// Its requests need no window, since they are in order and of one volume: what reads them.
+    /// The decoder of requests that need no window, since they are in order and of one volume.
     fn as_ordered(&mut self) -> Option<&mut dyn OrderedDecoder> {
         None
     }

@@ -10,14 +10,14 @@ use super::lines::{Line, LineParser};
 use super::options::{AddressUnit, TimeUnit, TraceOptions};
 use crate::error::{quote, ErrorKind, WorkloadError};
 
-/// How the option is written.
+/// Syntax of the option.
 const FORM: &str =
     "columns must be like time=ts:us,offset=lba:sectors,size=len:bytes,op=type, where each \
                     name is a column of the header or its number from 1";
 /// Columns of a table that can be named in messages.
 const COLUMNS_MAX: usize = 255;
 
-/// How the column of operations is read.
+/// Encoding of the column of operations.
 enum OpText {
     /// Words such as `R`, `Write`, `trim`.
     Words,
@@ -27,7 +27,7 @@ enum OpText {
 
 /// One column of the table.
 struct Column {
-    /// From 0.
+    /// Index of the column, from 0.
     index: usize,
     /// Picoseconds or bytes in one.
     unit: u64,
@@ -168,12 +168,12 @@ fn time_unit(
 
 /// A column as the option names it.
 struct Found<'a> {
-    /// From 0.
+    /// Index of the column, from 0.
     index: usize,
     name: &'a str,
-    /// What follows the colon.
+    /// Text after the colon.
     suffix: Option<&'a str>,
-    /// It is named by the header, not by its number.
+    /// Whether the column is named by the header, not by its number.
     named: bool,
 }
 
@@ -319,7 +319,7 @@ fn op_of(text: &[u8]) -> Option<Op> {
     })
 }
 
-/// The same number, or the same text: a flag may be written `1` or `1.0`.
+/// Whether two fields are the same number or the same text: a flag may be written `1` or `1.0`.
 fn same(a: &[u8], b: &[u8]) -> bool {
     a == b || scaled(a, 1).is_some_and(|n| n.1 && Some(n) == scaled(b, 1))
 }

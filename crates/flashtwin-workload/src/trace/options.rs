@@ -98,7 +98,7 @@ impl AddressUnit {
 }
 
 named! {
-    /// Which blktrace event counts as the request's arrival.
+    /// The blktrace event that counts as the request's arrival.
     BlkEvent, "blktrace event", {
         /// Issued to the driver: what the device sees, after merging.
         D = "D",
@@ -108,9 +108,9 @@ named! {
 }
 
 named! {
-    /// Where the requests of a trace go on the device.
+    /// Placement of the requests of a trace on the device.
     Addresses, "way of placing addresses", {
-        /// To their own addresses.
+        /// Volumes keep their own addresses.
         AsIs = "as-is",
         /// Packed: pieces of 1 MiB that no read or write touches are left out, the others stay in
         /// order (D-191). The trace is read once more beforehand.
@@ -118,7 +118,7 @@ named! {
     }
 }
 
-/// What to do with a trace of several volumes (disks, LUNs, application units).
+/// Handling of a trace of several volumes (disks, LUNs, application units).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Volumes {
@@ -128,11 +128,11 @@ pub enum Volumes {
     EndToEnd,
     /// Only the named one, at its own addresses.
     Only(String),
-    /// All at their own addresses, as if they were one.
+    /// All volumes at their own addresses, as if they were one.
     Overlay,
 }
 
-/// How to read a trace. `TraceOptions::default()` detects everything it can.
+/// Options for reading a trace. `TraceOptions::default()` detects everything it can.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TraceOptions {
@@ -145,11 +145,11 @@ pub struct TraceOptions {
     pub time_unit: Option<TimeUnit>,
     /// The unit of the address column, if not the format's usual one.
     pub address_unit: Option<AddressUnit>,
-    /// For blktrace and blkparse: the event that counts.
+    /// Event that counts, for blktrace and blkparse.
     pub event: BlkEvent,
-    /// What to do with several volumes.
+    /// Handling of several volumes.
     pub volumes: Volumes,
-    /// Where the requests go.
+    /// Placement of the requests.
     pub addresses: Addresses,
     /// Lines that may be unreadable before the run stops.
     pub max_bad_lines: u64,

@@ -57,7 +57,7 @@ pub(crate) struct TraceReader {
     decoder: Box<dyn Decoder>,
     pub collector: Collector,
     description: String,
-    /// What is uncertain about the units.
+    /// Doubts about the units.
     doubts: Vec<String>,
     requests_total: Option<u64>,
     /// Next of `collector.pending` to hand out, and how far they are in their final order.
@@ -68,9 +68,9 @@ pub(crate) struct TraceReader {
     base: Option<u128>,
     latest: u128,
     emitted: u64,
-    /// Where each volume begins; one entry until a second volume turns up.
+    /// First byte of each volume; one entry until a second volume is found.
     starts: Vec<u64>,
-    /// Which addresses stay, once they are known, where they are to be packed.
+    /// Addresses that are kept when packing, once they are known.
     touched: Option<Touched>,
     /// Trims that were of addresses that are left out.
     lost_trims: u64,
@@ -445,7 +445,7 @@ impl Workload for TraceReader {
         }
         if c.reordered > 0 {
             list.push(format!(
-                "{} requests came out of order and were put right",
+                "{} requests were out of order and were sorted",
                 c.reordered
             ));
         }

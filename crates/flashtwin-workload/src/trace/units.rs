@@ -18,9 +18,9 @@ pub(crate) const TICKS: u64 = 1_000_000;
 const USUAL_RATE: std::ops::RangeInclusive<f64> = 0.1..=1e5;
 /// A coarse clock with a mean gap below this many of its units counts milliseconds.
 const COARSE_GAP_MAX: f64 = 100.0;
-/// No host sends more requests a second.
+/// Most requests that a host sends in a second.
 const RATE_MAX: f64 = 1e7;
-/// No drive holds more: 256 TiB.
+/// Largest capacity of a drive: 256 TiB.
 const DRIVE_MAX_BYTES: u128 = 1 << 48;
 /// Requests are rarely larger on average: 1 MiB.
 const USUAL_MEAN_BYTES: u128 = 1 << 20;
@@ -33,9 +33,9 @@ pub(crate) struct Sample {
     gap: f64,
     /// A tenth of the gaps are of one unit or none: the clock is coarse.
     coarse: bool,
-    /// All times are multiples of 100: the clock's unit is larger than the column's.
+    /// Whether all times are multiples of 100: the clock's unit is then larger than the column's.
     hundreds: bool,
-    /// All addresses and sizes are multiples of 512.
+    /// Whether all addresses and sizes are multiples of 512.
     whole_sectors: bool,
     mean_size: u128,
     extent: u64,

@@ -19,7 +19,7 @@ use crate::list::Lists;
 use crate::memory::reach;
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of AD-LRU.
     struct Parameters {
         /// Least size of the cold list.
         min_lc: Pages = Kind::Window, "0.1", "original: 0.1 of the capacity";
@@ -56,7 +56,7 @@ miss -> Lc [ 6d0  5c0  3d0 ]   longer than min_lc: the victim is here
         cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
         example: example_with(4, &[("min_lc", "1")], 1, "W1 R2 W3 W1 R4 W5 W6 W7"),
         parameters: &[Parameters::ROWS],
-        make: Make::Alone(|setup| AdLru::new(setup).into()),
+        make: Make::Base(|setup| AdLru::new(setup).into()),
         ..Entry::PLAIN
     },
 ];
@@ -66,10 +66,10 @@ const LC: usize = 0;
 /// Lh.
 const LH: usize = 1;
 
-/// What GCaR's searches have passed over in Lc or Lh, and among its clean pages.
+/// Pages of Lc or Lh that GCaR's searches have passed over, and the clean ones among them.
 #[derive(Clone, Debug)]
 struct Past {
-    /// Of all pages of the list.
+    /// Ages of all pages of the list.
     ages: Ages,
     passed: Passed,
     passed_clean: Passed,
@@ -93,7 +93,7 @@ impl Past {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Page {
-    /// In Lh.
+    /// Whether the page is in Lh.
     hot: bool,
     /// The cold flag.
     cold: bool,
@@ -174,7 +174,7 @@ impl AdLru {
         state
     }
 
-    /// FC, or the next clean page after it that is not spared. Counts the entries up to it.
+    /// FC, or the next clean page after it that is not skipped. Counts the entries up to it.
     fn clean_victim(
         &mut self,
         list: usize,
@@ -192,11 +192,11 @@ impl AdLru {
         let found = (past.passed_clean).oldest_not(device, skip, clean, ages, |_, _| ());
         let last = found.map_or(self.all.len(list) as u64, |page| ages.position(page, 0));
         out.inspected += last + 1 - ages.position(fc, 0);
-        out.spared |= (past.passed_clean).passes_over_for_chip(device, skip, ages, found);
+        out.skipped |= (past.passed_clean).passes_over_for_chip(device, skip, ages, found);
         found
     }
 
-    /// The least recent page that is not spared. Counts the entries from that end to it.
+    /// The least recent page that is not skipped. Counts the entries from that end to it.
     fn oldest_not(
         &mut self,
         list: usize,
@@ -213,7 +213,7 @@ impl AdLru {
         let (all, ages) = ((Some(oldest), self.all.links()), &mut past.ages);
         let found = (past.passed).oldest_not(device, skip, all, ages, |_, _| ());
         out.inspected += found.map_or(self.all.len(list) as u64, |page| ages.position(page, 0));
-        out.spared |= (past.passed).passes_over_for_chip(device, skip, ages, found);
+        out.skipped |= (past.passed).passes_over_for_chip(device, skip, ages, found);
         found
     }
 

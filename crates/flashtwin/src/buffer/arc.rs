@@ -7,7 +7,7 @@
 //!   in B1 -> p grows by max(1, |B2|/|B1|), the page goes to T2;
 //!   in B2 -> p shrinks by max(1, |B1|/|B2|), the page goes to T2;
 //!   else -> if L1 is full, B1 forgets its oldest; else if all four are, B2 does; the page goes to T1.
-//! Victim: the least recent page of T1 if |T1| > p, or |T1| = p and the page came from B2; else that of T2. Its
+//! Victim: the least recent page of T1 if |T1| > p, or |T1| = p and the page was in B2; else that of T2. Its
 //! ghost goes to B1 or B2. If T1 alone fills the buffer, its page is evicted without a ghost.
 
 use super::age_index::AgedLists;
@@ -50,7 +50,7 @@ a hit in B1 moves p right, one in B2 moves it left",
         state: "`T1[6d 5c] T2[1d 2c] B1[4 3] B2[] p=1`: pages and remembered numbers, most recent first.",
         cost: cost("O(1)", "O(1)", "O(1)"),
         example: example(4, GENERAL),
-        make: Make::Alone(|setup| Arc::new(setup).into()),
+        make: Make::Base(|setup| Arc::new(setup).into()),
         ..Entry::PLAIN
     },
 ];
@@ -88,8 +88,8 @@ impl Arc {
         }
     }
 
-    /// What a miss does to p and to the ghosts: cases II, III and IV except REPLACE. Returns the list that
-    /// remembered the page.
+    /// Adapts p and the ghosts to a miss: cases II, III and IV except REPLACE. Returns the list that remembered the
+    /// page.
     fn arrives(&mut self, lpn: Lpn) -> Option<usize> {
         if let Some(known) = self.incoming.known(lpn) {
             return known;

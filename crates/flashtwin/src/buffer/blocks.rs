@@ -24,13 +24,13 @@ use crate::memory::{prefetch, prefetch_whole, reach};
 use crate::units::{ChipId, Lpn};
 
 words! {
-    /// When a block counts as being on a chip in GC (D-13).
+    /// Condition for a block to count as being on a chip in GC (D-13).
     pub(super) enum BlockInGc {
-        /// One of its pages is.
+        /// At least one page is on such a chip.
         Any = "any",
         /// All its pages are.
         All = "all",
-        /// More than half of its pages are.
+        /// More than half of the pages are.
         Majority = "majority",
     }
 }
@@ -38,15 +38,15 @@ words! {
 parameters! {
     /// Parameters of policies that rank blocks.
     pub(super) struct BlockParameters {
-        /// What a block is: N consecutive pages of one chip, or N consecutive pages of the host (the same where placement is dynamic); with `cbm` host.
+        /// Definition of a block: N consecutive pages of one chip, or N consecutive pages of the host (the same where placement is dynamic); with `cbm` host.
         blocks: Blocks = Kind::Choice(Blocks::WORDS), "\"element\"", "D-7; GCaR element, CBM host";
     }
 }
 
 words! {
-    /// What a block takes of the buffer (D-209).
+    /// Room that a block takes in the buffer (D-209).
     pub(super) enum BlockRoom {
-        /// Its cached pages.
+        /// Cached pages only.
         Pages = "pages",
         /// N pages, whether they are cached or not.
         Whole = "whole",
@@ -54,15 +54,15 @@ words! {
 }
 
 parameters! {
-    /// Of those that may manage the buffer by the block.
+    /// Parameters of policies that may manage the buffer by the block.
     pub(super) struct RoomParameters {
-        /// What a block takes of the buffer: its cached pages, or always room for all N.
+        /// Room that a block takes in the buffer: its cached pages, or always all N.
         room: BlockRoom = Kind::Choice(BlockRoom::WORDS), "\"pages\"", "D-209: our decision";
     }
 }
 
 parameters! {
-    /// And GCaR over them.
+    /// Parameters of GCaR over a policy of blocks.
     pub(super) struct FilteredParameters {
         /// When GCaR takes a block to be in GC: when any, all or most of its pages are.
         block_in_gc: BlockInGc = Kind::Choice(BlockInGc::WORDS), "\"any\"", "D-13: our decision";
@@ -78,7 +78,7 @@ parameters! {
 }
 
 const NONE: u32 = u32::MAX;
-/// In place of the next of its chain: the node is in none.
+/// Marks a node that is in no chain, in place of its successor.
 const APART: u32 = u32::MAX - 1;
 
 /// A node of the table.
@@ -116,7 +116,7 @@ pub struct BlockTable<T> {
     nodes: Vec<Node<T>>,
     free: u32,
     len: u32,
-    /// By page.
+    /// Blocks by page.
     members: Vec<Member>,
 }
 
@@ -131,7 +131,7 @@ impl<T: Default> BlockTable<T> {
         BlockTable::with(setup, blocks, in_gc)
     }
 
-    /// An empty table of the pages that came with a request each: not set by a parameter.
+    /// An empty table of the pages that were inserted with a request each: not set by a parameter.
     pub fn of_requests(setup: &Setup) -> BlockTable<T> {
         BlockTable::with(setup, Blocks::Element, BlockInGc::Any)
     }
@@ -177,7 +177,7 @@ impl<T: Default> BlockTable<T> {
         self.len
     }
 
-    /// What the buffer is like.
+    /// The device and buffer that the policy was made for.
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
@@ -361,7 +361,7 @@ impl<T: Default> BlockTable<T> {
         prefetch(&self.heads, self.chain(number));
     }
 
-    /// The same once the chain is loaded: its first node, most likely that of the block.
+    /// Starts loading the first node of a chain that is itself loaded: most likely the node of the block.
     #[inline]
     pub fn prefetch_first_of_chain(&self, lpn: Lpn) {
         let number = self.blocking.block_of(lpn).0;
@@ -381,7 +381,7 @@ impl<T: Default> BlockTable<T> {
         self.members[page.0 as usize].offset
     }
 
-    /// Pages of a node, the last that came first.
+    /// Pages of a node, from the last inserted.
     pub fn pages_of(&self, node: NodeId) -> impl Iterator<Item = PageId> + '_ {
         let id = |page: u32| (page != NONE).then_some(PageId(page));
         std::iter::successors(id(self.nodes[node.0 as usize].first_page), move |page| {
@@ -440,37 +440,37 @@ impl<T: Default> BlockTable<T> {
     }
 
     /// Whether a search passes over a block: while a page of it is in flight, and for GCaR, which is
-    /// noted in `spared`, as its chip collects (D-13).
+    /// noted in `skipped`, as its chip collects (D-13).
     #[inline]
     pub fn passed_over(
         &self,
         device: &dyn DeviceView,
         skip: Skip,
         node: NodeId,
-        spared: &mut bool,
+        skipped: &mut bool,
     ) -> bool {
         if self.in_flight(device, node) {
             return true;
         }
         let by_chip = match self.chip(node) {
-            _ if skip == Skip::Nobody => false,
+            _ if skip == Skip::Nothing => false,
             Some(chip) => skip.chip(device, chip),
-            None => self.spared_by_pages(device, skip, node),
+            None => self.skipped_by_pages(device, skip, node),
         };
-        *spared |= by_chip;
+        *skipped |= by_chip;
         by_chip
     }
 
     /// A page of the block is in flight.
     #[inline]
     pub fn in_flight(&self, device: &dyn DeviceView, node: NodeId) -> bool {
-        // The pages that came last are met first.
+        // The pages inserted last are met first.
         device.pages_in_flight() > 0 && self.pages_of(node).any(|page| device.in_flight(page))
     }
 
     /// Whether GCaR passes over a block, whatever its pages have in common.
-    pub fn spared_by_pages(&self, device: &dyn DeviceView, skip: Skip, node: NodeId) -> bool {
-        if skip == Skip::Nobody {
+    pub fn skipped_by_pages(&self, device: &dyn DeviceView, skip: Skip, node: NodeId) -> bool {
+        if skip == Skip::Nothing {
             return false;
         }
         let by_chip = |&page: &PageId| skip.page_by_chip(device, page);

@@ -15,9 +15,9 @@ use crate::rng::Rng;
 use crate::units::{Lpn, Time};
 
 words! {
-    /// How pages written before are known.
+    /// Memory of the pages written before.
     pub(super) enum Hotness {
-        /// By a Bloom filter.
+        /// A Bloom filter.
         Bloom = "bloom",
         /// Each by itself.
         Exact = "exact",
@@ -181,7 +181,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// With these parameters; the bitmap is a share of the buffer.
+    /// Makes a filter whose bitmap is a share of the buffer.
     pub fn new(setup: &Setup) -> Filter {
         let parameters = FilterParameters::of(&setup.settings);
         let buffer_bits = u64::from(setup.capacity) * u64::from(setup.page_bytes) * 8;

@@ -31,7 +31,7 @@ use crate::memory::{prefetch, reach};
 use crate::units::Lpn;
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of BPAC.
     struct Parameters {
         /// The two sizes below follow the distances between references.
         adapt: bool = Kind::Bool, "true", "reconstruction";
@@ -81,7 +81,7 @@ write -> P [ 16  5 ] -- longer than l_p --> K [ B3{12} B0{0,1} | B2{8} B1{4} ]
         ),
         parameters: &[BlockParameters::ROWS, ReadParameters::ROWS, RoomParameters::ROWS, Parameters::ROWS],
         filtered: FilteredParameters::ROWS,
-        make: Make::Alone(|setup| Bpac::new(setup).into()),
+        make: Make::Base(|setup| Bpac::new(setup).into()),
         ..Entry::PLAIN
     },
 ];
@@ -122,9 +122,9 @@ impl Distances {
 
 #[derive(Clone, Debug, Default)]
 struct Cluster {
-    /// When it got its last page.
+    /// Time at which the last page was added.
     at: u64,
-    /// It counts as grown.
+    /// Whether the block counts as grown.
     grown: bool,
 }
 
@@ -155,7 +155,7 @@ pub struct Bpac {
 }
 
 impl Bpac {
-    /// With the parameters of `setup`.
+    /// Makes the policy with the parameters of `setup`.
     pub fn new(setup: &Setup) -> Bpac {
         let parameters = Parameters::of(&setup.settings);
         Bpac {
@@ -299,8 +299,8 @@ impl Bpac {
     }
 
     fn choose(&self, device: &dyn DeviceView, skip: Skip, out: &mut Eviction) -> Option<Victim> {
-        let (clusters, spared) = (&self.clusters, &mut out.spared);
-        let mut passed_over = |node| clusters.passed_over(device, skip, node, spared);
+        let (clusters, skipped) = (&self.clusters, &mut out.skipped);
+        let mut passed_over = |node| clusters.passed_over(device, skip, node, skipped);
         out.inspected += self.grown_clusters;
         if let Some(node) = self.grown.largest_but(&mut passed_over) {
             return Some(Victim::Cluster(node));
@@ -317,7 +317,7 @@ impl Bpac {
             if !skip.page(device, page) {
                 return Some(Victim::Page(page));
             }
-            out.spared |= skip.page_by_chip(device, page);
+            out.skipped |= skip.page_by_chip(device, page);
         }
         None
     }

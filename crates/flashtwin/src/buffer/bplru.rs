@@ -25,7 +25,7 @@ use crate::component::{source, Provenance};
 use crate::units::Lpn;
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of BPLRU.
     struct Parameters {
         /// Fill a victim block up with pages read from flash and write it whole.
         padding: bool = Kind::Bool, "false", "original: true; CBM: false; D-8";
@@ -67,7 +67,7 @@ most recent [ B2{8,9}  B0{0,1}  B1{5} ] least recent -> victim
         example: example_with(4, &[("padding", "true")], 1, "W0 W5 W1 W8 W9"),
         parameters: &[BlockParameters::ROWS, ReadParameters::ROWS, RoomParameters::ROWS, Parameters::ROWS],
         filtered: FilteredParameters::ROWS,
-        make: Make::Alone(|setup| Bplru::new(setup).into()),
+        make: Make::Base(|setup| Bplru::new(setup).into()),
         ..Entry::PLAIN
     },
 ];
@@ -76,7 +76,7 @@ most recent [ B2{8,9}  B0{0,1}  B1{5} ] least recent -> victim
 struct Block {
     /// Length of the unbroken run of writes from offset 0.
     run: u32,
-    /// It stands among the blocks written whole.
+    /// Whether the block is among those written whole.
     done: bool,
 }
 
@@ -95,7 +95,7 @@ pub struct Bplru {
 }
 
 impl Bplru {
-    /// With the parameters of `setup`.
+    /// Makes the policy with the parameters of `setup`.
     pub fn new(setup: &Setup) -> Bplru {
         let blocks = BlockTable::new(setup);
         let by_chip = setup.filtered && blocks.have_a_chip();
@@ -157,12 +157,12 @@ impl Bplru {
             if Some(node) == current {
                 continue;
             }
-            if !(self.blocks).passed_over(device, skip, node, &mut out.spared) {
+            if !(self.blocks).passed_over(device, skip, node, &mut out.skipped) {
                 out.inspected += i as u64 + 1;
                 return Some(node);
             }
             match &self.by_chip {
-                Some(by_chip) if out.spared && !self.blocks[node].done => {
+                Some(by_chip) if out.skipped && !self.blocks[node].done => {
                     return self.search(device, skip, current, by_chip, out);
                 }
                 _ => {}
@@ -172,7 +172,7 @@ impl Bplru {
         None
     }
 
-    /// The same by a look at each chip.
+    /// Searches the nodes of each chip for the least recent one that `skip` does not pass over.
     #[cold]
     fn search(
         &self,
@@ -264,7 +264,7 @@ impl Policy for Bplru {
         let current = self.blocks.find_for(incoming.lpn);
         let found = self.choose(device, skip, current, out);
         let free = |&node: &NodeId| !(self.blocks).passed_over(device, skip, node, &mut false);
-        let only = current.filter(free).filter(|_| !out.spared);
+        let only = current.filter(free).filter(|_| !out.skipped);
         let Some(node) = found.or(only) else {
             return false;
         };

@@ -6,7 +6,7 @@
 //! into BR if its block is there. Once PR holds THR pages of a block they all move to BR. Victim: the
 //! least popular block of BR, of several the one with most pages, then the one written least
 //! recently; if BR is empty, the least recent page of PR with all pages of its block. The block written now is
-//! spared unless it is the only one. Merge-on-flush: if more dirty pages are evicted than clean pages of the
+//! skipped unless it is the only one. Merge-on-flush: if more dirty pages are evicted than clean pages of the
 //! block are in the read cache, and those are some, they are written together.
 //! ```text
 //! PR  20 - 16 - 8 - 0            most recent ... least recent
@@ -29,7 +29,7 @@ use crate::component::{source, Provenance};
 use crate::units::Lpn;
 
 words! {
-    /// When blocks of PR are compared with a threshold that has fallen.
+    /// Time at which blocks of PR are compared with a threshold that has fallen.
     enum Migrate {
         /// Each when its next page comes in.
         Write = "write",
@@ -39,7 +39,7 @@ words! {
 }
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of CBM.
     struct Parameters {
         /// The threshold doubles when the block region takes more than this share of the write buffer.
         theta: f64 = Kind::Share, "0.1", "printed: CBM section III";
@@ -104,7 +104,7 @@ read  -> read cache [ 6 ] -------------------------------------- of the block",
         filtered: FilteredParameters::ROWS,
         defaults: &[("blocks", "\"host\""), ("read_cache", "0.75")],
         non_volatile: true,
-        make: Make::Alone(|setup| Cbm::new(setup).into()),
+        make: Make::Base(|setup| Cbm::new(setup).into()),
         ..Entry::PLAIN
     },
 ];
@@ -114,7 +114,7 @@ struct Block {
     popularity: u32,
     /// The write request that was counted last.
     request: u64,
-    /// When it was written last.
+    /// Time of the last write.
     written: u64,
     /// Clean pages in the read cache.
     clean: u32,
@@ -129,7 +129,7 @@ pub struct Cbm {
     parameters: Parameters,
     /// Every block with a page in the write buffer or in the read cache.
     blocks: BlockTable<Block>,
-    /// The pages of PR, and of BR those that came by way of PR: they stay until they are in the way or
+    /// The pages of PR, and of BR those from PR: they stay until they are in the way or
     /// leave the buffer, for a block that moves would be a walk through memory.
     pr: List,
     br: Heaps<Rank>,
@@ -150,7 +150,7 @@ fn least_threshold(setup: &Setup) -> u32 {
 }
 
 impl Cbm {
-    /// With the parameters of `setup`.
+    /// Makes the policy with the parameters of `setup`.
     pub fn new(setup: &Setup) -> Cbm {
         let blocks = BlockTable::new(setup);
         let parameters = Parameters::of(&setup.settings);
@@ -242,7 +242,7 @@ impl Cbm {
         }
     }
 
-    /// Where the bits of a node begin.
+    /// First bit of a node.
     fn bits(&mut self, node: NodeId) -> &mut [u64] {
         let words = self.blocks.setup().pages_per_block.div_ceil(64) as usize;
         let start = node.0 as usize * words;
@@ -260,7 +260,7 @@ impl Cbm {
         }
     }
 
-    /// What arrived is in, or another page arrives in its place.
+    /// Sets the node that the next page joins; the one before is removed if it stayed empty.
     fn arrive(&mut self, node: Option<NodeId>) {
         let before = std::mem::replace(&mut self.arriving, node);
         if let Some(before) = before {
@@ -276,9 +276,9 @@ impl Cbm {
         current: Option<NodeId>,
         out: &mut Eviction,
     ) -> Option<NodeId> {
-        let (inspected, any_spared) = (&mut out.inspected, &mut out.spared);
+        let (inspected, any_skipped) = (&mut out.inspected, &mut out.skipped);
         let mut passed_over = |cbm: &Cbm, node: NodeId| {
-            (cbm.blocks).passed_over(device, skip, node, any_spared) || Some(node) == current
+            (cbm.blocks).passed_over(device, skip, node, any_skipped) || Some(node) == current
         };
         let capacity = f64::from(self.blocks.setup().capacity);
         let blocks_first = f64::from(self.br_pages) > self.parameters.block_share * capacity;
@@ -415,7 +415,7 @@ impl Policy for Cbm {
         let found = self.choose(device, skip, current, out);
         let may_leave =
             |&node: &NodeId| self.blocks.pages(node) > 0 && !self.blocks.in_flight(device, node);
-        let only = current.filter(may_leave).filter(|_| !out.spared);
+        let only = current.filter(may_leave).filter(|_| !out.skipped);
         let Some(node) = found.or(only) else {
             return false;
         };

@@ -44,7 +44,7 @@ CCL [ 9c1  7c1 ] -> victim, as long as there is one",
         state: "Both lists, most recent first, with the cold flag: `ML[4d1] CCL[2c1]`.",
         cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
         example: example(3, "W1 R2 R2 R3 W4 W5 R6"),
-        make: Make::Alone(|setup| CcfLru::new(setup).into()),
+        make: Make::Base(|setup| CcfLru::new(setup).into()),
         ..Entry::PLAIN
     },
 ];

@@ -25,7 +25,7 @@ use crate::units::Stream;
 use crate::units::{ChipId, Lpn};
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of CDA-GC.
     struct Parameters {
         /// Entries inspected in a lookup.
         test_num: u32 = Kind::Count(1, u32::MAX - 1), "64", "D-17: our decision, not printed";
@@ -37,11 +37,11 @@ parameters! {
 }
 
 words! {
-    /// When the filter is asked for the class of a page.
+    /// Time at which the filter classifies a page.
     enum HotAt {
-        /// When the host writes the page, before it enters the filter.
+        /// The host's write of the page, before it enters the filter.
         Write = "write",
-        /// When the page is written back.
+        /// The page's write-back.
         WriteBack = "write-back",
     }
 }
@@ -89,7 +89,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             Parameters::ROWS,
         ],
         separates: true,
-        make: Make::Alone(|setup| CdaGc::new(setup).into()),
+        make: Make::Base(|setup| CdaGc::new(setup).into()),
         ..Entry::PLAIN
     },
     Entry {
@@ -123,7 +123,7 @@ most recent [ 6d  5d  4d  3d  2d  1d ] least recent
             "W1 W2 W3 W4 W5 W6 gc+1 gc+3 W7 W8 W9 W10",
         ),
         parameters: &[Parameters::ROWS],
-        make: Make::Alone(|setup| CdaGc::stager(setup).into()),
+        make: Make::Base(|setup| CdaGc::stager(setup).into()),
         ..Entry::PLAIN
     },
     Entry {
@@ -149,7 +149,7 @@ most recent [ 6d  5d  4d  3d  2d  1d ] least recent
         example: example_with(3, &[("filter", "exact")], 1, "W1 W2 W1 R2 W3 W4"),
         parameters: &[FilterParameters::ROWS, DispatcherParameters::ROWS],
         separates: true,
-        make: Make::Alone(|setup| CdaGc::dispatcher(setup).into()),
+        make: Make::Base(|setup| CdaGc::dispatcher(setup).into()),
         ..Entry::PLAIN
     },
 ];
@@ -161,7 +161,7 @@ struct Stager {
     cycle_num: u32,
     /// Free pages of a chip's open blocks at which it is close to GC.
     margin_pages: u32,
-    /// Where the next search begins; none: the least recent end.
+    /// Start of the next search; `None`: the least recent end.
     test_entry: Option<PageId>,
     lookups: u32,
     passed: u64,
@@ -199,9 +199,9 @@ impl Stager {
             search.inspected += 1;
             at = list.list().newer(page);
             let chip = device.chip(page);
-            let spared = skip.page_by_chip(device, page);
-            search.spared |= spared;
-            let passed_over = spared || device.in_flight(page);
+            let skipped = skip.page_by_chip(device, page);
+            search.skipped |= skipped;
+            let passed_over = skipped || device.in_flight(page);
             if !passed_over && !chip.is_some_and(|chip| self.related(device, chip)) {
                 search.victim = Some(page);
                 break;
@@ -228,10 +228,10 @@ struct Search {
     victim: Option<PageId>,
     stopped_at: Option<PageId>,
     inspected: u32,
-    spared: bool,
+    skipped: bool,
 }
 
-/// Which pages are hot.
+/// The separation of hot pages from cold ones.
 #[derive(Clone, Debug)]
 struct Dispatcher {
     filter: Filter,
@@ -276,7 +276,7 @@ pub struct CdaGc {
 }
 
 impl CdaGc {
-    /// Both parts.
+    /// Makes the policy with both parts: stager and dispatcher.
     pub fn new(setup: &Setup) -> CdaGc {
         CdaGc::with(setup, true, true)
     }
@@ -357,9 +357,9 @@ impl Policy for CdaGc {
         let mut victim = None;
         if let Some(search) = &search {
             out.inspected += u64::from(search.inspected);
-            out.spared |= search.spared;
+            out.skipped |= search.skipped;
             victim = search.victim;
-            if victim.is_none() && skip == Skip::Nobody {
+            if victim.is_none() && skip == Skip::Nothing {
                 // The least recent page, taken without a look.
                 let oldest = self.list.list().oldest();
                 victim = oldest.filter(|&page| !device.in_flight(page));

@@ -17,7 +17,7 @@ use crate::component::{source, Provenance};
 use crate::memory::{prefetch, reach};
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of CFLRU.
     struct Parameters {
         /// Clean-first region: pages (whole number) or a share of the capacity (fraction, rounded down, at least a page; 0: as `lru`).
         window: Pages = Kind::Window, "0.25", "D-5: our decision";
@@ -52,7 +52,7 @@ most recent [ 6d  5c  4d  9c | 3d  2c  1d ] least recent
         cost: cost("O(1)", "O(window)", "O(1)"),
         example: example_with(4, &[("window", "2")], 1, "W1 R2 W3 W4 R5 W6 R7"),
         parameters: &[Parameters::ROWS],
-        make: Make::Alone(|setup| Cflru::new(setup).into()),
+        make: Make::Base(|setup| Cflru::new(setup).into()),
         ..Entry::PLAIN
     },
     Entry {
@@ -70,7 +70,7 @@ most recent [ 6d  5c  4d  9c | 3d  2c  1d ] least recent
                 state: PAGES,
         cost: cost("O(1)", "O(n)", "O(1)"),
         example: example(4, "W1 R2 W3 W4 R5 W6 R7"),
-        make: Make::Alone(|setup| Cflru::whole(setup).into()),
+        make: Make::Base(|setup| Cflru::whole(setup).into()),
         ..Entry::PLAIN
     },
 ];
@@ -79,11 +79,11 @@ most recent [ 6d  5c  4d  9c | 3d  2c  1d ] least recent
 enum Place {
     #[default]
     Working,
-    /// In the window; on the clean list or not.
+    /// Place in the window; on the clean list or not.
     Window { clean: bool },
 }
 
-/// In the window and on the clean list.
+/// Place in the window and on the clean list.
 const CLEAN: Place = Place::Window { clean: true };
 
 /// Clean-first LRU.
@@ -98,7 +98,7 @@ pub struct Cflru {
     /// The most recent page of the window.
     boundary: Option<PageId>,
     clean_in_window: List,
-    /// What GCaR's searches have passed over in the list and among the clean pages of the window.
+    /// Pages that GCaR's searches have passed over in the list and among the clean pages of the window.
     passed: Passed,
     passed_clean: Passed,
 }
@@ -171,7 +171,7 @@ impl Cflru {
         }
     }
 
-    /// The same, of the pages that `skip` does not pass over.
+    /// Returns the victim among the pages that `skip` does not pass over, and the entries inspected.
     fn choose_not(&mut self, device: &dyn DeviceView, skip: Skip) -> (Option<PageId>, u64) {
         let known = |_: &mut Ages, _| ();
         let ages = &mut self.ages;
@@ -253,15 +253,15 @@ impl Policy for Cflru {
     ) -> bool {
         let first = self.choose();
         // Filtered, the second search begins anew at the least recent page.
-        let again = skip != Skip::Nobody && self.clean_in_window.is_empty();
+        let again = skip != Skip::Nothing && self.clean_in_window.is_empty();
         let (found, inspected) = match first.0 {
             Some(page) if again || skip.page(device, page) => self.choose_not(device, skip),
             _ => first,
         };
         out.inspected += inspected;
-        out.spared |= found != first.0
-            && skip != Skip::Nobody
-            && found != self.choose_not(device, Skip::Nobody).0;
+        out.skipped |= found != first.0
+            && skip != Skip::Nothing
+            && found != self.choose_not(device, Skip::Nothing).0;
         let Some(page) = found else { return false };
         self.forget(page);
         out.victims.push(page);

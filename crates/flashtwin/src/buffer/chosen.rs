@@ -61,13 +61,13 @@ impl ChosenPolicy {
         split(name).is_some()
     }
 
-    /// Its name.
+    /// The name of the policy, with the prefix of the filter.
     pub fn name(&self) -> String {
         let prefix = if self.gcar { GCAR } else { "" };
         format!("{prefix}{}", self.base)
     }
 
-    /// Its description, or that of what is filtered.
+    /// The description of the policy, or of the one under the filter.
     pub(crate) fn entry(&self) -> &'static Entry {
         split(self.base).expect("it was chosen among the entries").1
     }
@@ -98,7 +98,7 @@ pub(crate) type AnyPolicy = Gcar<Base>;
 impl AnyPolicy {
     /// The policy of `chosen` for a buffer of this `setup`.
     pub fn of(chosen: &ChosenPolicy, setup: &Setup) -> AnyPolicy {
-        let Make::Alone(make) = chosen.entry().make else {
+        let Make::Base(make) = chosen.entry().make else {
             unreachable!("{}: only what stands alone can be chosen", chosen.name());
         };
         match chosen.gcar {
@@ -107,7 +107,7 @@ impl AnyPolicy {
         }
     }
 
-    /// It is a user's.
+    /// Whether the policy is a user's.
     pub fn is_users(&self) -> bool {
         matches!(self.base(), Base::User(_))
     }

@@ -1,4 +1,4 @@
-//! CLOCK, or second chance: FIFO that passes once over a page referenced since it came in (Corbato,
+//! CLOCK, or second chance: FIFO that passes once over a page referenced since its insertion (Corbato,
 //! "A Paging Experiment with the Multics System", 1968).
 //!
 //! hit -> reference bit 1; miss -> newest end, bit 0. Victim search from the oldest page: bit 1 ->
@@ -30,7 +30,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "Pages stand in a ring, each with a reference bit; a hand points at one.",
             "Miss: the page comes in just behind the hand, its bit clear (Corbato sets it; caches of today \
              clear it). Hit: the bit is set.",
-            "Victim: the hand clears set bits and goes on; the first page whose bit is clear leaves.",
+            "Victim: the hand clears set bits and moves on; the first page whose bit is clear leaves.",
         ],
         drawing: "
  hand -> 4d1 -> 1d0 -> 3d0 -> 5c1 -+
@@ -39,7 +39,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         state: "The ring with reference bits; the hand stands at the last page.",
         cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
         example: example(4, GENERAL),
-        make: Make::Alone(|setup| Clock::new(setup).into()),
+        make: Make::Base(|setup| Clock::new(setup).into()),
         ..Entry::PLAIN
     },
 ];
@@ -47,7 +47,7 @@ pub(super) const ENTRIES: &[Entry] = &[
 /// Second chance.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    /// From the page just behind the hand to the page under it.
+    /// Pages from the one just behind the hand to the one under it.
     ring: Aged,
     /// Per page.
     referenced: Vec<bool>,

@@ -18,7 +18,7 @@ use crate::component::{source, Provenance};
 use crate::units::ChipId;
 
 words! {
-    /// What must be idle for an active write-back.
+    /// Unit that must be idle for an active write-back.
     enum IdleUnit {
         /// A channel as a whole.
         Channel = "channel",
@@ -28,12 +28,12 @@ words! {
 }
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of Co-Active.
     struct Parameters {
         /// Active write-backs in flight (MWT).
         write_backs: u32 = Kind::Count(1, 65_535), "8", "D-9: our decision";
-        /// What must be idle for an active write-back.
-        idle_unit: IdleUnit = Kind::Choice(IdleUnit::WORDS), "\"channel\"", "printed: CDA-GC section 5 says channel";
+        /// Unit that must be idle for an active write-back.
+        idle_unit: IdleUnit = Kind::Choice(IdleUnit::WORDS), "\"channel\"", "printed: CDA-GC section 5 has channel";
     }
 }
 
@@ -69,7 +69,7 @@ DL [ 5c  1h  2c ]          h hot, c cold
     cost: cost("O(k) hashes", "O(1); write-back O(n)", "O(1)"),
     example: example_with(4, &[("filter", "exact")], 2, "W1 W2 W3 W1 idle1 W5 W7 W9"),
     parameters: &[FilterParameters::ROWS, Parameters::ROWS],
-    make: Make::Alone(|setup| CoActive::new(setup).into()),
+    make: Make::Base(|setup| CoActive::new(setup).into()),
     ..Entry::PLAIN
 }];
 
@@ -162,7 +162,7 @@ impl Policy for CoActive {
         for class in [CLEAN, COLD, HOT] {
             let (found, looked) = self.order.oldest_not(class, device, skip);
             out.inspected += looked;
-            out.spared |= looked > u64::from(found.is_some());
+            out.skipped |= looked > u64::from(found.is_some());
             if let Some(page) = found {
                 self.order.remove(page);
                 out.victims.push(page);

@@ -1,7 +1,7 @@
 //! Logical page to cached page: a hash table of chains, links in one array by page. A link has the logical page
 //! beside the cached one, so that a lookup reads nothing else.
 //!
-//! A page that was evicted stays until it is gone, so a logical page may be here several times; the one that came
+//! A page that was evicted stays until it is gone, so a logical page may be here several times; the one inserted
 //! last is found. When that is gone, the one before it is found again.
 
 use super::PageId;
@@ -73,7 +73,7 @@ impl Directory {
         prefetch(&self.next, page.0 as usize);
     }
 
-    /// The cached page of `lpn` that came last.
+    /// The last inserted page of `lpn`.
     #[inline(always)]
     pub fn get(&self, lpn: Lpn) -> Option<PageId> {
         let mut link = self.heads[self.chain(lpn)];
@@ -93,7 +93,7 @@ impl Directory {
         self.insert_again(lpn, page);
     }
 
-    /// The same for a page that has been in the table before.
+    /// Inserts a page that has been in the table before.
     #[inline(always)]
     pub fn insert_again(&mut self, lpn: Lpn, page: PageId) {
         let chain = self.chain(lpn);
@@ -161,7 +161,7 @@ mod tests {
             let mut rng = crate::rng::Rng::new(seed);
             for pages in [1, 4, 64] {
                 let mut table = Directory::new(pages);
-                // Pages in the order in which they came.
+                // Pages in order of insertion.
                 let mut plain: Vec<(Lpn, PageId)> = Vec::new();
                 for _ in 0..50_000 {
                     let lpn = Lpn(rng.below(40) as u32 * 65_536);

@@ -18,11 +18,11 @@ use crate::component::{source, Provenance};
 use crate::units::{ChipId, Time};
 
 words! {
-    /// What a chip's queue complete time counts (D-14).
+    /// Definition of a chip's queue complete time (D-14).
     enum Cqct {
         /// Eqs 1 to 4 as printed.
         Paper = "paper",
-        /// With transfers and what is left of running work.
+        /// The time with transfers, and with the rest of running operations.
         Exact = "exact",
     }
 }
@@ -40,7 +40,7 @@ words! {
 }
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of ECR.
     struct Parameters {
         /// Chip queue complete time: Eqs 1 to 4 as printed, or with transfers and true residuals.
         cqct: Cqct = Kind::Choice(Cqct::WORDS), "\"paper\"", "printed; D-14";
@@ -48,9 +48,9 @@ parameters! {
 }
 
 parameters! {
-    /// And its kin.
+    /// Parameters of ECR and LCR.
     struct TieParameters {
-        /// Which of several chips with the least time: the one with the oldest victim, the lowest, or the next in turn.
+        /// Choice among chips with the least time: the one with the oldest victim, the lowest, or the next in turn.
         tie: Tie = Kind::Choice(Tie::WORDS), "\"oldest\"", "D-15: our decision";
     }
 }
@@ -88,7 +88,7 @@ chip 3   [ 11d 7d ]   CQCT  900 us",
             "drain0=300 drain3=900 W4 W8 W5 W7 R6 W11 drain1=500 W10 W9",
         ),
         parameters: &[Parameters::ROWS, TieParameters::ROWS],
-        make: Make::Alone(|setup| Ecr::new(setup).into()),
+        make: Make::Base(|setup| Ecr::new(setup).into()),
         ..Entry::PLAIN
     },
     Entry {
@@ -108,7 +108,7 @@ chip 3   [ 11d 7d ]   CQCT  900 us",
         cost: cost("O(1)", "O(K)", "O(K)"),
         example: example_with(4, &[], 4, "drain0=300 drain3=900 W4 R8 R5 W7 R6 W11"),
         parameters: &[Parameters::ROWS, TieParameters::ROWS],
-        make: Make::Alone(|setup| Ecr::epsilon(setup).into()),
+        make: Make::Base(|setup| Ecr::epsilon(setup).into()),
         ..Entry::PLAIN
     },
     Entry {
@@ -132,14 +132,14 @@ chip 3   [ 11d 7d ]   CQCT  900 us",
         cost: cost("O(1)", "O(K)", "O(K)"),
         example: example_with(4, &[], 4, "drain0=300 drain3=900 W4 W8 W5 W7 R6 W11"),
         parameters: &[TieParameters::ROWS],
-        make: Make::Alone(|setup| Ecr::lcr(setup).into()),
+        make: Make::Base(|setup| Ecr::lcr(setup).into()),
         ..Entry::PLAIN
     },
 ];
 
-/// On Clean-LRU.
+/// Class of pages on Clean-LRU.
 const CLEAN: usize = 0;
-/// On the list of its chip.
+/// Class of pages on the list of their chip.
 const LISTED: usize = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,7 +211,7 @@ impl Ecr {
         let by_age = self.tie == Tie::Oldest;
         // At light load the chip of the oldest page has nothing to do: no other can be better.
         let oldest = heads.iter().copied().min().unwrap_or(u32::MAX);
-        if by_age && oldest != u32::MAX && skip == Skip::Nobody {
+        if by_age && oldest != u32::MAX && skip == Skip::Nothing {
             let page = self.order.at(oldest);
             if self.time(device, self.order.chip(page)) == Time::ZERO {
                 return Some(page);
@@ -286,7 +286,7 @@ impl Policy for Ecr {
     ) -> bool {
         let (found, looked) = self.choose(device, skip);
         out.inspected += looked;
-        out.spared |= skip != Skip::Nobody && self.choose(device, Skip::Nobody).0 != found;
+        out.skipped |= skip != Skip::Nothing && self.choose(device, Skip::Nothing).0 != found;
         let Some(page) = found else { return false };
         if self.tie == Tie::RoundRobin && self.order.class(page) == LISTED {
             let next = self.order.chip(page).map(|chip| chip.0 as usize + 1);

@@ -4,14 +4,14 @@ use super::registry::Base;
 use super::Setup;
 use crate::component::{source, Parameter, Provenance, Source};
 
-/// What a policy looks at, in the order of the documentation.
+/// Information that a policy uses, in the order of the documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
-    /// When a page was accessed, and whether it is clean.
+    /// The time of a page's accesses, and whether it is clean.
     Recency,
-    /// Which erase block or request a page belongs to.
+    /// The erase block or request of a page.
     Blocks,
-    /// What the chips are doing.
+    /// The work of the chips.
     Chips,
     /// Policies of caches in general, as controls.
     General,
@@ -37,14 +37,14 @@ impl Family {
     }
 }
 
-/// What an access costs, in list steps; n pages, B blocks of N pages, K chips.
+/// Cost of an access, in list steps; n pages, B blocks of N pages, K chips.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
     /// A hit.
     pub hit: &'static str,
     /// A miss with its eviction, as published.
     pub published: &'static str,
-    /// The same here.
+    /// Cost in this implementation.
     pub here: &'static str,
 }
 
@@ -59,7 +59,7 @@ pub struct Example {
     pub chips: u32,
     /// N.
     pub pages_per_block: u32,
-    /// In the notation of [`super::trace`].
+    /// Accesses in the notation of [`super::trace`].
     pub accesses: &'static str,
 }
 
@@ -70,46 +70,46 @@ pub struct Entry {
     pub name: &'static str,
     /// Name in print.
     pub title: &'static str,
-    /// One line.
+    /// Description in one line.
     pub line: &'static str,
-    /// What it looks at.
+    /// Information that the policy uses.
     pub family: Family,
-    /// Where it was published.
+    /// Publication.
     pub source: Source,
-    /// How sure the rule is.
+    /// Confidence in the rule.
     pub provenance: Provenance,
     /// The rule, sentence by sentence.
     pub rule: &'static [&'static str],
     /// A drawing of its structure; may be empty.
     pub drawing: &'static str,
-    /// How its state is printed.
+    /// Notation of the state.
     pub state: &'static str,
-    /// What an access costs.
+    /// Cost of an access.
     pub cost: Cost,
     /// The rule at work; none for what cannot be stepped.
     pub example: Option<Example>,
-    /// Its parameters, as keys of section `buffer`.
+    /// Parameters of the policy, as keys of section `buffer`.
     pub parameters: &'static [&'static [Parameter]],
-    /// Those that it has only where GCaR filters it.
+    /// Parameters that the policy has only where GCaR filters it.
     pub filtered: &'static [Parameter],
     /// Keys of section `buffer` whose default is another with it.
     pub defaults: &'static [(&'static str, &'static str)],
-    /// Its memory survives a power loss.
+    /// Whether the buffer's memory survives a power loss.
     pub non_volatile: bool,
-    /// It separates pages that are written often from others, which go to open blocks of their own.
+    /// Whether the policy separates pages that are written often from others, into open blocks of their own.
     pub separates: bool,
-    /// How it is made.
+    /// Constructor.
     pub(crate) make: Make,
 }
 
-/// How a policy is made.
+/// Constructor of a policy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Make {
-    /// For a buffer of this setup.
-    Alone(fn(&Setup) -> Base),
-    /// It is the filter over another.
+    /// A policy of its own, made for a buffer of this setup.
+    Base(fn(&Setup) -> Base),
+    /// A filter over another policy.
     Filter,
-    /// It knows the future: only hit ratios can be computed with it.
+    /// A policy that knows the future: only hit ratios can be computed with it.
     Offline,
 }
 
@@ -135,21 +135,21 @@ impl Entry {
         make: Make::Offline,
     };
 
-    /// It knows the future: only hit ratios can be computed with it.
+    /// Whether the policy knows the future: only hit ratios can be computed with it.
     pub fn is_offline(&self) -> bool {
         matches!(self.make, Make::Offline)
     }
 
     /// A device can have it as it is.
     pub(crate) fn stands_alone(&self) -> bool {
-        matches!(self.make, Make::Alone(_))
+        matches!(self.make, Make::Base(_))
     }
 
     /// The name that its example is stepped under.
     pub fn example_name(&self) -> &'static str {
         match self.make {
             Make::Filter => "gcar-lru",
-            Make::Alone(_) | Make::Offline => self.name,
+            Make::Base(_) | Make::Offline => self.name,
         }
     }
 }
@@ -195,7 +195,7 @@ pub(super) const ECR: Source = source(
     2019,
 );
 pub(super) const PAGES: &str = "`7d` is page 7, dirty; `7c` clean; most recent first.";
-/// How the state of a policy that ranks blocks is printed.
+/// Notation of the state of a policy that ranks blocks.
 pub(super) const BLOCKS: &str =
     "`B2{8,9}` is logical block 2 with its pages 8 and 9; most recent first.";
 /// One string for the policies of caches in general, so that they can be compared.

@@ -52,7 +52,7 @@ by pages    3: B7
         RoomParameters::ROWS,
     ],
     filtered: FilteredParameters::ROWS,
-    make: Make::Alone(|setup| Fab::new(setup).into()),
+    make: Make::Base(|setup| Fab::new(setup).into()),
     ..Entry::PLAIN
 }];
 
@@ -66,7 +66,7 @@ pub struct Fab {
 }
 
 impl Fab {
-    /// With the parameters of `setup`.
+    /// Makes the policy with the parameters of `setup`.
     pub fn new(setup: &Setup) -> Fab {
         Fab {
             blocks: BlockTable::new(setup),
@@ -137,7 +137,7 @@ impl Policy for Fab {
             (self.sizes).largest_but(&mut |node| blocks.passed_over(device, skip, node, &mut false))
         };
         let found = largest(skip);
-        out.spared |= skip != Skip::Nobody && found != largest(Skip::Nobody);
+        out.skipped |= skip != Skip::Nothing && found != largest(Skip::Nothing);
         let Some(node) = found else { return false };
         self.sizes.remove(node);
         self.blocks.evict(node, out);

@@ -1,6 +1,6 @@
-//! FIFO: pages are evicted in the order in which they came in.
+//! FIFO: pages are evicted in order of insertion.
 //!
-//! hit -> nothing; miss -> newest end; victim = the page that came in first, whatever its state.
+//! hit -> nothing; miss -> newest end; victim = the page inserted first, whatever its state.
 
 use super::entry::{cost, example, Entry, Family, Make, GENERAL, PAGES};
 use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
@@ -10,7 +10,7 @@ use crate::component::{source, Provenance};
 pub(super) const ENTRIES: &[Entry] = &[Entry {
     name: "fifo",
     title: "FIFO",
-    line: "Pages leave in the order in which they came; a hit changes nothing.",
+    line: "Pages are evicted in order of insertion; a hit changes nothing.",
     family: Family::General,
     source: source(
         "L. A. Belady",
@@ -26,7 +26,7 @@ pub(super) const ENTRIES: &[Entry] = &[Entry {
     state: PAGES,
     cost: cost("O(1)", "O(1)", "O(1)"),
     example: example(4, GENERAL),
-    make: Make::Alone(|setup| Fifo::new(setup).into()),
+    make: Make::Base(|setup| Fifo::new(setup).into()),
     ..Entry::PLAIN
 }];
 

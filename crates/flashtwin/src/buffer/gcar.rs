@@ -18,7 +18,7 @@ use crate::component::{source, Provenance};
 use crate::units::{ChipId, Lpn, Stream, Time};
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of GCaR.
     struct Parameters {
         /// Spare also the pages of chips that are a block away from GC.
         gc_lookahead: bool = Kind::Bool, "false", "D-4: our decision";
@@ -56,7 +56,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "While no chip collects, exactly NAME.",
             "Over `bplru`, `cbm` and `req-block` the block being written stays the last to leave (D-160).",
             "Over `cflru`: the clean pages of the window, then the whole list (D-12). Over policies \
-             of blocks: `block_in_gc` says when a block counts as collecting (D-13).",
+             of blocks: `block_in_gc` specifies when a block counts as collecting (D-13).",
             "Large requests lose by it, as a request waits for the slowest of the evictions that make \
              room for its pages. NAME's victims lie on all chips; those of GCaR lie on the chips that \
              do not collect, and the pages that were passed over leave together, all from one chip. \
@@ -159,7 +159,7 @@ impl Stripes {
         }
     }
 
-    /// The other dirty pages of the stripe of a dirty victim, which can be evicted.
+    /// Returns the dirty pages of a dirty victim's stripe that can be evicted with it.
     fn others(&self, device: &dyn DeviceView, victim: PageId) -> Vec<PageId> {
         if !device.dirty(victim) {
             return Vec::new();
@@ -245,16 +245,16 @@ impl<P> Gcar<P> {
             shares: (percent > 0).then(|| Box::new(Shares::new(percent, setup.chips))),
             stripes: NonZeroU32::new(parameters.stripe_pages)
                 .map(|pages| Box::new(Stripes::new(pages))),
-            ..Gcar::sparing(base, skip)
+            ..Gcar::skipping(base, skip)
         }
     }
 
-    /// No filter: `base` as it is.
+    /// Wraps `base` without a filter.
     pub fn off(base: P) -> Gcar<P> {
-        Gcar::sparing(base, Skip::Nobody)
+        Gcar::skipping(base, Skip::Nothing)
     }
 
-    fn sparing(base: P, skip: Skip) -> Gcar<P> {
+    fn skipping(base: P, skip: Skip) -> Gcar<P> {
         Gcar {
             base,
             skip,
@@ -267,7 +267,7 @@ impl<P> Gcar<P> {
 }
 
 impl<P> Gcar<P> {
-    /// What is filtered.
+    /// The policy under the filter.
     pub fn base(&self) -> &P {
         &self.base
     }
@@ -278,7 +278,7 @@ impl Gcar<Base> {
     #[inline(always)]
     pub(super) fn in_order(&mut self) -> Option<&mut Aged> {
         match self.skip {
-            Skip::Nobody => self.base.in_order(),
+            Skip::Nothing => self.base.in_order(),
             Skip::Gc | Skip::GcSoon => None,
         }
     }
@@ -294,23 +294,23 @@ impl<P: Policy> Gcar<P> {
         out: &mut Eviction,
     ) -> bool {
         if self.skip == Skip::Gc && passed_over.chips_in_gc().is_empty() {
-            return self.base.evict(device, incoming, Skip::Nobody, out);
+            return self.base.evict(device, incoming, Skip::Nothing, out);
         }
         if self.base.evict(passed_over, incoming, self.skip, out) {
-            self.protected += out.spared as u64;
+            self.protected += out.skipped as u64;
             return true;
         }
         // The second search passes over no chip.
-        let spared = std::mem::take(&mut out.spared);
-        let fell_back = self.base.evict(device, incoming, Skip::Nobody, out);
-        self.protected += (fell_back && spared) as u64;
+        let skipped = std::mem::take(&mut out.skipped);
+        let fell_back = self.base.evict(device, incoming, Skip::Nothing, out);
+        self.protected += (fell_back && skipped) as u64;
         self.fallbacks += fell_back as u64;
         fell_back
     }
 
-    /// The same with what sparing chips needs to know.
+    /// Evicts as [`Self::evict`] does when chips must be skipped: the longer path, out of line.
     #[inline(never)]
-    fn evict_sparing(
+    fn evict_skipping(
         &mut self,
         device: &dyn DeviceView,
         incoming: &Access,
@@ -333,7 +333,7 @@ impl<P: Policy> Gcar<P> {
         found
     }
 
-    /// With a single victim the rest of its stripe leaves, in the order of addresses.
+    /// Evicts the rest of a single victim's stripe, in the order of addresses.
     fn evict_stripe(&mut self, device: &dyn DeviceView, out: &mut Eviction) {
         let Some(stripes) = &mut self.stripes else {
             return;
@@ -360,15 +360,15 @@ impl<P: Policy> Policy for Gcar<P> {
         _skip: Skip,
         out: &mut Eviction,
     ) -> bool {
-        if self.skip == Skip::Nobody {
-            return self.base.evict(device, incoming, Skip::Nobody, out);
+        if self.skip == Skip::Nothing {
+            return self.base.evict(device, incoming, Skip::Nothing, out);
         }
-        self.evict_sparing(device, incoming, out)
+        self.evict_skipping(device, incoming, out)
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
         let mut counters = self.base.counters();
-        if self.skip != Skip::Nobody {
+        if self.skip != Skip::Nothing {
             counters.push(("gcar_protected", self.protected));
             counters.push(("gcar_fallbacks", self.fallbacks));
         }

@@ -40,7 +40,7 @@ pub(crate) struct Ghosts<const LISTS: usize = 1> {
 }
 
 impl<const LISTS: usize> Ghosts<LISTS> {
-    /// Nothing is remembered.
+    /// An empty list.
     pub fn new() -> Self {
         let none = Ends {
             newest: NONE,
@@ -68,7 +68,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         self.lists[list].len
     }
 
-    /// Where a page is remembered: a small number, reused when it is forgotten.
+    /// Number under which a page is remembered: small, reused when the page is forgotten.
     #[inline]
     pub fn find(&self, lpn: Lpn) -> Option<u32> {
         let mut at = self.heads[self.chain(lpn)];
@@ -82,7 +82,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         None
     }
 
-    /// Where the page that left first is remembered.
+    /// Number of the page evicted first.
     #[inline]
     pub fn oldest(&self, list: usize) -> Option<u32> {
         let oldest = self.lists[list].oldest;
@@ -219,19 +219,19 @@ impl<const LISTS: usize> Ghosts<LISTS> {
     }
 }
 
-/// What is known of the page that comes in: looked up once, whether `evict` or `insert` asks first.
+/// Result of the lookup of the incoming page, kept so that `evict` and `insert` share one.
 #[derive(Clone, Debug)]
 pub(crate) struct Incoming<T> {
     of: Option<(Lpn, T)>,
 }
 
 impl<T: Copy> Incoming<T> {
-    /// Nothing comes in.
+    /// No page is being inserted.
     pub fn none() -> Self {
         Incoming { of: None }
     }
 
-    /// What was found out about `lpn`, if that has been done.
+    /// The result of the lookup of `lpn`, if there was one.
     #[inline]
     pub fn known(&self, lpn: Lpn) -> Option<T> {
         self.of.and_then(|(of, known)| (of == lpn).then_some(known))

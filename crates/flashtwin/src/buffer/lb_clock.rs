@@ -11,7 +11,7 @@
 //! hand -> B0r0 - B1r1 - B2r1 <- behind the hand
 //! ```
 //!
-//! The blocks with bit 0 also stand in lists by size. GCaR's filter: the hand passes over spared
+//! The blocks with bit 0 also stand in lists by size. GCaR's filter: the hand passes over skipped
 //! blocks, which keep bit and place. `cache_reads`: reads set the bit and enter as writes do;
 //! without it they do neither.
 
@@ -40,7 +40,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "Blocks stand in a ring, each with a reference bit; a hand points at one.",
             "An access to a block of the ring sets its bit. A new block comes in just behind the \
              hand, its bit clear.",
-            "Victim: the hand clears bits and goes on until it meets a block whose bit is clear. Of \
+            "Victim: the hand clears bits and moves on until it meets a block whose bit is clear. Of \
              all blocks with a clear bit the one with the most pages leaves; among equals the first \
              from the hand on.",
         ],
@@ -54,7 +54,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         example: example(5, "W0 W4 W8 W9 W5 W12 W1 W13 W16"),
         parameters: &[BlockParameters::ROWS, ReadParameters::ROWS],
         filtered: FilteredParameters::ROWS,
-        make: Make::Alone(|setup| LbClock::new(setup).into()),
+        make: Make::Base(|setup| LbClock::new(setup).into()),
         ..Entry::PLAIN
     },
 ];
@@ -71,12 +71,12 @@ pub struct LbClock {
     blocks: BlockTable<Block>,
     /// The block under the hand is the oldest.
     ring: List,
-    /// Those with bit 0, ordered as in the ring.
+    /// Blocks with bit 0, ordered as in the ring.
     cold: BySize,
 }
 
 impl LbClock {
-    /// With the parameters of `setup`.
+    /// Makes the policy with the parameters of `setup`.
     pub fn new(setup: &Setup) -> LbClock {
         LbClock {
             blocks: BlockTable::new(setup),
@@ -109,7 +109,7 @@ impl LbClock {
         };
         loop {
             let next = self.ring.newer(at);
-            if (self.blocks).passed_over(device, skip, at, &mut out.spared) {
+            if (self.blocks).passed_over(device, skip, at, &mut out.skipped) {
                 match next {
                     Some(next) => at = next,
                     None => return false,
@@ -182,7 +182,7 @@ impl Policy for LbClock {
             (self.cold).largest_but(&mut |node| blocks.passed_over(device, skip, node, &mut false))
         };
         let found = largest(skip);
-        out.spared |= skip != Skip::Nobody && found != largest(Skip::Nobody);
+        out.skipped |= skip != Skip::Nothing && found != largest(Skip::Nothing);
         let Some(node) = found else { return false };
         self.unlink(node);
         self.blocks.evict(node, out);

@@ -19,7 +19,7 @@ use crate::component::{parameters, Kind};
 use crate::component::{source, Provenance};
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of LFU.
     struct Parameters {
         /// Largest count.
         count_max: u32 = Kind::Count(2, COUNTS as u32), "16", "ours";
@@ -53,7 +53,7 @@ count 1 [ 5d  2c ]  victim: 2c",
     cost: cost("O(1) amortised", "O(log n)", "O(1) amortised"),
     example: example_with(3, &[("mean_max", "2")], 1, "W1 R1 R2 W3 W4 R1 R1 W5"),
     parameters: &[Parameters::ROWS],
-    make: Make::Alone(|setup| Lfu::new(setup).into()),
+    make: Make::Base(|setup| Lfu::new(setup).into()),
     ..Entry::PLAIN
 }];
 

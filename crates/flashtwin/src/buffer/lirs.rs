@@ -23,7 +23,7 @@ use crate::component::{source, Provenance};
 use crate::units::Lpn;
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of LIRS.
     struct Parameters {
         /// Room for pages of high inter-reference recency.
         hir: Pages = Kind::Window, "0.01", "original: 0.01 of the capacity";
@@ -66,7 +66,7 @@ S (recent on top)      Q
         cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
         example: example_with(4, &[("hir", "1")], 1, GENERAL),
         parameters: &[Parameters::ROWS],
-        make: Make::Alone(|setup| Lirs::new(setup).into()),
+        make: Make::Base(|setup| Lirs::new(setup).into()),
         ..Entry::PLAIN
     },
 ];
@@ -75,11 +75,11 @@ S (recent on top)      Q
 enum Status {
     #[default]
     Lir,
-    /// In Q; in S as well or not.
+    /// HIR page in Q; in S as well or not.
     Hir { in_stack: bool },
 }
 
-/// What an entry of S stands for.
+/// Referent of an entry of S.
 enum InStack {
     Page(PageId),
     /// A page no longer cached.
@@ -87,7 +87,7 @@ enum InStack {
 }
 
 impl InStack {
-    /// Its number in the list: even for pages, odd for ghosts.
+    /// The number of the entry in the list: even for pages, odd for ghosts.
     fn number(self) -> PageId {
         match self {
             InStack::Page(page) => PageId(page.0 * 2),
@@ -209,7 +209,7 @@ impl Lirs {
         }
     }
 
-    /// The least recent LIR page that is not spared: where all of Q is.
+    /// The least recent LIR page that is not skipped: where all of Q is.
     #[cold]
     fn search_stack(
         &self,
@@ -223,7 +223,7 @@ impl Lirs {
             let InStack::Page(page) = entry else {
                 return None;
             };
-            out.spared |= skip.page_by_chip(device, page);
+            out.skipped |= skip.page_by_chip(device, page);
             (!skip.page(device, page)).then_some(page)
         })
     }
@@ -295,7 +295,7 @@ impl Policy for Lirs {
         true
     }
 
-    /// In S, `L` and `H` follow the cached pages; those no longer cached have no state.
+    /// The stack S and the queue Q; in S, `L` and `H` follow the cached pages, and ghosts have no state.
     fn state(&self, device: &dyn DeviceView) -> String {
         let mut stack: Vec<String> = (self.stack.iter_oldest_first())
             .map(|number| match InStack::of(number) {

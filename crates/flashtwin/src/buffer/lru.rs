@@ -34,7 +34,7 @@ most recent [ 6d  5c  4d  3d  2c  1d ] least recent
     state: PAGES,
     cost: cost("O(1)", "O(1)", "O(1)"),
     example: example(3, "W1 R2 W3 R1 W4 R2"),
-    make: Make::Alone(|setup| Lru::new(setup).into()),
+    make: Make::Base(|setup| Lru::new(setup).into()),
     ..Entry::PLAIN
 }];
 

@@ -36,7 +36,7 @@ most recent [ 4d0  3d0  2c0  1d0 ] least recent
     state: "As `lru`, with the cold flag behind: `4d1`.",
     cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
     example: example(3, "W1 R2 W3 W4 W5 W6"),
-    make: Make::Alone(|setup| LruWsr::new(setup).into()),
+    make: Make::Base(|setup| LruWsr::new(setup).into()),
     ..Entry::PLAIN
 }];
 

@@ -72,7 +72,7 @@ pub fn hits(accesses: &[Lpn], capacity: u32) -> u64 {
 
 const NEVER: usize = usize::MAX;
 
-/// For each access, the position of the next one to the same page.
+/// Position of the next access to the same page, for each access.
 fn next_accesses(accesses: &[Lpn]) -> Vec<usize> {
     let mut seen = HashMap::new();
     let mut next = vec![NEVER; accesses.len()];

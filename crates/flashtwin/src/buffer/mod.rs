@@ -91,7 +91,7 @@ use crate::component::{words, Settings};
 use crate::divide::Divider;
 use crate::units::Lpn;
 
-/// What a policy is made for.
+/// The device and buffer that a policy is made for.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// Pages it may hold.
@@ -108,21 +108,21 @@ pub struct Setup {
     pub page_bytes: u32,
     /// GCaR will ask it to pass over pages by chip.
     pub filtered: bool,
-    /// Its parameters.
+    /// Values of the policy's parameters.
     pub settings: Settings,
 }
 
 words! {
     /// Logical blocks of the policies that rank blocks (D-7).
     pub enum Blocks {
-        /// As many consecutive pages of one chip as an erase block holds (static placement; else as `Host`).
+        /// Consecutive pages of one chip, as many as an erase block holds (static placement; else as `Host`).
         Element = "element",
-        /// As many consecutive pages of the host.
+        /// Consecutive pages of the host, as many as an erase block holds.
         Host = "host",
     }
 }
 
-/// How pages make up logical blocks, with its divisions prepared.
+/// Division of pages into logical blocks, with its divisors prepared.
 #[derive(Clone, Copy, Debug)]
 pub struct Blocking {
     pages: Divider,

@@ -1,4 +1,4 @@
-//! What a replacement policy is, and what it may ask of the device.
+//! Replacement policies: the trait, and the view of the device that they have.
 
 use crate::chips::ChipSet;
 use crate::units::{ChipId, Lpn, PageId, Stream, Time};
@@ -20,7 +20,7 @@ pub struct Access {
 
 /// All that a policy may ask of the device: what makes policies comparable.
 pub trait DeviceView {
-    /// Now.
+    /// The current virtual time.
     fn now(&self) -> Time;
     /// Whether a cached page differs from flash.
     fn dirty(&self, page: PageId) -> bool;
@@ -34,7 +34,7 @@ pub trait DeviceView {
     fn in_flight(&self, _page: PageId) -> bool {
         false
     }
-    /// How many of the pages that the policy holds are in flight.
+    /// Number of the policy's pages that are in flight.
     #[inline]
     fn pages_in_flight(&self) -> u32 {
         0
@@ -65,11 +65,11 @@ pub trait DeviceView {
 /// any policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skip {
-    /// No others.
-    Nobody,
-    /// Those whose chip is in GC.
+    /// Only pages in flight.
+    Nothing,
+    /// Pages whose chip is in GC.
     Gc,
-    /// Those whose chip is in GC or one block from it (`gc_lookahead`, D-4).
+    /// Pages whose chip is in GC or one block from it (`gc_lookahead`, D-4).
     GcSoon,
 }
 
@@ -78,7 +78,7 @@ impl Skip {
     #[inline]
     pub fn chip(self, device: &dyn DeviceView, chip: ChipId) -> bool {
         match self {
-            Skip::Nobody => false,
+            Skip::Nothing => false,
             Skip::Gc => device.in_gc(chip),
             Skip::GcSoon => {
                 device.in_gc(chip)
@@ -96,14 +96,14 @@ impl Skip {
     /// Whether `page` is passed over for the sake of its chip; a page without a chip never is.
     #[inline]
     pub fn page_by_chip(self, device: &dyn DeviceView, page: PageId) -> bool {
-        self != Skip::Nobody
+        self != Skip::Nothing
             && device
                 .chip(page)
                 .is_some_and(|chip| self.chip(device, chip))
     }
 }
 
-/// What leaves the buffer at once: filled in by [`Policy::evict`].
+/// Pages evicted together: filled in by [`Policy::evict`].
 #[derive(Clone, Debug, Default)]
 pub struct Eviction {
     /// Evicted pages, in the order in which the dirty ones are written. Usually one.
@@ -118,8 +118,8 @@ pub struct Eviction {
     pub merged: Vec<Lpn>,
     /// List entries the published algorithm looks at to find the victim (D-10).
     pub inspected: u64,
-    /// At least one page was passed over for the sake of its chip.
-    pub spared: bool,
+    /// Whether a page was skipped because of its chip.
+    pub skipped: bool,
 }
 
 impl Eviction {
@@ -131,7 +131,7 @@ impl Eviction {
         self.block = None;
         self.write_clean = false;
         self.inspected = 0;
-        self.spared = false;
+        self.skipped = false;
     }
 
     /// A single page is evicted, the `inspected`th that was looked at.
@@ -162,7 +162,7 @@ pub trait Policy {
     fn lacks_room(&self, _incoming: &Access) -> bool {
         false
     }
-    /// A page came in.
+    /// A page was inserted.
     fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access);
     /// A cached page was accessed.
     fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access);
@@ -186,7 +186,7 @@ pub trait Policy {
     fn takes_whole_blocks(&self) -> bool {
         false
     }
-    /// The block whose room a page takes that came in; `None`: it takes its own.
+    /// The block whose room an inserted page takes; `None`: the page has its own.
     fn block_of_room(&self, _lpn: Lpn) -> Option<u32> {
         None
     }
@@ -209,7 +209,7 @@ pub trait Policy {
     ) -> Option<PageId> {
         None
     }
-    /// Which open block the page is written into.
+    /// The open block into which the page is written.
     #[inline]
     fn stream(&self, _page: PageId) -> Stream {
         Stream::Cold
@@ -218,12 +218,12 @@ pub trait Policy {
     /// cache: what leaves from here on makes room for it, or is its older copy.
     #[inline]
     fn arrives(&mut self, _lpn: Lpn) {}
-    /// A page came into the separate read cache, or left it.
+    /// A page was inserted into the separate read cache, or evicted from it.
     #[inline]
     fn read_cache_changed(&mut self, _lpn: Lpn, _present: bool) {}
     /// The state in the notation of the specification, as in `4d 3c`.
     fn state(&self, device: &dyn DeviceView) -> String;
-    /// What the policy counted: name and value.
+    /// Counters of the policy: name and value.
     fn counters(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }

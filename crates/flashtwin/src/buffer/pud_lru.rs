@@ -1,7 +1,7 @@
 //! PUD-LRU: blocks by predicted average update distance (a reconstruction after Hu, Jiang, Tian, Xu, MASCOTS
 //! 2010).
 //!
-//! PUD = (now - t) / f, with t when the block came in, f the page writes to it since, its coming in among them,
+//! PUD = (now - t) / f, with t when the block was inserted, f the page writes to it since, the insertion included,
 //! and page writes as the unit of time. Victim: of the blocks whose PUD is above the mean of all, or of all if
 //! none is, the one with most pages, then with the larger PUD, then the least
 //! recent; all its pages are evicted. The key is published; formula and threshold are ours. PUDs are compared as
@@ -49,7 +49,7 @@ pub(super) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Reconstruction,
     rule: &[
-        "Time is counted in page writes. A block knows when it came in, t, and how many page \
+        "Time is counted in page writes. A block has the time of its insertion, t, and how many page \
              writes it has had, f. Its predicted update distance is (now - t) / f.",
         "Candidates: the blocks whose distance is above the mean of all blocks; all of them if \
              none is.",
@@ -61,7 +61,7 @@ pub(super) const ENTRIES: &[Entry] = &[Entry {
     example: example(5, "W0 W1 W4 W0 W8 W0 W9 W12"),
     parameters: &[BlockParameters::ROWS, ReadParameters::ROWS],
     filtered: FilteredParameters::ROWS,
-    make: Make::Alone(|setup| PudLru::new(setup).into()),
+    make: Make::Base(|setup| PudLru::new(setup).into()),
     ..Entry::PLAIN
 }];
 
@@ -107,13 +107,13 @@ struct Block {
     share: u64,
     /// Larger is more recent.
     used: u64,
-    /// It has changed since the last search.
+    /// Whether the block has changed since the last search.
     changed: bool,
     /// The room it waits in, if it is in no heap.
     room: u8,
 }
 
-/// No PUD is above this; it rises with `slope` from `at` on.
+/// Upper bound of all PUDs; it rises with `slope` from `at` on.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ceiling {
     pud: u128,
@@ -154,7 +154,7 @@ pub struct PudLru {
 }
 
 impl PudLru {
-    /// With the parameters of `setup`.
+    /// Makes the policy with the parameters of `setup`.
     pub fn new(setup: &Setup) -> PudLru {
         let sizes = setup.pages_per_block.min(setup.capacity) as usize + 1;
         PudLru {
@@ -271,7 +271,7 @@ impl PudLru {
         }
     }
 
-    /// Of the blocks with a PUD above `mean`, or of all: most pages, then larger PUD, then least
+    /// Finds the victim among the blocks with a PUD above `mean`, or among all: most pages, then larger PUD, then least
     /// recent.
     fn search(
         &mut self,
@@ -291,7 +291,7 @@ impl PudLru {
                 now,
                 mean,
                 best: None,
-                spared: None,
+                skipped: None,
                 ceiling: 0,
             };
             let slope = least_of(self.filled[pages].trailing_zeros() as usize);
@@ -304,7 +304,7 @@ impl PudLru {
                 self.search_heap(at, device, skip, &mut search);
                 heap += 1;
             }
-            out.spared |= search.spared > search.best.map(|(rank, _)| rank);
+            out.skipped |= search.skipped > search.best.map(|(rank, _)| rank);
             if let Some((_, node)) = search.best {
                 return Some(node);
             }
@@ -349,7 +349,7 @@ impl PudLru {
                 if !(self.blocks).passed_over(device, skip, node, &mut by_chip) {
                     search.best = Some((rank, node));
                 } else if by_chip {
-                    search.spared = search.spared.max(Some(rank));
+                    search.skipped = search.skipped.max(Some(rank));
                 }
             }
             true
@@ -396,7 +396,7 @@ struct Search {
     mean: Option<u128>,
     best: Option<(Rank, NodeId)>,
     /// The first of the blocks passed over for the sake of their chip.
-    spared: Option<Rank>,
+    skipped: Option<Rank>,
     /// The largest PUD that may be here.
     ceiling: u128,
 }

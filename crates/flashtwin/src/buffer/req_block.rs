@@ -30,7 +30,7 @@ use crate::component::{source, Provenance};
 use crate::list::Lists;
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of Req-block.
     struct Parameters {
         /// Blocks of at most so many pages when they are hit are small.
         small_request: u32 = Kind::Count(1, 65_535), "5", "reconstruction";
@@ -71,7 +71,7 @@ hit, large    -> DRL [ {9} ]                        leaves",
         cost: cost("O(1)", "O(N)", "O(N)"),
         example: example_with(6, &[("small_request", "2")], 1, "W0x2 W8x4 W0 W9 W16x2 W20"),
         parameters: &[Parameters::ROWS],
-        make: Make::Alone(|setup| ReqBlock::new(setup).into()),
+        make: Make::Base(|setup| ReqBlock::new(setup).into()),
         ..Entry::PLAIN
     },
 ];
@@ -81,14 +81,14 @@ const IRL: u8 = 0;
 const DRL: u8 = 1;
 const SRL: u8 = 2;
 
-/// A block: its node, as long as that is of a block that came then.
-type Came = (NodeId, u64);
+/// A block: its node, and the time of its insertion, as nodes are reused.
+type Arrival = (NodeId, u64);
 
 #[derive(Clone, Debug, Default)]
 struct Request {
     /// The host request whose pages it collects.
     request: u64,
-    /// When it came: no two at once.
+    /// Time of the insertion, unique to the block.
     at: u64,
     hits: u32,
     /// The request that hit it last, and whether the block was small then.
@@ -98,7 +98,7 @@ struct Request {
     /// The block divided from it last.
     divided: Option<NodeId>,
     /// The block it was divided from.
-    origin: Option<Came>,
+    origin: Option<Arrival>,
 }
 
 /// Request-granularity cache.
@@ -109,13 +109,13 @@ pub struct ReqBlock {
     blocks: BlockTable<Request>,
     lists: Lists<3>,
     /// The last block inserted.
-    last: Option<Came>,
+    last: Option<Arrival>,
     /// Page accesses so far.
     now: u64,
 }
 
 impl ReqBlock {
-    /// With the parameters of `setup`.
+    /// Makes the policy with the parameters of `setup`.
     pub fn new(setup: &Setup) -> ReqBlock {
         ReqBlock {
             blocks: BlockTable::of_requests(setup),
@@ -127,13 +127,13 @@ impl ReqBlock {
     }
 
     /// The node of a block that is there still.
-    fn find(&self, block: Option<Came>) -> Option<NodeId> {
+    fn find(&self, block: Option<Arrival>) -> Option<NodeId> {
         let (node, at) = block?;
         (self.blocks[node].at == at && self.blocks.pages(node) > 0).then_some(node)
     }
 
     /// A new block at the head of a list.
-    fn add(&mut self, list: u8, request: u64, origin: Option<Came>) -> NodeId {
+    fn add(&mut self, list: u8, request: u64, origin: Option<Arrival>) -> NodeId {
         let node = self.blocks.add_apart(0);
         self.blocks[node] = Request {
             list,
@@ -255,21 +255,21 @@ impl Policy for ReqBlock {
         skip: Skip,
         out: &mut Eviction,
     ) -> bool {
-        let spared = |node| self.blocks.spared_by_pages(device, skip, node);
-        let passed_over = |node| self.blocks.in_flight(device, node) || spared(node);
+        let skipped = |node| self.blocks.skipped_by_pages(device, skip, node);
+        let passed_over = |node| self.blocks.in_flight(device, node) || skipped(node);
         let own = |node: NodeId| self.blocks[node].request == incoming.request;
-        let mut any_spared = false;
+        let mut any_skipped = false;
         let mut found = self.choose(&mut out.inspected, &mut |node| {
-            any_spared |= !own(node) && spared(node);
+            any_skipped |= !own(node) && skipped(node);
             own(node) || passed_over(node)
         });
-        if found.is_none() && !any_spared {
+        if found.is_none() && !any_skipped {
             found = self.choose(&mut out.inspected, &mut |node| passed_over(node));
         }
         let mut tails = [IRL, DRL, SRL]
             .into_iter()
             .filter_map(|list| self.lists.oldest(list.into()));
-        out.spared |= tails.any(spared);
+        out.skipped |= tails.any(skipped);
         let Some(node) = found else { return false };
         let origin = self.find(self.blocks[node].origin);
         let origin = origin.filter(|&node| self.blocks[node].list == IRL && !passed_over(node));

@@ -9,7 +9,7 @@ use crate::memory::reach;
 use crate::units::Lpn;
 use crate::units::PageId;
 
-/// Where a page that comes in goes.
+/// Destination of an inserted page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// Among the pages that the policy ranks.
@@ -81,7 +81,7 @@ impl Room {
         *word = *word & !(1 << (page.0 % 64)) | u64::from(is) << (page.0 % 64);
     }
 
-    /// See [`Prefetch::prefetch_victims`].
+    /// Starts loading the next victims: [`Prefetch::prefetch_victims`].
     #[inline]
     pub fn prefetch_victims(&self, way: Way) -> [Option<PageId>; 3] {
         match way {
@@ -90,7 +90,7 @@ impl Room {
         }
     }
 
-    /// Where a page that misses goes.
+    /// Destination of a page that misses.
     #[inline(always)]
     pub fn way(&self, access: &Access) -> Way {
         if access.write {
@@ -104,7 +104,7 @@ impl Room {
         }
     }
 
-    /// Something must leave before the page of `incoming` can come in this way.
+    /// Whether a page must be evicted before the page of `incoming` can be inserted this way.
     #[inline(always)]
     pub fn is_full(&self, way: Way, incoming: &Access) -> bool {
         match way {
@@ -135,7 +135,7 @@ impl Room {
         }
         // Pages set aside are in flight: the policy has one to name as long as it is asked.
         while device.pages_in_flight() < self.pages {
-            if !self.policy.evict(device, incoming, Skip::Nobody, out) {
+            if !self.policy.evict(device, incoming, Skip::Nothing, out) {
                 break;
             }
             if self.is_users && device.pages_in_flight() > 0 {
@@ -163,7 +163,7 @@ impl Room {
         (self.pages >= self.capacity && !list.has_passed_over()).then_some(list)
     }
 
-    /// It matters to the policy where the flash copies of pages are, and whether they are in flight.
+    /// Whether the policy uses where the flash copies of pages are, and which of them are in flight.
     #[inline(always)]
     pub fn heeds_moves(&mut self) -> bool {
         let list = self.policy.in_order();
@@ -190,7 +190,7 @@ impl Room {
         });
     }
 
-    /// Where a page is among those set aside.
+    /// Position of a page among those set aside.
     #[inline(always)]
     fn aside(&self, page: PageId) -> Option<usize> {
         self.aside.iter().position(|&(aside, _)| aside == page)
@@ -208,7 +208,7 @@ impl Room {
         }
     }
 
-    /// The same while pages are set aside.
+    /// Reports a moved flash copy to the policy while pages are set aside.
     #[inline(never)]
     fn moved_aside(&mut self, device: &dyn DeviceView, page: PageId) {
         let Some(at) = self.aside(page) else {

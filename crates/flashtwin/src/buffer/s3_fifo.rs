@@ -1,6 +1,6 @@
 //! S3-FIFO: a small queue sorts out pages that do not come back (Yang et al., SOSP 2023, Algorithm 1).
 //!
-//! S, small FIFO, takes new pages; M, main FIFO, those that came back; G remembers what left S.
+//! S, small FIFO, takes new pages; M, main FIFO, those accessed again; G remembers what left S.
 //! Hit -> the page's count grows to at most 3. Miss: remembered in G -> M, else -> S; count 0.
 //! Victim: if M holds more than its share of the buffer, from M; else from S.
 //!   From S, oldest first: count 2 or more -> to M, count 0; else victim, which G remembers.
@@ -21,7 +21,7 @@ use crate::memory::prefetch;
 use crate::units::Lpn;
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of S3-FIFO.
     struct Parameters {
         /// Size of the small queue.
         small: Pages = Kind::Window, "0.1", "original: 0.1 of the capacity";
@@ -65,7 +65,7 @@ new -> S [ 6 5 ] -- hit more than once --> M [ 4 3 1 ] -> victim
         cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
         example: example_with(4, &[("small", "1"), ("ghosts", "3")], 1, GENERAL),
         parameters: &[Parameters::ROWS],
-        make: Make::Alone(|setup| S3Fifo::new(setup).into()),
+        make: Make::Base(|setup| S3Fifo::new(setup).into()),
         ..Entry::PLAIN
     },
 ];
@@ -133,7 +133,7 @@ impl S3Fifo {
         queues.len(M) > self.main_pages || queues.len(S) == 0
     }
 
-    /// The victim in S; pages that came back go to M.
+    /// The victim in S; pages accessed again move to M.
     fn search_small(
         &mut self,
         device: &dyn DeviceView,
@@ -217,7 +217,7 @@ impl Policy for S3Fifo {
             true => self.search_main(device, skip, out),
             false => None,
         };
-        // S may send all its pages to M; all of M may be spared.
+        // S may send all its pages to M; all of M may be skipped.
         let found = found
             .or_else(|| self.search_small(device, skip, out))
             .or_else(|| self.search_main(device, skip, out));

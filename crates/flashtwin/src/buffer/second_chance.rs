@@ -1,4 +1,4 @@
-//! What policies with a flag or count per page share: passing once over flagged pages, the flags, their text.
+//! Shared by policies with a flag or count per page: passing once over flagged pages, the flags, their text.
 
 use super::policy::{page_text, DeviceView, Eviction};
 use super::PageId;

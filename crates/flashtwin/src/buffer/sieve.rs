@@ -13,7 +13,7 @@ use crate::component::{source, Provenance};
 pub(super) const ENTRIES: &[Entry] = &[Entry {
     name: "sieve",
     title: "SIEVE",
-    line: "A queue with a hand that lets go of the first page not accessed since it last passed.",
+    line: "A queue with a hand that evicts the first page not accessed since its last pass.",
     family: Family::General,
     source: source(
         "Y. Zhang, J. Yang, Y. Yue, Y. Vigfusson, K. V. Rashmi",
@@ -26,7 +26,7 @@ pub(super) const ENTRIES: &[Entry] = &[Entry {
         "One queue; each page has a visited bit. Miss: head of the queue, bit clear.",
         "Hit: the bit is set; no page moves.",
         "Victim: the hand goes from where it stands towards the head and clears set bits; the \
-             first page whose bit is clear leaves. Beyond the head it goes on at the tail.",
+             first page whose bit is clear leaves. Beyond the head it continues at the tail.",
     ],
     drawing: "
 head [ 6d0  5c1  4d0  3d1  1d1 ] tail
@@ -35,7 +35,7 @@ head [ 6d0  5c1  4d0  3d1  1d1 ] tail
     state: "The queue, newest first, with visited bits, and the page at the hand.",
     cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
     example: example(4, GENERAL),
-    make: Make::Alone(|setup| Sieve::new(setup).into()),
+    make: Make::Base(|setup| Sieve::new(setup).into()),
     ..Entry::PLAIN
 }];
 
@@ -96,7 +96,7 @@ impl Policy for Sieve {
         while let Some(page) = at {
             out.inspected += 1;
             if skip.page(device, page) {
-                out.spared |= skip.page_by_chip(device, page);
+                out.skipped |= skip.page_by_chip(device, page);
                 spared_in_a_row += 1;
                 if spared_in_a_row == self.queue.len() {
                     return false;

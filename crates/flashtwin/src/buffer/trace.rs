@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use super::untimed::Alone;
+use super::untimed::UntimedBuffer;
 use super::Eviction;
 use crate::units::{Lpn, Time};
 
@@ -16,7 +16,7 @@ use crate::units::{Lpn, Time};
 pub struct Traced {
     /// The logical page.
     pub lpn: u32,
-    /// It differs from flash.
+    /// Whether the page differs from flash.
     pub dirty: bool,
 }
 
@@ -26,7 +26,7 @@ impl fmt::Display for Traced {
     }
 }
 
-/// What left the buffer at once.
+/// Pages that left the buffer together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evicted {
     /// The logical block the pages form, for policies that evict blocks.
@@ -95,14 +95,14 @@ fn set_text(pages: &[u32]) -> String {
     format!("{{{}}}", texts.join(","))
 }
 
-/// What one token of the access string did.
+/// Result of one token of the access string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The token.
     pub op: String,
     /// Every page of it was cached; `None` for a change of chip state.
     pub hit: Option<bool>,
-    /// What left, in order.
+    /// Evictions, in order.
     pub evictions: Vec<Evicted>,
     /// Pages written back that stay (Co-Active).
     pub written_back: Vec<u32>,
@@ -139,9 +139,9 @@ impl Step {
 pub struct BadToken {
     /// The token.
     pub token: String,
-    /// Which it is, from 1.
+    /// Position of the token, from 1.
     pub position: usize,
-    /// What is wrong with it.
+    /// Description of the problem.
     pub problem: String,
 }
 
@@ -158,7 +158,7 @@ impl fmt::Display for BadToken {
 
 impl std::error::Error for BadToken {}
 
-/// What a token asks for.
+/// Meaning of a token.
 enum Token {
     Access { write: bool, first: u32, pages: u32 },
     Gc { chip: u32, enters: bool },
@@ -218,7 +218,7 @@ fn parse(token: &str, chips: u32) -> Result<Token, String> {
 
 /// Steps a buffer of so many chips through `accesses`.
 pub(crate) fn step_through(
-    mut alone: Alone,
+    mut untimed: UntimedBuffer,
     chips: u32,
     accesses: &str,
 ) -> Result<Vec<Step>, BadToken> {
@@ -232,17 +232,17 @@ pub(crate) fn step_through(
         let (mut hit, mut evictions, mut written_back) = (None, Vec::new(), Vec::new());
         match parsed {
             Token::Gc { chip, enters } => {
-                alone.set_chip(chip, |state| state.in_gc = enters);
+                untimed.set_chip(chip, |state| state.in_gc = enters);
             }
             Token::Drain { chip, us } => {
-                alone.set_chip(chip, |state| state.drain = Time::from_us(us.into()));
+                untimed.set_chip(chip, |state| state.drain = Time::from_us(us.into()));
             }
             Token::Idle { chip } => {
-                written_back = alone.idle(chip).iter().map(|lpn| lpn.0).collect();
+                written_back = untimed.idle(chip).iter().map(|lpn| lpn.0).collect();
             }
-            Token::Wait { ms } => alone.wait(Time::from_ms(ms.into())),
+            Token::Wait { ms } => untimed.wait(Time::from_ms(ms.into())),
             Token::Trim { lpn } => {
-                alone.trim(Lpn(lpn));
+                untimed.trim(Lpn(lpn));
             }
             Token::Access {
                 write,
@@ -251,7 +251,7 @@ pub(crate) fn step_through(
             } => {
                 let mut all = true;
                 for lpn in first..first + pages {
-                    let outcome = alone.access(Lpn(lpn), write, i as u64, pages);
+                    let outcome = untimed.access(Lpn(lpn), write, i as u64, pages);
                     all &= outcome.hit;
                     if !outcome.victims.is_empty() {
                         evictions.push(Evicted::new(&outcome.eviction, &outcome.victims));
@@ -265,7 +265,7 @@ pub(crate) fn step_through(
             hit,
             evictions,
             written_back,
-            state: alone.state(),
+            state: untimed.state(),
         });
     }
     Ok(steps)

@@ -1,6 +1,6 @@
 //! 2Q, full version: a page proves itself by coming back (Johnson and Shasha, VLDB 1994).
 //!
-//! A1in, FIFO, takes first references; A1out remembers what left it; Am, LRU, holds what came back.
+//! A1in, FIFO, takes first references; A1out remembers what left it; Am, LRU, holds pages referenced again.
 //! Hit in Am -> most recent end. Hit in A1in -> nothing: references close together count as one.
 //! Miss: remembered in A1out -> Am, else -> A1in.
 //! Victim: if A1in holds more than Kin pages, its oldest, which A1out remembers; else the least
@@ -17,7 +17,7 @@ use crate::component::{source, Provenance};
 use crate::units::Lpn;
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of 2Q.
     struct Parameters {
         /// Size of A1in, the queue of new pages.
         k_in: Pages = Kind::Window, "0.25", "original: 0.25 of the capacity";
@@ -57,7 +57,7 @@ new -> A1in [ 5 4 3 ] -> victim, number kept in A1out ( 2 1 )
         cost: cost("O(1)", "O(1)", "O(1)"),
         example: example_with(4, &[("k_in", "1"), ("k_out", "2")], 1, GENERAL),
         parameters: &[Parameters::ROWS],
-        make: Make::Alone(|setup| TwoQ::new(setup).into()),
+        make: Make::Base(|setup| TwoQ::new(setup).into()),
         ..Entry::PLAIN
     },
 ];

@@ -14,11 +14,11 @@ use crate::units::{ChipId, Lpn, Time};
 /// The state of a chip, set by hand.
 #[derive(Clone, Debug)]
 pub struct ChipState {
-    /// It collects garbage.
+    /// Whether the chip collects garbage.
     pub in_gc: bool,
-    /// Its CQCT, which is also its load.
+    /// CQCT of the chip, which is also its load.
     pub drain: Time,
-    /// It has nothing to do.
+    /// Whether the chip is idle.
     pub idle: bool,
 }
 
@@ -85,12 +85,12 @@ impl DeviceView for Pages {
     }
 }
 
-/// What an access did.
+/// Result of an access.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// The page was cached (a write to a page of the separate read cache is a miss).
     pub hit: bool,
-    /// What left, and what was read and written with it.
+    /// Pages evicted, and those read and written with them.
     pub eviction: Eviction,
     /// Logical page of each victim, and whether it was dirty.
     pub victims: Vec<(Lpn, bool)>,
@@ -98,7 +98,7 @@ pub struct Outcome {
 
 /// The buffer.
 #[derive(Clone, Debug)]
-pub struct Alone {
+pub struct UntimedBuffer {
     room: Room,
     directory: Directory,
     free: Vec<PageId>,
@@ -106,25 +106,25 @@ pub struct Alone {
     outcome: Outcome,
 }
 
-impl Alone {
+impl UntimedBuffer {
     /// An empty buffer with a policy, and a separate read cache of `read_cache_pages`.
-    pub fn new(policy: &ChosenPolicy, setup: &Setup, read_cache_pages: u32) -> Alone {
-        Alone::with(AnyPolicy::of(policy, setup), setup, read_cache_pages)
+    pub fn new(policy: &ChosenPolicy, setup: &Setup, read_cache_pages: u32) -> UntimedBuffer {
+        UntimedBuffer::with(AnyPolicy::of(policy, setup), setup, read_cache_pages)
     }
 
     /// An empty buffer with a user's policy.
-    pub fn with_user(policy: Box<dyn UserPolicy>, setup: &Setup) -> Alone {
-        Alone::with(AnyPolicy::user(policy), setup, 0)
+    pub fn with_user(policy: Box<dyn UserPolicy>, setup: &Setup) -> UntimedBuffer {
+        UntimedBuffer::with(AnyPolicy::user(policy), setup, 0)
     }
 
-    fn with(policy: AnyPolicy, setup: &Setup, read_cache_pages: u32) -> Alone {
+    fn with(policy: AnyPolicy, setup: &Setup, read_cache_pages: u32) -> UntimedBuffer {
         let pages = setup.capacity as usize + read_cache_pages as usize;
         let chip = ChipState {
             in_gc: false,
             drain: Time::ZERO,
             idle: false,
         };
-        Alone {
+        UntimedBuffer {
             room: Room::new(policy, setup, read_cache_pages),
             directory: Directory::new(pages),
             free: Vec::new(),
@@ -159,7 +159,7 @@ impl Alone {
         self.room.state(&self.pages)
     }
 
-    /// What the policy counted.
+    /// Counters of the policy.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         self.room.policy.counters()
     }

@@ -1,8 +1,8 @@
-//! What a key or a parameter takes.
+//! Kinds of values that keys and parameters take.
 
 use std::fmt;
 
-/// What a key takes.
+/// Kind of a key's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// A short name: lower-case letters, digits, `-`, `_`, `.`.
@@ -17,7 +17,7 @@ pub enum Kind {
     Bool,
     /// A whole number between two limits.
     Count(u32, u32),
-    /// The same, or `"auto"`: the component derives the number.
+    /// A whole number between two limits, or `"auto"`: the component derives the number.
     CountOrAuto(u32, u32),
     /// Bytes, or text with a unit as in `"32 MiB"`; at most this many bytes.
     Size(u64),
@@ -31,11 +31,11 @@ pub enum Kind {
     Percent,
     /// A whole number of pages, or a fraction of the buffer's capacity; at most the buffer.
     Window,
-    /// The same of pages that are not in the buffer.
+    /// A number of pages that are not in the buffer, or a fraction of its capacity; at most the buffer.
     Beyond,
     /// A share from 0 to 1.
     Share,
-    /// What somebody measured.
+    /// A measured figure.
     Figure,
 }
 
@@ -87,7 +87,7 @@ fn write_choice<'a>(
     Ok(())
 }
 
-/// In the largest binary unit that divides it: `32 MiB`, `1536 B`.
+/// Formats a size in the largest binary unit that divides it: `32 MiB`, `1536 B`.
 pub(crate) fn size(bytes: u64) -> String {
     for (unit, factor) in [
         ("TiB", 1 << 40),

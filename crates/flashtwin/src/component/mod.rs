@@ -1,6 +1,6 @@
-//! What policies, victim rules and the like have in common: each is one file with its name, its parameters, how
-//! it is made and what it does, and one line of a table. Reader, writer, checks, suggestions, lists and
-//! documentation follow from the tables.
+//! Components (policies, victim rules and the like): each is one file with its name, parameters, constructor and
+//! behaviour, and one line of a table. Reader, writer, checks, suggestions, lists and documentation follow from the
+//! tables.
 
 mod kind;
 mod parameter;

@@ -6,15 +6,15 @@ use super::Kind;
 /// A parameter as its component declares it.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Its key, without the section.
+    /// Key of the parameter, without the section.
     pub key: &'static str,
-    /// What it takes, with its unit.
+    /// Kind of the value, with its unit.
     pub kind: Kind,
     /// TOML text of the default.
     pub default: &'static str,
-    /// What it does, in one sentence.
+    /// Meaning of the parameter, in one sentence.
     pub doc: &'static str,
-    /// Where the parameter or its default comes from.
+    /// Source of the parameter or its default.
     pub provenance: &'static str,
 }
 
@@ -39,7 +39,7 @@ macro_rules! parameters {
         $vis struct $Name { $($(#[doc = $doc])+ $vis $field: $type,)+ }
 
         impl $Name {
-            /// As the documentation has them.
+            /// Rows of the documentation.
             $vis const ROWS: &'static [$crate::component::Parameter] = &[$(
                 $crate::component::Parameter {
                     key: stringify!($field),
@@ -51,7 +51,7 @@ macro_rules! parameters {
                 },
             )+];
 
-            /// Their values.
+            /// Reads the values from the settings of a component.
             $vis fn of(settings: &$crate::component::Settings) -> $Name {
                 $Name { $($field: settings.get(stringify!($field)),)+ }
             }
@@ -66,7 +66,7 @@ pub(crate) use parameters;
 pub enum Value {
     /// A word, a name.
     Text(String),
-    /// On or off.
+    /// A switch.
     Bool(bool),
     /// A count, pages, bytes, or picoseconds.
     Number(u64),
@@ -83,7 +83,7 @@ pub(crate) const AUTO: &str = "auto";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pages(pub u32);
 
-/// What the field of a parameter struct may be.
+/// Types that a field of a parameter struct may have.
 pub trait FromSetting: Sized {
     /// The value, if it is of this type.
     fn from_setting(value: &Value) -> Option<Self>;
@@ -164,7 +164,7 @@ impl FromSetting for f64 {
 pub struct Settings(Vec<(&'static str, Value)>);
 
 impl Settings {
-    /// Of these values.
+    /// Makes the settings of a component from these values.
     pub(crate) fn new(values: Vec<(&'static str, Value)>) -> Settings {
         Settings(values)
     }
@@ -189,18 +189,18 @@ impl Settings {
 /// A component as device files and documentation have it; what it does is in the same file.
 #[derive(Clone, Copy, Debug)]
 pub struct Component {
-    /// As device files call it.
+    /// Name in device files.
     pub name: &'static str,
-    /// What it does, as the rest of a sentence.
+    /// Behaviour, as the rest of a sentence.
     pub line: &'static str,
-    /// Its parameters.
+    /// Parameters of the component.
     pub parameters: &'static [Parameter],
 }
 
-/// What a key of a device file chose among components.
+/// The component that a key of a device file chooses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chosen {
-    /// Its name.
+    /// Name of the component.
     pub name: &'static str,
     /// The values of its parameters.
     pub settings: Settings,

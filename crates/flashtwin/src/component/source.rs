@@ -1,6 +1,6 @@
-//! Where a rule was published, and how sure it is.
+//! Publication of a rule, and the confidence in it.
 
-/// Where the rule comes from.
+/// Provenance of the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Provenance {
     /// Printed in GCaR, Harmonia, ECR, CDA-GC or CBM.
@@ -28,9 +28,9 @@ impl Provenance {
 /// The article a policy was published in.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
-    /// Its authors.
+    /// Authors of the publication.
     pub authors: &'static str,
-    /// Its title.
+    /// Title of the publication.
     pub title: &'static str,
     /// Journal or conference.
     pub venue: &'static str,

@@ -29,10 +29,10 @@ macro_rules! words {
         $vis enum $Name { $($(#[$of_variant])* $Variant,)+ }
 
         impl $Name {
-            /// As device files call them.
+            /// Names in device files.
             $vis const WORDS: &'static [&'static str] = &[$($word),+];
 
-            /// As a device file calls it.
+            /// Name in a device file.
             #[allow(dead_code)] // Not every enum is written back by itself.
             $vis const fn name(self) -> &'static str {
                 match self { $($Name::$Variant => $word,)+ }

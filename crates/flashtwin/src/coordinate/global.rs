@@ -32,7 +32,7 @@ impl Coordinate for Inclusive {
         out: &mut Vec<Message>,
     ) {
         let view = &members[member];
-        if !self.round.under_way && view.lowest <= view.hard {
+        if !self.round.running && view.lowest <= view.hard {
             self.round.begin(member, 0..members.len(), members, out);
         }
     }
@@ -90,7 +90,7 @@ impl Coordinate for Selective {
         if view.lowest <= view.soft && !std::mem::replace(&mut self.registered[member], true) {
             out.push(Message::Participate { from: member });
         }
-        if !self.round.under_way && view.lowest <= view.hard {
+        if !self.round.running && view.lowest <= view.hard {
             // A member that registers while they collect is in the next round.
             let registered: Vec<usize> = self.registered().collect();
             self.clear();

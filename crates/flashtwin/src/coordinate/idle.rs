@@ -8,7 +8,7 @@ use crate::gc::Force;
 use crate::units::Time;
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of `idle`.
     struct Parameters {
         /// The array counts as idle after so long without a request in flight.
         idle_ms: u32 = Kind::Count(0, 1_000_000), "10", "not printed (D-24)";
@@ -67,7 +67,7 @@ impl Coordinate for Idle {
 
     fn finished(&mut self, members: &[MemberView], member: usize, out: &mut Vec<Message>) {
         self.under_load.finished(members, member, out);
-        if self.collecting && members.iter().all(|member| !member.told) {
+        if self.collecting && members.iter().all(|member| !member.ordered) {
             self.collecting = false;
             self.under_load.clear();
         }
@@ -79,11 +79,11 @@ impl Coordinate for Idle {
         self.next_check = Time(at);
     }
 
-    fn request_came(&mut self, members: &[MemberView], out: &mut Vec<Message>) {
+    fn on_request(&mut self, members: &[MemberView], out: &mut Vec<Message>) {
         self.next_check = Time::NEVER;
         if std::mem::take(&mut self.collecting) {
-            let told = (0..members.len()).filter(|&to| members[to].told);
-            out.extend(told.map(|to| Message::Cancel { to }));
+            let ordered = (0..members.len()).filter(|&to| members[to].ordered);
+            out.extend(ordered.map(|to| Message::Cancel { to }));
         }
     }
 

@@ -22,7 +22,7 @@ impl Scheme for Local {
 
 impl Coordinate for Local {}
 
-/// The same, and collecting takes no time on any member: the bound of all schemes.
+/// Collections without coordination that take no time on any member: the bound of all schemes.
 #[derive(Clone, Debug)]
 pub(crate) struct Ideal;
 

@@ -1,6 +1,6 @@
-//! Which member of an array collects when (Kim et al., "Harmonia", MSST 2011, and others): a scheme is a file of
-//! this folder and a line of the table below. A scheme sees the free blocks of members and sends messages; the
-//! array carries them out.
+//! Coordinated garbage collection of the members of an array (Kim et al., "Harmonia", MSST 2011, and others): a scheme
+//! is a file of this folder and a line of the table below. A scheme sees the free blocks of members and sends messages;
+//! the array carries them out.
 
 mod global;
 mod idle;
@@ -53,7 +53,7 @@ macro_rules! declare {
                 match self { $(Coordination::$Type(_) => $file::$Type::IS_LOCAL,)+ }
             }
 
-            /// What it does; `None` if members go their own ways.
+            /// The scheme; `None` if members collect without coordination.
             pub fn get(&mut self) -> Option<&mut dyn Coordinate> {
                 match self {
                     $(Coordination::$Type(_) if $file::$Type::IS_LOCAL => None,

@@ -1,25 +1,25 @@
-//! What a coordinator is: it sees the states of the members and sends messages. It never touches a
+//! The trait of coordination schemes: a scheme sees the states of the members and sends messages. It never touches a
 //! member: the array carries the messages out. Messages take no time (D-24).
 
 use crate::component::{Component, Settings};
 use crate::gc::Force;
 use crate::units::Time;
 
-/// What a coordinator knows of a member.
+/// State of a member as a coordinator sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemberView {
     /// Free blocks at or below which it is registered (T_soft).
     pub soft: u32,
     /// Free blocks at or below which it must collect (T_hard).
     pub hard: u32,
-    /// After an order to collect, a pool goes on while it has at most so many free blocks (T_stop).
+    /// Free blocks at or below which a pool continues to collect after an order (T_stop).
     pub stop: u32,
     /// While the array is idle, pools collect until so many blocks are free.
     pub idle_until: u32,
     /// Free blocks of its scarcest pool when it last took a block.
     pub lowest: u32,
-    /// It was ordered to collect and has not finished.
-    pub told: bool,
+    /// Whether the member was ordered to collect and has not finished.
+    pub ordered: bool,
 }
 
 /// A message of the protocol.
@@ -37,18 +37,18 @@ pub(crate) enum Message {
 
 /// A scheme of the table in this folder's `mod.rs`.
 pub(super) trait Scheme: Coordinate + Sized {
-    /// What it is, for device files and documentation.
+    /// Description of the scheme, for device files and documentation.
     const COMPONENT: Component;
-    /// Members go their own ways.
+    /// Whether members collect without coordination.
     const IS_LOCAL: bool = false;
 
-    /// For so many members, with the values of its parameters.
+    /// Makes the scheme for so many members, with the values of its parameters.
     fn new(members: usize, settings: &Settings) -> Self;
 }
 
-/// What a scheme does. Every method may send messages.
+/// Events that a scheme handles. Every method may send messages.
 pub(crate) trait Coordinate {
-    /// A pool of a member came down to `members[member].lowest` free blocks.
+    /// A pool of a member has fallen to `members[member].lowest` free blocks.
     fn on_low_free_blocks(
         &mut self,
         _now: Time,
@@ -62,12 +62,12 @@ pub(crate) trait Coordinate {
     /// The array has nothing to do any more.
     fn became_idle(&mut self, _now: Time) {}
     /// The host wants something of an idle array.
-    fn request_came(&mut self, _members: &[MemberView], _out: &mut Vec<Message>) {}
-    /// When it wants to look at the members; [`Time::NEVER`]: not by itself.
+    fn on_request(&mut self, _members: &[MemberView], _out: &mut Vec<Message>) {}
+    /// Time of the scheme's next check; [`Time::NEVER`]: none.
     fn next_check(&self) -> Time {
         Time::NEVER
     }
-    /// That time has come.
+    /// Handles the time of the check.
     fn check(&mut self, _now: Time, _members: &[MemberView], _out: &mut Vec<Message>) {}
 }
 
@@ -85,7 +85,7 @@ pub(super) fn force_round(view: &MemberView) -> Force {
 /// Members that are ordered to collect together.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Round {
-    pub under_way: bool,
+    pub running: bool,
 }
 
 impl Round {
@@ -97,7 +97,7 @@ impl Round {
         members: &[MemberView],
         out: &mut Vec<Message>,
     ) {
-        self.under_way = true;
+        self.running = true;
         out.push(Message::Request { from });
         out.extend(which.map(|to| Message::Force {
             to,
@@ -107,6 +107,6 @@ impl Round {
 
     /// A member has finished: the round ends with the last one.
     pub fn ends(&mut self, members: &[MemberView]) {
-        self.under_way &= members.iter().any(|member| member.told);
+        self.running &= members.iter().any(|member| member.ordered);
     }
 }

@@ -11,7 +11,7 @@ use crate::gc::Force;
 use crate::units::Time;
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of the soft limit.
     struct Parameters {
         /// How often the controller looks at the members.
         idle_check_us: u32 = Kind::Count(1, 1_000_000_000), "1000", "not printed (D-24)";
@@ -67,7 +67,7 @@ impl Coordinate for SoftLimit {
     }
 
     fn check(&mut self, now: Time, members: &[MemberView], out: &mut Vec<Message>) {
-        if members.iter().any(|member| member.told) {
+        if members.iter().any(|member| member.ordered) {
             self.next_check = now + self.every;
             return;
         }

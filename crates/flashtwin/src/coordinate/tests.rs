@@ -33,7 +33,7 @@ impl Four {
             stop: 6,
             idle_until: 15,
             lowest,
-            told: false,
+            ordered: false,
         };
         Four {
             free,
@@ -57,7 +57,7 @@ impl Four {
             let text = match *message {
                 Message::Participate { from } => format!("{} PARTICIPATE_GGC", NAMES[from]),
                 Message::Request { from } => format!("{} REQUEST_GGC", NAMES[from]),
-                Message::Cancel { to } => format!("leave off {}", NAMES[to]),
+                Message::Cancel { to } => format!("cancel {}", NAMES[to]),
                 Message::Force { to, force } => {
                     let mut once = force.once;
                     while !force.yields && (once || self.free[to] <= force.until) {
@@ -65,7 +65,7 @@ impl Four {
                         self.erases += 1;
                         once = false;
                     }
-                    self.views[to].told = true;
+                    self.views[to].ordered = true;
                     format!("FORCE_GC {}", NAMES[to])
                 }
             };
@@ -74,9 +74,9 @@ impl Four {
     }
 
     fn finish(&mut self, scheme: &mut dyn Coordinate) {
-        let told: Vec<usize> = (0..4).filter(|&m| self.views[m].told).collect();
-        for member in told {
-            self.views[member].told = false;
+        let ordered: Vec<usize> = (0..4).filter(|&m| self.views[m].ordered).collect();
+        for member in ordered {
+            self.views[member].ordered = false;
             scheme.finished(&self.views, member, &mut Vec::new());
         }
     }
@@ -132,14 +132,14 @@ fn vector_ggc_2_idle() {
     assert_eq!(until, 14, "until 15 blocks are free");
     four.carry_out(&out);
     out.clear();
-    pi.request_came(&four.views, &mut out);
+    pi.on_request(&four.views, &mut out);
     assert_eq!(out, [Message::Cancel { to: 2 }]);
     assert_eq!(pi.next_check(), Time::NEVER);
 }
 
 /// With no member registered, an idle interval does nothing.
 #[test]
-fn idle_collects_only_what_is_registered() {
+fn idle_collects_only_registered_members() {
     let four = Four::new([12, 20, 9, 20]);
     let mut pi = Idle::new(4, &settings());
     pi.became_idle(Time::from_us(100_300));
@@ -163,8 +163,8 @@ fn turns_are_taken_one_after_the_other() {
     };
     assert_eq!(forced(&four), ["FORCE_GC C"]);
     for want in ["FORCE_GC A", "FORCE_GC D"] {
-        let holder = (0..4).find(|&m| four.views[m].told).unwrap();
-        four.views[holder].told = false;
+        let holder = (0..4).find(|&m| four.views[m].ordered).unwrap();
+        four.views[holder].ordered = false;
         let mut out = Vec::new();
         turns.finished(&four.views, holder, &mut out);
         four.carry_out(&out);
@@ -172,9 +172,9 @@ fn turns_are_taken_one_after_the_other() {
     }
 }
 
-/// The controller looks at its own times, and a round is those that came down to T_soft.
+/// The controller looks at its own times, and a round has the members at or below T_soft.
 #[test]
-fn the_soft_limit_begins_before_anybody_must() {
+fn the_soft_limit_collects_before_the_hard_limit() {
     let mut four = Four::new([12, 9, 9, 20]);
     let mut soft = SoftLimit::new(4, &settings());
     assert_eq!(soft.next_check(), Time::NEVER);

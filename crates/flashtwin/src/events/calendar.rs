@@ -45,7 +45,7 @@ pub(super) struct Calendar {
 }
 
 impl Calendar {
-    /// At least `least` empty buckets.
+    /// A calendar of at least `least` empty buckets.
     pub fn new(least: usize) -> Calendar {
         let buckets = least.next_power_of_two().max(64);
         Calendar {
@@ -55,7 +55,7 @@ impl Calendar {
         }
     }
 
-    /// Where the bucket of a span is.
+    /// Position of the bucket of a span.
     #[inline(always)]
     pub fn spot(&self, span: u64) -> Spot {
         Spot(span as usize & self.wrap)

@@ -245,7 +245,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// Of the blocks of a pool with data the open one was opened last; where pages are written depends on it.
+    /// Checks that the open block of a pool was opened last: the place of the next page depends on it.
     fn check_order(&self, pool: u32) -> Result<(), String> {
         if !self.hot.is_empty() || self.is_retired(pool) {
             return Ok(());
@@ -308,7 +308,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// What is counted along, against the same counted afresh.
+    /// Compares running counts with the same counted afresh.
     fn check_counts(&self) -> Result<(), String> {
         let mut afresh = Counts::of(self);
         let counted = Counts {

@@ -113,7 +113,8 @@ impl PageMap {
     }
 }
 
-/// What i -> (i * factor + shift) mod n gives 0, 1, ... n - 1; `factor` has no divisor in common with n.
+/// Inverse of a permutation: the numbers that i -> (i * factor + shift) mod n maps to 0, 1, ... n - 1; `factor` has no
+/// divisor in common with n.
 fn originals(n: u32, factor: u32, shift: u32) -> impl Iterator<Item = u32> {
     let n = u64::from(n);
     let step = inverse(u64::from(factor) % n, n);
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn coprime_starts_where_it_is_asked() {
+    fn coprime_starts_at_the_given_number() {
         assert_eq!(coprime(12, 2), 5);
         assert_eq!(coprime(1, 0), 1);
         assert_eq!(coprime(877_464, 600_000) % 2, 1);

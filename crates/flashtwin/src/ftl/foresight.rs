@@ -1,5 +1,5 @@
-//! What a collection will touch is loaded before it begins. A pool comes so low that its chip will collect in it next:
-//! its victim is then known. First the victim's live bits and logical pages are loaded; then, with each write of a
+//! Loads data of a collection before it begins. When few blocks of a pool are free, its chip will collect in it next:
+//! the victim is then known. First the victim's live bits and logical pages are loaded; then, with each write of a
 //! chip, a few of their map entries. All of these at once would make the core wait.
 
 use super::page::{Foresight, LiveFrom, PageMap};

@@ -1,4 +1,4 @@
-//! What a pool of blocks has open and free.
+//! Open and free blocks of a pool.
 
 use super::shape::Shape;
 
@@ -15,7 +15,7 @@ pub(crate) struct Pool {
     pub free: u32,
     /// Sequence number of the open block.
     pub active_seq: u32,
-    /// Where the circular search for a free block goes on, from the pool's first block; beyond the last one
+    /// Start of the circular search for a free block, from the pool's first block; beyond the last one
     /// of a pool that is retired.
     pub(super) cursor: u32,
 }
@@ -57,7 +57,7 @@ impl Roomiest {
         others: 0,
     };
 
-    /// Those of a chip whose pools have these rooms: 64 of them at most.
+    /// Finds the roomiest of a chip's pools, 64 at most, by the room of each.
     #[inline]
     pub fn of(rooms: &[i32]) -> Roomiest {
         let (mut pools, mut room, mut others) = (0u64, i32::MIN, i32::MIN);

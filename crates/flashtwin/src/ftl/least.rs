@@ -78,7 +78,7 @@ impl PageMap {
 /// Tallies looked at in one step.
 const STEP: usize = 16;
 
-/// Where the lowest tally stands: the last of equals, or the first.
+/// Position of the lowest tally: the last of equals, or the first.
 fn position(tallies: &[i16], least: i16, last: bool) -> Option<usize> {
     let has = |of: &[i16; STEP]| of.iter().fold(false, |found, &t| found | (t == least));
     let is_least = |&t: &i16| t == least;

@@ -1,8 +1,8 @@
-//! How erases are spread over blocks: each way is an entry here, with what it asks of the map.
+//! Wear levelling methods: each is an entry here, with its requirements to the map.
 
 use crate::component::{parameters, Chosen, Component, Kind};
 
-/// What a way of wear levelling asks of the page map.
+/// Requirements of a wear levelling method to the page map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Levelling {
     /// The free block with the fewest erases is taken; else free blocks go round in a circle.
@@ -23,7 +23,7 @@ pub(crate) struct WearAware {
 }
 
 parameters! {
-    /// Of `static`.
+    /// Parameters of `static`.
     struct Behind {
         /// Erases below the mean of its pool at which a block is collected.
         erases_behind: u32 = Kind::Count(1, u32::MAX - 1), "16", "ours";
@@ -31,7 +31,7 @@ parameters! {
 }
 
 parameters! {
-    /// Of `reference`.
+    /// Parameters of `reference`.
     struct Shares {
         /// A victim with less life left than this share of its pool's mean is collected, takes the data of the coldest block, and that is the victim; 0: none. Without copy-back none either.
         migrate_percent: f64 = Kind::Percent, "85", "the reference: 85";
@@ -67,7 +67,7 @@ pub(crate) const REFERENCE: Component = Component {
 pub(crate) const LEVELLING: &[Component] = &[NONE, DYNAMIC, STATIC, REFERENCE];
 
 impl Levelling {
-    /// What the device's way asks for.
+    /// Returns the requirements of the device's method.
     pub fn of(chosen: &Chosen) -> Levelling {
         let none = Levelling::default();
         let dynamic = Levelling {

@@ -33,10 +33,10 @@ const STRIP_SHIFT_MAX: u32 = 6;
 /// Numbers of logical pages in a cache line.
 pub(super) const LPNS_OF_LINE: u32 = 16;
 
-/// Which block of a pool is likely to be collected, and what of it is loaded.
+/// The block of a pool that is likely to be collected next, and the extent of the data loaded ahead for it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Foresight {
-    /// Of those with the fewest live pages the last one, or the first.
+    /// Whether the last of the blocks with the fewest live pages is taken, not the first.
     pub last: bool,
     /// Pages whose logical numbers are loaded.
     pub pages: u32,
@@ -47,7 +47,7 @@ pub(crate) struct Foresight {
 /// Live pages whose map entries are still to be loaded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Foreseen {
-    /// Of the word that has its turn.
+    /// Live bits of the present word.
     pub live: u64,
     /// The flash page of its first bit.
     pub first: u32,
@@ -55,7 +55,7 @@ pub(super) struct Foreseen {
     pub next: VecDeque<LiveFrom>,
 }
 
-/// Where the first live page of a block is looked for: pages before it are not live.
+/// Cursor over the live pages of a block: pages before it are not live.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LiveFrom {
     /// A word of its live bits, and the page of the first of them.
@@ -75,7 +75,7 @@ pub(crate) struct PageMap {
     pub(super) rows: Rows,
     /// Live pages of each block, with [`NOT_SEALED`] where it may not be collected.
     pub(super) tally: TrustedTable<i16>,
-    /// When each block was last erased, in erases of the device; empty where no rule needs it.
+    /// Time of each block's last erase, in erases of the device; empty where no rule needs it.
     pub(super) erased_at: Vec<u32>,
     pub(super) pools: TrustedTable<Pool>,
     /// Per pool, where its hot pages go; empty with one stream.
@@ -106,7 +106,7 @@ pub(crate) struct PageMap {
     pub(super) free_bits: Vec<u64>,
     /// Last sequence number given out, per chip.
     pub(super) last_seq: Vec<u32>,
-    /// Erases since wear was last forgotten, where somebody asks.
+    /// Erases since wear was last forgotten, if they are counted.
     pub(super) erase_clock: u32,
     /// Logical pages with a flash copy.
     pub(super) mapped: u64,
@@ -296,7 +296,7 @@ impl PageMap {
         None
     }
 
-    /// From the first page of `block` on.
+    /// A cursor from the first page of `block` on.
     pub fn live_from(&self, block: u32) -> LiveFrom {
         LiveFrom {
             word: self.rows.first(block) as u32,
@@ -313,7 +313,7 @@ impl PageMap {
         }
     }
 
-    /// The same where there is none in this word.
+    /// Finds the first live page in a later word.
     #[inline(never)]
     fn first_live_beyond(&self, block: u32, from: &mut LiveFrom) -> Option<Ppn> {
         let end = self.rows.end(block) as u32;

@@ -138,7 +138,7 @@ impl PageMap {
 
     #[cold]
     fn take_block(&mut self, pool: u32, stream: Stream) -> Result<Stream, PoolFull> {
-        if self.goes_to(pool, stream) != stream {
+        if self.stream_for(pool, stream) != stream {
             return self.make_room(pool, Stream::Cold);
         }
         let cursor = self.pools[pool as usize].cursor;
@@ -313,7 +313,7 @@ impl PageMap {
 
     // ---- what is counted ----
 
-    /// Some pool of the chip is at or below the low watermark.
+    /// Whether a pool of the chip is at or below the low watermark.
     #[inline]
     pub fn is_needy(&self, chip: u32) -> bool {
         self.needy[chip as usize] > 0

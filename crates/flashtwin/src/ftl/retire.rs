@@ -21,7 +21,7 @@ impl PageMap {
         self.recount();
     }
 
-    /// It was retired.
+    /// Whether the pool was retired.
     #[inline]
     pub fn is_retired(&self, pool: u32) -> bool {
         self.pools[pool as usize].cursor == self.shape.blocks_per_pool

@@ -1,5 +1,5 @@
-//! What is looked at together of a block: which of its pages are live, when it was opened, and how often it was erased.
-//! They stand in one row, most often in one cache line.
+//! Data of a block that are read together: its live pages, when it was opened, and its erases. They lie in one row,
+//! most often in one cache line.
 
 use std::ops::{Index, IndexMut};
 
@@ -68,7 +68,7 @@ impl Rows {
         self.words.part_mut(first, self.live)
     }
 
-    /// When a block was opened, as a number that grows within its chip.
+    /// Time of a block's opening, as a number that grows within its chip.
     #[inline(always)]
     pub fn opened(&self, block: u32) -> u32 {
         self.words[self.end(block)] as u32
@@ -140,7 +140,7 @@ impl Rows {
         }
     }
 
-    /// No block was ever erased.
+    /// Whether no block was ever erased.
     pub fn forget_erases(&mut self) {
         (0..self.blocks()).for_each(|block| self.set_erases(block, 0));
     }

@@ -19,7 +19,7 @@ const NONE: u32 = u32::MAX;
 /// Blocks that a die may be ahead of another.
 pub(crate) const LEAD_MAX: u32 = 2;
 
-/// Which blocks are one superblock.
+/// The blocks of each superblock.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sets {
     dies: u32,
@@ -108,7 +108,7 @@ impl PageMap {
         (collectable > 0).then_some((live, collectable))
     }
 
-    /// Some of its pages have not been written yet.
+    /// Whether some pages of the block have not been written yet.
     fn is_open(&self, block: u32) -> bool {
         let pool = self.pool(self.pool_of(block));
         pool.active == block && pool.next_page < self.shape.data_pages
@@ -143,8 +143,8 @@ impl PageMap {
         self.pool(die).next_page == self.shape.data_pages
     }
 
-    /// Another die has not opened its block of the superblock that this one opened last; or `never` will,
-    /// as it has no block left.
+    /// Whether another die has not yet opened its block of the superblock that this die opened last; or, with `never`,
+    /// cannot, as it has no block left.
     pub fn is_ahead(&self, die: u32, never: bool) -> bool {
         let seq = self.pool(die).active_seq;
         let full = |pool: &Pool| pool.free == 0 && pool.next_page == self.shape.data_pages;

@@ -1,4 +1,4 @@
-//! What fixes the arrays of a page map: the counts of its device, and where which writes go.
+//! Dimensions of a page map: the counts of its device, and the destinations of writes.
 
 use super::levelling::WearAware;
 
@@ -37,20 +37,22 @@ pub(crate) struct Shape {
     pub hot_pages: u32,
     /// Blocks of a pool that may be in SLC mode; 0: the second open block is one as all others.
     pub slc_blocks: u32,
-    /// Which pages go to which of two.
+    /// Pages that go to the second of two open blocks.
     pub apart: Apart,
     /// Superblocks are what is collected.
     pub superblocks: bool,
 }
 
-/// Which pages go to the second open block of a pool, the hot one.
+/// Pages that go to the second open block of a pool, the hot one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Apart {
     /// Pages for which the buffer policy asks for the second; pages that GC moves go to the first.
     AsAsked,
-    /// The same; pages that GC moves go to a block of the kind that they stand in.
+    /// Pages for which the buffer policy asks for the second; pages that GC moves go to a block of the kind that they
+    /// are in.
     AsVictim,
-    /// The same; of pages that GC moves those that the copy of the policy's filter has.
+    /// Pages for which the buffer policy asks for the second; of those that GC moves, the ones in the copy of the
+    /// policy's filter.
     ByClass,
     /// All that the host writes: the first is for those that GC moves.
     Moved,

@@ -9,7 +9,7 @@ use crate::units::Ppn;
 use crate::units::Stream;
 
 impl PageMap {
-    /// There are blocks in SLC mode on this device.
+    /// Whether the device has blocks in SLC mode.
     #[inline]
     fn has_slc(&self) -> bool {
         self.shape.slc_blocks > 0
@@ -52,9 +52,9 @@ impl PageMap {
             && self.pool(pool).free > self.low() + 1
     }
 
-    /// Which frontier a write for `stream` goes to now: past a full cache, to that of the other blocks.
+    /// The frontier for a write to `stream`: if the cache is full, that of the other blocks.
     #[inline]
-    pub fn goes_to(&self, pool: u32, stream: Stream) -> Stream {
+    pub fn stream_for(&self, pool: u32, stream: Stream) -> Stream {
         let full = self.writes_slc(stream)
             && self.next_page(pool, stream) == self.shape.hot_pages
             && !self.may_open_slc(pool);

@@ -40,7 +40,7 @@ impl From<io::Error> for StateError {
     }
 }
 
-/// How long a state is: to be written to, before there is a place for the state itself.
+/// Measures the length of a state: written to before there is a place for the state itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StateLength {
     /// Bytes written so far.
@@ -139,7 +139,7 @@ impl PageMap {
         write_u64(out, &self.hot_blocks)
     }
 
-    /// Nothing was ever written.
+    /// Whether no page was ever written.
     pub fn is_new(&self) -> bool {
         let unused = |pool: &Pool| pool.next_page == 0;
         self.mapped == 0
@@ -242,7 +242,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// Seals the open hot blocks and goes on with one stream.
+    /// Seals the open hot blocks and continues with one stream.
     fn close_hot(&mut self) {
         for hot in std::mem::take(&mut self.hot) {
             if hot.next_page < self.shape.hot_pages {

@@ -11,7 +11,7 @@ use crate::spec::{builtin, DeviceSpec, Moves, Separation};
 use crate::units::Stream;
 use crate::units::{Lpn, Ppn, Time};
 
-/// What a device of the tests is made of.
+/// Configuration of a device of the tests.
 #[derive(Clone, Copy, Debug)]
 struct Made {
     chips: u32,
@@ -23,9 +23,9 @@ struct Made {
     summary_page: bool,
     pools_are_planes: bool,
     streams: u32,
-    /// What separates two streams; `None`: the buffer policy.
+    /// Separation of two streams; `None`: by the buffer policy.
     separation: Separation,
-    /// Where moved pages go if that is the policy.
+    /// Destination of moved pages if that is the policy.
     moves: Moves,
     victim: &'static str,
 }
@@ -159,7 +159,7 @@ impl Load {
         }
     }
 
-    /// Where a page that is moved from a block, hot or not, must go.
+    /// Destination of a page that is moved from a block, hot or not.
     fn stream_of_move(&self, victim_is_hot: bool, lpn: Lpn) -> Stream {
         let is_hot = match self.map.shape.apart {
             Apart::AsVictim => victim_is_hot,
@@ -280,7 +280,7 @@ fn random_writes_and_trims_keep_the_map() {
 
 /// A pool of 400 blocks that exports 396 of them, all written: one block may collect, two are open.
 #[test]
-fn a_device_99_percent_full_goes_on() {
+fn a_device_99_percent_full_keeps_working() {
     for streams in [1, 2] {
         for summary_page in [false, true] {
             let made = Made {
@@ -435,7 +435,7 @@ fn saved(streams: u32) -> (Made, Load, Vec<u8>) {
     (other, load, state)
 }
 
-fn go_on(mut map: PageMap, of: &Load, state: &[u8]) {
+fn load_and_check(mut map: PageMap, of: &Load, state: &[u8]) {
     map.load(&mut &state[..]).unwrap();
     map.check().unwrap();
     let mut load = Load::new(map, "greedy", 6);
@@ -558,7 +558,7 @@ fn a_state_of_one_stream_loads_into_two() {
     let mut map = two.map();
     map.load(&mut &state[..]).unwrap();
     assert!(map.hot.iter().all(|hot| hot.next_page == 8), "none is open");
-    go_on(two.map(), &load, &state);
+    load_and_check(two.map(), &load, &state);
 }
 
 #[test]
@@ -573,8 +573,8 @@ fn a_state_of_two_streams_loads_into_one_and_into_two() {
         map.tally[half_full] < PageMap::CANDIDATE_END,
         "it was sealed"
     );
-    go_on(one.map(), &load, &state);
-    go_on(load.map.clone(), &load, &state);
+    load_and_check(one.map(), &load, &state);
+    load_and_check(load.map.clone(), &load, &state);
     let mut again = Vec::new();
     let mut map = load.map.clone();
     map.load(&mut &state[..]).unwrap();
@@ -607,7 +607,7 @@ fn impossible_hot_frontiers_are_refused() {
     });
 }
 
-/// Where its numbers are used nothing checks them any more.
+/// A wrong map must be refused: its numbers are not checked where they are used.
 #[test]
 fn a_map_of_pages_that_are_not_there_is_refused() {
     let (_, load, state) = saved(1);
@@ -672,7 +672,7 @@ fn finds_each_change(map: &PageMap) {
     }
 }
 
-/// What a victim holds is loaded ahead word by word, each from its first page on.
+/// Data of a victim are loaded ahead word by word, each from its first page on.
 #[test]
 fn all_words_of_a_victim_have_their_turn() {
     let made = Made {

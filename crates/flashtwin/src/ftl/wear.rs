@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn levelling_narrows_what_hot_writes_wear() {
+    fn levelling_narrows_the_wear_of_hot_writes() {
         for seed in crate::seeds(3) {
             let (none_min, none_max) = worn_by_hot_writes(&[], seed);
             let (dynamic_min, dynamic_max) =

@@ -30,7 +30,7 @@ impl PageMap {
         let lpn = self.reverse[ppn as usize];
         debug_assert_eq!(
             self.map[lpn as usize], ppn,
-            "a live page is where its map says"
+            "a live page is at its mapped place"
         );
         self.forget(block, page);
         self.place(pool, stream, Lpn(lpn))

@@ -1,7 +1,7 @@
 //! An array's orders to a drive about its garbage collection (Kim et al., "Harmonia", MSST 2011).
 //!
 //! A drive collects by itself when a pool of blocks is at its watermark. It may be ordered to collect now
-//! (FORCE_GC), and to stop between two moves. After an order, a pool takes one victim at least, then goes on
+//! (FORCE_GC), and to stop between two moves. After an order, a pool takes one victim at least, then continues
 //! until it has more free blocks than the order states (D-25). The server of the drive may order pools to collect
 //! a block each (D-143).
 
@@ -11,22 +11,22 @@ use crate::ftl::PageMap;
 
 /// The order of a pool.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
-    /// One victim has still to be taken.
+struct PoolOrder {
+    /// Whether one victim at least must still be collected.
     once: bool,
-    /// Go on while there are at most so many free blocks; `None`: without an order.
+    /// Free blocks at or below which the pool continues; `None`: without an order.
     until: Option<u32>,
 }
 
 /// The orders of a drive.
 #[derive(Clone, Debug)]
 pub(crate) struct Orders {
-    pools: Vec<Told>,
+    pools: Vec<PoolOrder>,
     /// Pools of each chip that still have something to do.
     chips: Vec<u16>,
-    /// And of them all.
+    /// Pools of all chips that still have something to do.
     left: u32,
-    /// No pool takes more than one victim.
+    /// Whether every pool takes one victim at most.
     single: bool,
     /// Under an order to stop between two moves when asked to.
     pub yields: bool,
@@ -35,13 +35,13 @@ pub(crate) struct Orders {
 /// FORCE_GC: an order to a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Force {
-    /// Every pool goes on while it has at most so many free blocks.
+    /// Free blocks at or below which a pool continues to collect.
     pub until: u32,
-    /// Every pool takes one victim at least.
+    /// Whether every pool takes one victim at least.
     pub once: bool,
-    /// No pool takes more than one.
+    /// Whether every pool takes one victim at most.
     pub single: bool,
-    /// It is to stop when the host wants something.
+    /// Whether the collection stops when a host request arrives.
     pub yields: bool,
 }
 
@@ -49,7 +49,7 @@ impl Orders {
     pub fn new(ftl: &PageMap) -> Orders {
         let shape = &ftl.shape;
         Orders {
-            pools: vec![Told::default(); (shape.chips * shape.pools_per_chip) as usize],
+            pools: vec![PoolOrder::default(); (shape.chips * shape.pools_per_chip) as usize],
             chips: vec![0; shape.chips as usize],
             left: 0,
             single: false,
@@ -63,7 +63,7 @@ impl Orders {
         self.single = force.single;
         for pool in 0..self.pools.len() as u32 {
             if force.once || ftl.pool(pool).free <= force.until {
-                self.tell(ftl, pool, force.once, force.until);
+                self.order_pool(ftl, pool, force.once, force.until);
             }
         }
     }
@@ -75,25 +75,25 @@ impl Orders {
         }
         for pool in pools {
             if self.pools[pool as usize].until.is_none() {
-                self.tell(ftl, pool, true, 0);
+                self.order_pool(ftl, pool, true, 0);
             }
         }
     }
 
-    fn tell(&mut self, ftl: &PageMap, pool: u32, once: bool, until: u32) {
-        let told = &mut self.pools[pool as usize];
-        if told.until.is_none() {
+    fn order_pool(&mut self, ftl: &PageMap, pool: u32, once: bool, until: u32) {
+        let order = &mut self.pools[pool as usize];
+        if order.until.is_none() {
             self.chips[(pool / ftl.shape.pools_per_chip) as usize] += 1;
             self.left += 1;
         }
         let until = Some(until);
-        *told = Told { once, until };
+        *order = PoolOrder { once, until };
     }
 
     /// Takes back the orders of the pools.
     pub fn cancel_forced_gc(&mut self) {
         if self.left > 0 {
-            self.pools.fill(Told::default());
+            self.pools.fill(PoolOrder::default());
             self.chips.fill(0);
             self.left = 0;
         }
@@ -116,8 +116,8 @@ impl Orders {
     pub fn wants(&self, pool: u32, free: u32, low: u32) -> bool {
         free <= low
             || self.left > 0 && {
-                let told = &self.pools[pool as usize];
-                told.once || told.until.is_some_and(|until| free <= until)
+                let order = &self.pools[pool as usize];
+                order.once || order.until.is_some_and(|until| free <= until)
             }
     }
 
@@ -127,13 +127,13 @@ impl Orders {
         if self.left == 0 {
             return;
         }
-        let told = &mut self.pools[pool as usize];
-        told.once = false;
-        if told
+        let order = &mut self.pools[pool as usize];
+        order.once = false;
+        if order
             .until
             .is_some_and(|until| !found || self.single || ftl.pool(pool).free > until)
         {
-            told.until = None;
+            order.until = None;
             self.chips[(pool / ftl.shape.pools_per_chip) as usize] -= 1;
             self.left -= 1;
         }
@@ -147,7 +147,7 @@ mod tests {
     use crate::spec::builtin;
     use crate::DeviceSpec;
 
-    /// Ordered to collect until more blocks are free than there are, a pool takes one victim or goes on.
+    /// Ordered to collect until more blocks are free than there are, a pool takes one victim or continues.
     #[test]
     fn a_single_collection_is_one() {
         let spec = DeviceSpec::parse(builtin("demo").unwrap(), "demo").unwrap();

@@ -118,7 +118,7 @@ fn a_block_without_a_dead_page_is_taken_only_by_rules_that_do_not_look() {
     }
 }
 
-/// Of two draws, the fewest live pages: block k of n in ascending order with chance
+/// Chances of d = 2, by ascending live pages: block k of n with chance
 /// ((n - k)^2 - (n - k - 1)^2) / n^2. The same state gives the same victim.
 #[test]
 fn draws_have_the_chances_of_d_choices() {

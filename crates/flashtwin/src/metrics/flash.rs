@@ -1,11 +1,11 @@
-//! What the flash did: operations by cause, write amplification, erases, time in GC.
+//! Metrics of the flash: operations by cause, write amplification, erases, time in GC.
 
 use std::collections::BTreeMap;
 
 use crate::nand::{Cause, FlashStats, Nand};
 use crate::units::Time;
 
-/// How evenly blocks are worn.
+/// Spread of the blocks' erase counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EraseSpread {
     /// Fewest erases of a block.
@@ -35,7 +35,7 @@ impl EraseSpread {
         }
     }
 
-    /// Of these blocks and those of `other` together.
+    /// Combines the spread of these blocks with that of `other`.
     fn with(&self, other: &EraseSpread) -> EraseSpread {
         if self.blocks == 0 {
             return *other;
@@ -55,7 +55,7 @@ impl EraseSpread {
     }
 }
 
-/// How many blocks had how many erases.
+/// Distribution of erases over the blocks.
 fn tally(mut counts: Vec<u32>) -> Vec<(u32, u64)> {
     counts.sort_unstable();
     let equals = counts.chunk_by(|a, b| a == b);
@@ -69,7 +69,7 @@ pub struct FlashReport {
     pub flash: FlashStats,
     /// Erases of each block over its life.
     pub erase_spread: EraseSpread,
-    /// The same as pairs in ascending order: so many erases, and so many blocks that had them.
+    /// Distribution of erases, in ascending order: erase count, and number of blocks with that count.
     pub erase_counts: Vec<(u32, u64)>,
     /// Blocks that have had all the erases they survive.
     pub spent_blocks: u32,
@@ -77,7 +77,7 @@ pub struct FlashReport {
     pub gc_time: Vec<Time>,
     /// Time each chip was busy, GC included.
     pub busy_time: Vec<Time>,
-    /// From the start to now.
+    /// Time from the start to now.
     pub span: Time,
     /// Pages in buffers that flash lacks, now.
     pub dirty_pages: u64,
@@ -85,7 +85,7 @@ pub struct FlashReport {
     pub evicted_clean: u64,
     /// Dirty pages evicted from the buffer.
     pub evicted_dirty: u64,
-    /// Those of them whose flash copy was on a chip in GC.
+    /// Dirty pages evicted whose flash copy was on a chip in GC.
     pub evicted_dirty_in_gc: u64,
     /// Evictions for the sake of an access: of one page or, with policies that rank blocks, of several.
     pub evictions: u64,
@@ -100,11 +100,11 @@ pub struct FlashReport {
     /// Pages in a buffer that could not be written, whose acknowledged contents were lost: there was no room on
     /// flash, or a part was missing that lay on a dead die.
     pub pages_lost: u64,
-    /// Dies that are dead, ascending, as `gc_time` counts chips; none unless somebody had them die.
+    /// Dies that are dead, ascending, as `gc_time` counts chips; none unless a command or a test made them fail.
     pub dead_dies: Vec<u32>,
-    /// What translation layers counted: merges, collections, hits of the cached map.
+    /// Counters of translation layers: merges, collections, hits of the cached map.
     pub ftl_counters: Vec<(&'static str, u64)>,
-    /// What the policy counted.
+    /// Counters of the policy.
     pub policy_counters: Vec<(String, u64)>,
 }
 

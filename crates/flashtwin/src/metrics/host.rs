@@ -1,4 +1,4 @@
-//! What the host met: response times by kind of request, and the law that binds them.
+//! Metrics of the host: response times by kind of request, and the law that binds them.
 
 use hdrhistogram::Histogram;
 
@@ -7,7 +7,7 @@ use super::Series;
 use crate::request::{Completion, Op, Status};
 use crate::units::Time;
 
-/// What the metrics take of a finished request.
+/// Data of a finished request for the metrics.
 pub(crate) struct Finished<'a> {
     pub op: Op,
     pub status: Status,
@@ -200,12 +200,12 @@ impl OpMetrics {
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
     since: Time,
-    /// Requests are somebody else's to measure: those of an array's members.
+    /// Whether requests are measured elsewhere: those of an array's members are.
     elsewhere: bool,
     ops: [OpMetrics; 4],
     /// Requests in the device.
     inside: u64,
-    /// The sum of the instants at which requests left the device, less that at which they came, in ps: what the
+    /// The sum of the instants at which requests left the device, less those at which they arrived, in ps: what the
     /// integral of the number inside over time is once the device is empty. Until then negative, modulo 2^128.
     inside_ps: u128,
     last_arrival: Time,
@@ -227,7 +227,7 @@ impl Metrics {
         }
     }
 
-    /// What the flash does is counted from `since` on; what requests meet goes on being counted.
+    /// Restarts the counts of the flash at `since`; the counts of requests continue.
     pub(crate) fn flash_since(&mut self, since: Time) {
         self.since = since;
     }
@@ -237,7 +237,7 @@ impl Metrics {
         self.elsewhere = true;
     }
 
-    /// They count no requests.
+    /// Whether these metrics leave requests out.
     pub(crate) fn are_elsewhere(&self) -> bool {
         self.elsewhere
     }
@@ -267,7 +267,7 @@ impl Metrics {
         true
     }
 
-    /// The same in any case.
+    /// Records a finished request of any kind.
     pub(crate) fn finished_unusually(&mut self, f: &Finished) {
         self.ops[f.op as usize].count(f);
         if f.status != Status::Ok {
@@ -292,7 +292,7 @@ impl Metrics {
         );
     }
 
-    /// Integral over time of the number of requests in the device, until one last came or left, in ps.
+    /// Integral over time of the number of requests in the device, until the last arrival or completion, in ps.
     fn inside_ps(&self) -> u128 {
         let until = self.last_arrival.max(self.last_done);
         let of_inside = u128::from(self.inside) * u128::from(until.0);
@@ -305,17 +305,17 @@ impl Metrics {
         ops.sum::<u128>() + self.errors_ps_sum
     }
 
-    /// When this began.
+    /// Start of the measurement.
     pub fn since(&self) -> Time {
         self.since
     }
 
-    /// From the beginning to the last completion.
+    /// Time from the start to the last completion.
     pub fn span(&self) -> Time {
         self.last_done - self.since
     }
 
-    /// What requests of one kind met.
+    /// Metrics of requests of one kind.
     pub fn op(&self, op: Op) -> &OpMetrics {
         &self.ops[op as usize]
     }

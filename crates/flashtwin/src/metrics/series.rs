@@ -25,7 +25,7 @@ pub struct Point {
     pub queue_gc_ps_sum: u64,
     /// Page accesses of reads and writes.
     pub pages: u64,
-    /// Those found in the buffer.
+    /// Pages found in the buffer.
     pub hits: u64,
 }
 

@@ -33,10 +33,10 @@ fn least(index: usize) -> u64 {
 /// cache holds.
 const WAITING: usize = 16;
 
-/// How often each response time was met, in nanoseconds.
+/// Counts of response times in nanoseconds.
 #[derive(Clone, Debug)]
 pub(super) struct Times {
-    /// Of response times; the last one of none.
+    /// Counts of response times by bucket; the last bucket is never used.
     counts: TrustedTable<u64>,
     /// The counters of the last response times, which do not count these yet; at first, the one of none.
     waiting: [u32; WAITING],
@@ -69,7 +69,7 @@ impl Times {
         self.counts[due as usize] += 1;
     }
 
-    /// How often each was met, in the order of the counters.
+    /// Counts in the order of the counters.
     fn counted(&self) -> Vec<u64> {
         let mut counts = self.counts.to_vec();
         self.waiting
@@ -79,7 +79,7 @@ impl Times {
         counts
     }
 
-    /// How many were recorded.
+    /// Number of recorded response times.
     pub fn requests(&self) -> u64 {
         self.counted().iter().sum()
     }
@@ -90,7 +90,7 @@ impl Times {
         }
     }
 
-    /// The same, ready for evaluation.
+    /// Response times as a histogram.
     pub fn histogram(&self) -> Histogram<u64> {
         let mut histogram = Histogram::new_with_bounds(1, LONGEST_NS, 3)
             .expect("the bounds are constants that the histogram takes");
@@ -109,7 +109,7 @@ pub(crate) struct Parts<'a> {
     pub link: Time,
     /// Time at the processor before its pages were accessed.
     pub cpu: Time,
-    /// What came between: no part of the link, and of the processor what came later.
+    /// Parts between arrival and completion: none of the link, and of the processor those after the accesses.
     pub between: &'a Breakdown,
     /// All of it is the wait for a slot; other parts are not to be read, and the processor took no time.
     pub slot_alone: bool,
@@ -145,7 +145,7 @@ impl<'a> From<&'a Breakdown> for Parts<'a> {
 pub(super) struct PartSums {
     whole: u128,
     sums: [u128; 8],
-    /// Of the last requests; not yet in the sums. No part has more than the whole.
+    /// Sum of the last response times, not yet in the sums. No part has more than the whole.
     last_whole: u64,
     last: [u64; 8],
 }
@@ -161,7 +161,7 @@ impl PartSums {
         self.add_last(parts, last_whole);
     }
 
-    /// What the last response times amount to with this one; `None` if that is too much for the last sums.
+    /// The sum of the last response times and this one; `None` if it exceeds the last sums.
     #[inline(always)]
     pub fn last_whole_with(&self, whole: Time) -> Option<u64> {
         self.last_whole.checked_add(whole.0)

@@ -1,4 +1,4 @@
-//! Where the response time of one request went.
+//! Parts of the response time of a request.
 
 use crate::units::Time;
 
@@ -55,7 +55,7 @@ impl Breakdown {
         ]
     }
 
-    /// Adds what came before or after.
+    /// Adds the parts before or after.
     pub(crate) fn add(&mut self, other: &Breakdown) {
         self.link += other.link;
         self.slot += other.slot;

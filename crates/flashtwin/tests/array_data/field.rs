@@ -55,7 +55,7 @@ pub fn solve(known: &[Option<u64>], parities: &[(usize, u64)]) -> Option<Vec<u64
 }
 
 #[test]
-fn what_is_lost_is_found_again() {
+fn lost_values_are_recovered() {
     let data: Vec<u64> = (1..8u64).map(|k| k * 0x0123_4567_89ab_cdef).collect();
     let parities = [(0, parity(0, &data)), (1, parity(1, &data))];
     for i in 0..data.len() {

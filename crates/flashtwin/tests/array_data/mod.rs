@@ -211,7 +211,7 @@ impl Run {
             return Err("a rebuild never ends".into());
         }
         if self.done != self.sent {
-            return Err(format!("{} requests, {} answers", self.sent, self.done));
+            return Err(format!("{} requests, {} completions", self.sent, self.done));
         }
         self.shadow.finished()
     }

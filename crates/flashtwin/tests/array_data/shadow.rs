@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::field;
 use flashtwin::{ArrayEvent, JobKind, Lpn, Method, Op, Rng, SentFor};
 
-/// How an array is put together, worked out here once more.
+/// Layout of an array, computed independently of the model.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub members: usize,
@@ -59,7 +59,7 @@ struct Part {
     pages: u32,
     op: Op,
     on_behalf: SentFor,
-    /// What a read may give, of each page.
+    /// Contents that a read may return, of each page.
     may_give: Vec<Vec<u64>>,
 }
 
@@ -76,10 +76,10 @@ struct Job {
 struct PageOp {
     lpn: Lpn,
     what: Op,
-    /// What it writes, or has read.
+    /// Contents written or read.
     value: Option<u64>,
     job: Option<u32>,
-    /// What it may read.
+    /// Contents that the operation may read.
     allowed: Vec<u64>,
 }
 
@@ -97,14 +97,14 @@ pub struct Shadow {
     parts: HashMap<u32, Part>,
     jobs: HashMap<u32, Job>,
     ops: HashMap<u32, PageOp>,
-    /// What was read to be moved.
+    /// Contents read to be moved.
     moves: HashMap<u32, u64>,
     /// Reads of one page that are both in flight.
     twins: HashMap<u32, u32>,
     pages: Vec<Vec<Written>>,
     /// Counts events; contents written are numbered by it, too.
     clock: u64,
-    /// Nothing is in flight but reads: what one of them gives is what all others must give.
+    /// Whether only reads are in flight: all of a page must return the same.
     pub at_rest: bool,
     /// Reads checked.
     pub reads: u64,
@@ -155,8 +155,8 @@ impl Shadow {
         match event {
             ArrayEvent::Asked { op, lpn, what, .. } => self.asked(op, lpn, what),
             ArrayEvent::Forgotten { lpn } => self.forgotten(lpn),
-            ArrayEvent::Answered { op } => return self.answered(op),
-            ArrayEvent::FromMemory { op } => return self.answered_from_memory(op),
+            ArrayEvent::Answered { op } => return self.on_completion(op),
+            ArrayEvent::FromMemory { op } => return self.completed_from_memory(op),
             ArrayEvent::Unwritten { op } => self.gives(op, 0),
             ArrayEvent::Hedged { op, twin } => self.hedged(op, twin),
             ArrayEvent::Late { op } => return self.late(op),
@@ -176,7 +176,7 @@ impl Shadow {
                 on_behalf,
                 ..
             } => return self.sent(part, member, (first, pages), op, on_behalf),
-            ArrayEvent::Came { part } => self.came(part),
+            ArrayEvent::Came { part } => self.on_member_completion(part),
             ArrayEvent::Failed { member } => self.lost(member),
             ArrayEvent::Replaced { member } => self.lost(member),
             ArrayEvent::Rebuilt { .. }
@@ -215,7 +215,7 @@ impl Shadow {
     }
 
     /// A read gives what the newest write in flight carries.
-    fn answered_from_memory(&mut self, op: u32) -> Result<(), String> {
+    fn completed_from_memory(&mut self, op: u32) -> Result<(), String> {
         let page = &self.pages[self.ops[&op].lpn.0 as usize];
         let newest = page.iter().max_by_key(|written| written.value);
         let newest = newest.filter(|written| written.until.is_none());
@@ -242,7 +242,7 @@ impl Shadow {
     /// The second result; none, if it was lost with a member.
     fn late(&mut self, op: u32) -> Result<(), String> {
         if self.twins.remove(&op).is_some() {
-            return Err("the first answer is not late".into());
+            return Err("the first response is not late".into());
         }
         let late = self.ops.remove(&op).ok_or("late, but never asked")?;
         match self.value_of(&late)? {
@@ -256,7 +256,7 @@ impl Shadow {
         }
     }
 
-    /// What a read has read by now.
+    /// Contents that a read has returned by now.
     fn value_of(&self, op: &PageOp) -> Result<Option<u64>, String> {
         if let (None, Some(job)) = (op.value, op.job) {
             let (stripe, place) = self.shape.place_of(op.lpn);
@@ -284,11 +284,14 @@ impl Shadow {
         self.also_allowed(lpn, 0);
     }
 
-    fn answered(&mut self, op: u32) -> Result<(), String> {
+    fn on_completion(&mut self, op: u32) -> Result<(), String> {
         if let Some(twin) = self.twins.remove(&op) {
             self.twins.remove(&twin);
         }
-        let op = self.ops.remove(&op).ok_or("answered, but never asked")?;
+        let op = self
+            .ops
+            .remove(&op)
+            .ok_or("completed, but never submitted")?;
         if op.what == Op::Flush {
             return Ok(());
         }
@@ -301,7 +304,7 @@ impl Shadow {
             page.retain(|w| w.until.is_none_or(|until| until > from));
             return Ok(());
         }
-        let value = self.value_of(&op)?.ok_or("answered without a read")?;
+        let value = self.value_of(&op)?.ok_or("completed without a read")?;
         if !op.allowed.contains(&value) {
             return Err(format!(
                 "page {} reads {value:x}; allowed {:x?}",
@@ -347,7 +350,7 @@ impl Shadow {
         field::solve(&known, &parities).ok_or_else(|| "too little was read".into())
     }
 
-    /// What a job writes to a place of a page stripe.
+    /// Contents that a job writes to a place of a page stripe.
     fn content(&self, job: &Job, place: usize, page: u32) -> Result<u64, String> {
         let shape = &self.shape;
         let new = |k: usize| job.new.get(&(page, k)).copied();
@@ -491,7 +494,7 @@ impl Shadow {
         others.fold(0, |sum, other| sum ^ self.members[other][page].newest())
     }
 
-    fn came(&mut self, id: u32) {
+    fn on_member_completion(&mut self, id: u32) {
         let part = self.parts.remove(&id).expect("it was sent");
         if part.op != Op::Read {
             for page in part.first..part.first + part.pages {
@@ -536,7 +539,7 @@ impl Shadow {
         }
     }
 
-    /// Nothing of a member is left, or nothing is there yet: a read of it finds garbage.
+    /// Makes all data of a member garbage, after a failure or before a rebuild.
     fn lost(&mut self, member: usize) {
         self.parts.retain(|_, part| part.member != member);
         for cell in &mut self.members[member] {
@@ -550,7 +553,7 @@ impl Shadow {
 
     // ---- the end ----
 
-    /// Nothing is left in flight.
+    /// Checks that nothing is in flight.
     pub fn finished(&self) -> Result<(), String> {
         match (self.parts.len(), self.ops.len()) {
             (0, 0) => self.parity_is_whole(),

@@ -45,7 +45,7 @@ fn one_request_is_not_torn_apart() {
 }
 
 #[test]
-fn what_is_not_there_is_not_read() {
+fn missing_copies_are_not_read() {
     let mut device = array("raid1", "harmonia*3", &[("array.rebuild_mib_per_s", "1")]);
     device.fill_sequential();
     device.fail_member(0).unwrap();

@@ -80,7 +80,7 @@ fn a_forced_write_is_on_flash_when_it_is_done() {
     }
 }
 
-/// Whatever happened before: after a flush with nothing since, a power loss takes nothing.
+/// A power loss takes nothing after a flush that no write followed, whatever happened before.
 #[test]
 fn nothing_is_lost_after_a_flush() {
     for seed in flashtwin::seeds(3) {
@@ -117,10 +117,10 @@ fn nothing_is_lost_after_a_flush() {
     }
 }
 
-/// What a buffer that survives power losses evicts is forced through members that do not: nothing is lost at any
-/// time, without a flush.
+/// Pages evicted from a buffer that survives power losses are forced through members that do not: nothing is lost at
+/// any time, without a flush.
 #[test]
-fn a_protected_buffer_protects_what_leaves_it() {
+fn evictions_from_a_protected_buffer_are_durable() {
     for seed in flashtwin::seeds(3) {
         let set = [&VOLATILE_MEMBERS[..], &OWN_PROTECTED[..]].concat();
         let mut device = array("raid5", "harmonia*4", &set);
@@ -143,7 +143,7 @@ fn a_protected_buffer_protects_what_leaves_it() {
 
 /// A page of a missing member is worked out from its stripe: it is lost with any of it.
 #[test]
-fn a_missing_page_is_lost_with_what_it_is_worked_out_from() {
+fn a_missing_page_is_lost_with_any_page_of_its_stripe() {
     let mut device = array("raid5", "harmonia*3", &VOLATILE_MEMBERS);
     device.fill_sequential();
     // Left-symmetric: stripe 0 has pages 0 and 1 on members 0 and 1.

@@ -17,7 +17,7 @@ fn saved(array: &Array) -> Vec<u8> {
 /// All pages of the volume are valid and many more writes come at once than there is room for: those
 /// wait, and all are done.
 #[test]
-fn writes_wait_for_room_and_find_it() {
+fn writes_that_wait_for_room_complete() {
     for seed in flashtwin::seeds(3) {
         for more in [
             &[("array.spare_percent", "6")][..],
@@ -51,7 +51,7 @@ fn writes_wait_for_room_and_find_it() {
     }
 }
 
-/// What is trimmed are whole blocks of the members, and they hardly move anything themselves.
+/// Trims cover whole blocks of the members, so that they hardly move anything themselves.
 #[test]
 fn members_have_whole_blocks_to_erase() {
     let mut device = groups(&[]);
@@ -86,7 +86,7 @@ fn a_trimmed_page_needs_no_move() {
     assert_eq!(device.raid_stats().member_pages_read, before);
 }
 
-/// That a group can do without a member is not modelled.
+/// Operation of a group without one of its members is not modelled.
 #[test]
 fn a_failed_member_is_data_lost() {
     for seed in flashtwin::seeds(2) {
@@ -125,7 +125,7 @@ fn a_worn_member_ends_all_writes() {
                 .submit(device.now(), &request(op, first, 2), tag)
                 .unwrap();
             while device.outstanding() > 32 {
-                assert!(device.step(), "a request without an answer");
+                assert!(device.step(), "a request without a response");
             }
             refused += device
                 .completions()
@@ -142,7 +142,7 @@ fn a_worn_member_ends_all_writes() {
 }
 
 #[test]
-fn a_loaded_array_of_groups_does_what_the_saved_one_does() {
+fn a_loaded_array_of_groups_continues_as_the_saved_one() {
     let make = || groups(&[("array.segment", "128 KiB")]);
     let mut device = make();
     device.fill_steady(3);

@@ -7,7 +7,7 @@ use flashtwin::{Array, Condition, MemberError, Op, Request, Rng, Status, Time};
 /// asked and how many did not.
 pub fn through_a_loss(array: &mut Array, failing: &[usize], seed: u64) -> [u64; 2] {
     let mut rng = Rng::new(seed);
-    let mut answers = [0; 2];
+    let mut completions = [0; 2];
     let mut seen = vec![false; 2000];
     let last = array.now() + Time::from_us(200) * 1000;
     let mut count = |array: &mut Array, broken: bool| {
@@ -15,8 +15,8 @@ pub fn through_a_loss(array: &mut Array, failing: &[usize], seed: u64) -> [u64; 
             assert!(!std::mem::replace(&mut seen[c.tag as usize], true));
             assert_eq!(c.breakdown.total(), c.done - c.arrival);
             match c.status {
-                Status::Ok => answers[0] += 1,
-                Status::Failed => answers[1] += 1,
+                Status::Ok => completions[0] += 1,
+                Status::Failed => completions[1] += 1,
                 Status::ReadOnly => panic!("nothing is worn"),
             }
             assert!(broken || c.status == Status::Ok);
@@ -44,12 +44,12 @@ pub fn through_a_loss(array: &mut Array, failing: &[usize], seed: u64) -> [u64; 
     until_idle(array);
     count(array, true);
     assert_eq!(array.outstanding(), 0);
-    assert!(seen.iter().all(|&seen| seen), "each has its answer, once");
-    answers
+    assert!(seen.iter().all(|&seen| seen), "each completes once");
+    completions
 }
 
 #[test]
-fn a_failure_too_many_is_answered_with_errors() {
+fn requests_fail_after_one_failure_too_many() {
     for seed in flashtwin::seeds(2) {
         for (level, members, failing) in [
             ("raid0", "harmonia*2", &[1][..]),
@@ -101,7 +101,7 @@ fn a_failure_too_many_is_answered_with_errors() {
     }
 }
 
-/// In the middle of a rebuild, too: what was there again is lost with the rest.
+/// A failure during a rebuild: rebuilt rows are lost with the rest.
 #[test]
 fn a_rebuild_ends_with_the_array() {
     let set = [("array.rebuild_mib_per_s", "10"), ("array.chunk", "16 KiB")];

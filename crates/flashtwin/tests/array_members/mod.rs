@@ -48,7 +48,7 @@ fn do_alone(array: &mut Array, request: &Request) -> Completion {
         if let Some(done) = array.completions().pop() {
             return done;
         }
-        assert!(array.step(), "a request without an answer");
+        assert!(array.step(), "a request without a response");
     }
 }
 

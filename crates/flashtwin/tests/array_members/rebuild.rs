@@ -1,4 +1,4 @@
-//! A failed member is replaced: its rows come back while the host goes on.
+//! A failed member is replaced: its rows are rebuilt while host requests continue.
 
 use super::{array, paced, pages, until_idle};
 use flashtwin::{Array, ArrayEvent, MemberError, Op, Time};
@@ -18,7 +18,7 @@ fn mended(mut array: Array, member: usize) -> (Array, Time) {
 
 /// The figures of docs/arrays.md: shown with `--nocapture`.
 #[test]
-fn a_limited_rebuild_spares_the_host_and_takes_as_long_as_it_says() {
+fn a_limited_rebuild_keeps_its_rate_and_delays_the_host_less() {
     let every = Time::from_us(100);
     let mut shown = Vec::new();
     let mut by_rate = Vec::new();
@@ -65,9 +65,9 @@ fn a_limited_rebuild_spares_the_host_and_takes_as_long_as_it_says() {
     assert!(by_rate[0].1 < by_rate[1].1 && by_rate[1].1 < by_rate[2].1);
 }
 
-/// The same, with the host writing: rows that are rebuilt are written as any other.
+/// Rebuild while the host writes: rows that are rebuilt are written as any other.
 #[test]
-fn writes_go_on_while_a_member_is_rebuilt() {
+fn writes_continue_during_a_rebuild() {
     for (level, members) in [
         ("raid1", "harmonia*2"),
         ("raid10", "harmonia*4"),
@@ -87,7 +87,7 @@ fn writes_go_on_while_a_member_is_rebuilt() {
     }
 }
 
-/// How many requests to members a rebuild takes, and the pages it writes.
+/// Number of requests to members during a rebuild, and the pages written.
 fn requests_of_a_rebuild(level: &str, members: &str, chunk: &str) -> (usize, usize, u64) {
     let mut device = array(level, members, &[("array.chunk", chunk)]);
     device.fill_sequential();
@@ -127,22 +127,22 @@ fn adjacent_rows_are_rebuilt_together() {
 /// RAID-6 of six without member 0: what it held of data is worked out without Q, P and Q without each
 /// other. In six rows that leaves out members 5, 5, 4, 3, 2 and 1, so their reads break there.
 #[test]
-fn what_is_not_needed_for_a_rebuild_is_not_read() {
+fn a_rebuild_reads_only_the_pages_it_needs() {
     const LEFT_OUT: [usize; 6] = [5, 5, 4, 3, 2, 1];
     let (reads, writes, pages) = requests_of_a_rebuild("raid6", "harmonia*6", "4 KiB");
     let pages = pages as usize;
     let mut runs = 0;
     for row in 0..pages {
         for member in (1..6).filter(|&member| member != LEFT_OUT[row % 6]) {
-            let goes_on = row % 16 != 0 && member != LEFT_OUT[(row - 1) % 6];
-            runs += usize::from(!goes_on);
+            let continues = row % 16 != 0 && member != LEFT_OUT[(row - 1) % 6];
+            runs += usize::from(!continues);
         }
     }
     assert_eq!((reads, writes), (runs, pages.div_ceil(16)));
 }
 
 #[test]
-fn more_rows_at_a_time_are_faster() {
+fn a_rebuild_of_more_rows_at_a_time_is_faster() {
     let times = ["1", "8"].map(|depth| {
         let mut device = array("raid5", "harmonia*3", &[("array.rebuild_depth", depth)]);
         device.fill_sequential();

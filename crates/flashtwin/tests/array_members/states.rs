@@ -22,7 +22,7 @@ fn saved(array: &Array) -> Vec<u8> {
 }
 
 #[test]
-fn a_loaded_array_does_what_the_saved_one_does() {
+fn a_loaded_array_continues_as_the_saved_one() {
     for failed in [None, Some(2)] {
         let mut device = worn();
         if let Some(member) = failed {
@@ -68,7 +68,7 @@ fn an_array_that_lost_data_with_work_in_flight_is_saved_and_not_loaded() {
 }
 
 #[test]
-fn a_state_that_is_none_is_refused_and_changes_nothing() {
+fn an_invalid_state_is_refused_and_changes_nothing() {
     let bytes = saved(&worn());
     make().load_state(&mut &bytes[..]).unwrap();
     let mut device = make();

@@ -1,4 +1,4 @@
-//! What the translation layers cost beside each other, and DFTL beside plain page mapping.
+//! Costs of the translation layers compared, and of DFTL against plain page mapping.
 
 use std::collections::VecDeque;
 

@@ -37,7 +37,7 @@ fn every_translation_layer_has_its_entry_with_its_parameters() {
 }
 
 #[test]
-fn the_page_says_what_the_entries_say() {
+fn the_documentation_matches_the_entries() {
     let page = std::fs::read_to_string(PAGE).expect("docs/ftls.md is there");
     let (before, rest) = page.split_once(BEGIN).expect("the page has its first mark");
     let (_, after) = rest.split_once(END).expect("the page has its last mark");
@@ -48,7 +48,7 @@ fn the_page_says_what_the_entries_say() {
     }
     assert!(
         page == wanted,
-        "docs/ftls.md is not what the translation layers say; write it anew:\n  \
+        "docs/ftls.md does not match the translation layers; write it anew:\n  \
          FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test all ftls"
     );
 }

@@ -1,4 +1,4 @@
-//! What may be made, and the messages about the rest.
+//! Valid setups, and the messages about invalid ones.
 
 use flashtwin::ftl::chip::trace::trace_ftl;
 use flashtwin::ftl::chip::{Layer, Setup, ENTRIES};
@@ -12,7 +12,7 @@ fn message(name: &str, blocks: u32, set: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn messages_name_what_is_wrong_and_what_is_right() {
+fn messages_name_the_problem_and_valid_values() {
     for (name, blocks, set, parts) in [
         (
             "ftl9",

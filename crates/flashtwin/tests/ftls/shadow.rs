@@ -4,7 +4,7 @@
 use flashtwin::ftl::chip::{ChipFtl, FlashOp, Ftl, OpKind, Setup, Why, ENTRIES};
 use flashtwin::Rng;
 
-/// What a programmed page of the shadow holds.
+/// Contents of a programmed page of the shadow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Held {
     Erased,
@@ -19,7 +19,7 @@ pub struct Shadow {
     held: Vec<Held>,
     /// One past the highest page programmed in each block.
     next: Vec<u32>,
-    /// Where each logical page is, by the operations alone.
+    /// Physical page of each logical page, by the operations alone.
     at: Vec<Option<u32>>,
     /// Logical pages that an access has moved.
     touched: Vec<u32>,

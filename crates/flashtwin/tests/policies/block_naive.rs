@@ -17,7 +17,7 @@ fn block_of(setup: &Setup, lpn: u32) -> (u32, u32) {
     Blocking::new(setup, blocks).block_of(Lpn(lpn))
 }
 
-/// What leaves.
+/// Pages evicted at once.
 #[derive(Default)]
 pub struct Out {
     pub pages: BTreeSet<u32>,
@@ -25,7 +25,7 @@ pub struct Out {
     pub merged: Vec<u32>,
 }
 
-/// What is looked at to find a victim.
+/// Input of the search for a victim.
 pub struct Look<'a> {
     pub world: &'a World,
     pub op: Op,
@@ -38,8 +38,8 @@ pub struct Look<'a> {
 
 impl Look<'_> {
     /// GCaR passes over a block of these pages.
-    fn spares(&self, setup: &Setup, pages: &BTreeSet<u32>) -> bool {
-        let in_gc = pages.iter().filter(|&&p| self.world.spared(p)).count();
+    fn skips(&self, setup: &Setup, pages: &BTreeSet<u32>) -> bool {
+        let in_gc = pages.iter().filter(|&&p| self.world.skipped(p)).count();
         let is = match setup.settings.value("block_in_gc") {
             // Blocks of requests have no such parameter.
             None => in_gc > 0,
@@ -62,13 +62,13 @@ pub trait Rule {
     fn forget(&mut self, lpn: u32);
     fn evict(&mut self, look: &mut Look) -> Option<Out>;
     fn read_cache_is(&mut self, _pages: &[u32]) {}
-    /// There is no room for this page although the buffer has room for one more.
+    /// Whether the policy lacks room for this page although the buffer has room for one more.
     fn lacks_room(&self, _op: Op) -> bool {
         false
     }
     /// An access begins.
     fn arrives(&mut self, _op: Op) {}
-    /// It has ended.
+    /// An access has ended.
     fn ended(&mut self) {}
     /// Pages that were read come in.
     fn admits_reads(&self) -> bool;
@@ -237,7 +237,7 @@ impl Blocks {
             ..Out::default()
         }
     }
-    /// Of the blocks at `places` the one with most pages, the last of several.
+    /// The block with most pages among those at `places`, the last of several.
     fn largest(&self, places: impl Iterator<Item = usize>) -> Option<usize> {
         places.max_by_key(|&i| (self.list[i].pages.len(), i))
     }
@@ -260,7 +260,7 @@ impl Blocks {
     }
 }
 
-/// What the rules that only have a list of blocks share.
+/// Shared by rules that only have a list of blocks.
 macro_rules! on_blocks {
     () => {
         fn holds(&self, lpn: u32) -> bool {
@@ -316,13 +316,13 @@ impl Rule for Bplru {
         for i in (0..self.0.list.len()).rev() {
             look.looked += 1;
             let block = &self.0.list[i];
-            if block.number != current && !look.spares(&setup, &block.pages) {
+            if block.number != current && !look.skips(&setup, &block.pages) {
                 found = Some(i);
                 break;
             }
         }
         let alone = self.0.list.len() == 1;
-        let only = |&i: &usize| alone && !look.spares(&setup, &self.0.list[i].pages);
+        let only = |&i: &usize| alone && !look.skips(&setup, &self.0.list[i].pages);
         let i = found.or_else(|| self.0.find(current).filter(only))?;
         let number = self.0.list[i].number;
         let mut out = self.0.evict(i);
@@ -354,7 +354,7 @@ impl Rule for Fab {
     fn evict(&mut self, look: &mut Look) -> Option<Out> {
         let blocks = &self.0;
         look.looked += blocks.list.len() as u64;
-        let free = |&i: &usize| !look.spares(&blocks.setup, &blocks.list[i].pages);
+        let free = |&i: &usize| !look.skips(&blocks.setup, &blocks.list[i].pages);
         let i = blocks.largest((0..blocks.list.len()).filter(free))?;
         Some(self.0.evict(i))
     }
@@ -386,7 +386,7 @@ impl Rule for LbClock {
         let mut hand = 0;
         loop {
             let block = ring.get(hand)?;
-            if look.spares(&setup, &block.pages) {
+            if look.skips(&setup, &block.pages) {
                 hand += 1;
             } else if block.referenced {
                 let mut block = ring.remove(hand);
@@ -398,7 +398,7 @@ impl Rule for LbClock {
             }
         }
         look.looked += ring.len() as u64;
-        let cold = |&i: &usize| !ring[i].referenced && !look.spares(&setup, &ring[i].pages);
+        let cold = |&i: &usize| !ring[i].referenced && !look.skips(&setup, &ring[i].pages);
         let cold = (0..ring.len()).filter(cold);
         let i = cold.min_by_key(|&i| (std::cmp::Reverse(ring[i].pages.len()), i))?;
         Some(self.0.evict(i))
@@ -461,7 +461,7 @@ impl Rule for PudLru {
         let puds: Vec<u128> = list.iter().map(pud).collect();
         let sum: u128 = puds.iter().sum();
         look.looked += list.len() as u64;
-        let free = |&i: &usize| !look.spares(&self.blocks.setup, &list[i].pages);
+        let free = |&i: &usize| !look.skips(&self.blocks.setup, &list[i].pages);
         let free: Vec<usize> = (0..list.len()).filter(free).collect();
         let order = |&i: &usize, &j: &usize| {
             let (a, b) = (&list[i], &list[j]);
@@ -579,7 +579,7 @@ impl Rule for Bpac {
     }
     fn evict(&mut self, look: &mut Look) -> Option<Out> {
         let clusters = &self.clusters;
-        let free = |i: usize| !look.spares(&clusters.setup, &clusters.list[i].pages);
+        let free = |i: usize| !look.skips(&clusters.setup, &clusters.list[i].pages);
         let places = (0..clusters.list.len()).rev();
         let grown = |&i: &usize| self.now + 1 - clusters.list[i].at > self.age;
         let grown: Vec<usize> = places.clone().filter(grown).collect();
@@ -600,7 +600,7 @@ impl Rule for Bpac {
         }
         for i in (0..self.pages.len()).rev() {
             looked += 1;
-            if !(look.filter && look.world.spared(self.pages[i])) {
+            if !(look.filter && look.world.skipped(self.pages[i])) {
                 look.looked += looked;
                 return Some(Out {
                     pages: BTreeSet::from([self.pages.remove(i)]),
@@ -616,7 +616,7 @@ impl Rule for Bpac {
 pub struct Cbm {
     setup: Setup,
     region: Vec<u32>,
-    /// With the number of the last write to it in `at`.
+    /// Blocks, with the number of the last write to each in `at`.
     blocks: Blocks,
     /// Popularity of a block, and the request counted last.
     popularity: BTreeMap<u32, (u32, u64)>,
@@ -738,7 +738,7 @@ impl Rule for Cbm {
     fn evict(&mut self, look: &mut Look) -> Option<Out> {
         let current = self.blocks.number(look.op.lpn);
         let free = |number: u32, pages: &BTreeSet<u32>| {
-            number != current && !look.spares(&self.setup, pages)
+            number != current && !look.skips(&self.setup, pages)
         };
         // The tail of the block popularity list first.
         let mut tail_first: Vec<&Block> = self.blocks.list.iter().collect();
@@ -769,7 +769,7 @@ impl Rule for Cbm {
         let pages = found.map(of).or_else(|| {
             let pages = of(current);
             let only = pages.len() == look.dirty.len();
-            (only && !look.spares(&self.setup, &pages)).then_some(pages)
+            (only && !look.skips(&self.setup, &pages)).then_some(pages)
         })?;
         let number = found.unwrap_or(current);
         let settings = &self.setup.settings;
@@ -963,7 +963,7 @@ impl Rule for ReqBlock {
     }
     fn evict(&mut self, look: &mut Look) -> Option<Out> {
         let mut looked = 0;
-        let free = |b: &Request| !look.spares(&self.setup, &b.pages);
+        let free = |b: &Request| !look.skips(&self.setup, &b.pages);
         let mut blocks = self.lists.iter().flatten();
         let all_own = blocks.all(|b| b.request == look.op.request);
         let found = self
@@ -978,7 +978,7 @@ impl Rule for ReqBlock {
         let mut pages = block.pages;
         let irl = &mut self.lists[0];
         let origin = irl.iter().position(|b| Some(b.id) == block.origin);
-        let free = |b: &Request| !look.spares(&self.setup, &b.pages);
+        let free = |b: &Request| !look.skips(&self.setup, &b.pages);
         if let (1, Some(i)) = (l, origin.filter(|&i| free(&irl[i]))) {
             pages.extend(irl.remove(i).pages);
         }

@@ -1,13 +1,13 @@
-//! What all tests of policies share: tables in the specification's notation, and the comparison with
-//! naive implementations on random strings.
+//! Shared by all tests of policies: tables in the specification's notation, and the comparison with naive
+//! implementations on random strings.
 
 use flashtwin::buffer::trace::Step;
-use flashtwin::buffer::untimed::Alone;
+use flashtwin::buffer::untimed::UntimedBuffer;
 use flashtwin::buffer::Setup;
 use flashtwin::stepping::{trace_policy, Traceable};
 use flashtwin::{Lpn, Rng, Time};
 
-/// What a table is stepped on.
+/// Policy and device of a table.
 #[derive(Clone, Copy)]
 pub struct On<'a> {
     pub policy: &'a str,
@@ -89,7 +89,7 @@ impl World {
         (lpn / self.stride_pages) as usize % self.in_gc.len()
     }
     /// The page's chip is in GC.
-    pub fn spared(&self, lpn: u32) -> bool {
+    pub fn skipped(&self, lpn: u32) -> bool {
         self.in_gc[self.chip(lpn)]
     }
 }
@@ -102,7 +102,7 @@ pub struct Op {
     pub request: u64,
 }
 
-/// What it did.
+/// Result of an access.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Did {
     pub hit: bool,
@@ -187,14 +187,14 @@ pub fn compare<N: Naive>(
             setup: setup.clone(),
         };
         for _ in 0..STRINGS_A_BUFFER {
-            let mut fast = Alone::new(&buffer.policy, &setup, buffer.read_cache_pages);
+            let mut fast = UntimedBuffer::new(&buffer.policy, &setup, buffer.read_cache_pages);
             let mut slow = naive(&case);
             run(&mut rng, &case, &mut fast, &mut slow, policy);
         }
     }
 }
 
-fn run<N: Naive>(rng: &mut Rng, case: &Case, fast: &mut Alone, slow: &mut N, policy: &str) {
+fn run<N: Naive>(rng: &mut Rng, case: &Case, fast: &mut UntimedBuffer, slow: &mut N, policy: &str) {
     let chips = case.chips as usize;
     let mut world = World {
         in_gc: vec![false; chips],
@@ -204,38 +204,38 @@ fn run<N: Naive>(rng: &mut Rng, case: &Case, fast: &mut Alone, slow: &mut N, pol
     };
     let pages = u64::from(case.capacity) * 2 + 4;
     let writes = 1 + rng.below(9);
-    let mut said = Vec::new();
+    let mut history = Vec::new();
     for request in 0..80 {
-        let context = |said: &[String]| format!("{policy} {case:?}: {}", said.join(" "));
+        let context = |history: &[String]| format!("{policy} {case:?}: {}", history.join(" "));
         let chip = rng.below(chips as u64) as usize;
         match rng.below(20) {
             0 => {
                 world.in_gc[chip] ^= true;
                 let sign = if world.in_gc[chip] { '+' } else { '-' };
-                said.push(format!("gc{sign}{chip}"));
+                history.push(format!("gc{sign}{chip}"));
                 fast.set_chip(chip as u32, |c| c.in_gc = world.in_gc[chip]);
             }
             1 => {
                 world.drain_us[chip] = rng.below(4) * 100;
-                said.push(format!("drain{chip}={}", world.drain_us[chip]));
+                history.push(format!("drain{chip}={}", world.drain_us[chip]));
                 let drain = Time::from_us(world.drain_us[chip]);
                 fast.set_chip(chip as u32, |c| c.drain = drain);
             }
             2 => {
-                said.push(format!("idle{chip}"));
+                history.push(format!("idle{chip}"));
                 let written: Vec<u32> = fast.idle(chip as u32).iter().map(|lpn| lpn.0).collect();
-                assert_eq!(written, slow.idle(&world, chip), "{}", context(&said));
+                assert_eq!(written, slow.idle(&world, chip), "{}", context(&history));
             }
             3 => {
                 let lpn = rng.below(pages) as u32;
-                said.push(format!("trim{lpn}"));
+                history.push(format!("trim{lpn}"));
                 fast.trim(Lpn(lpn));
                 slow.trim(&world, lpn);
             }
             4 => {
                 let ms = rng.below(600);
                 world.now_ms += ms;
-                said.push(format!("t+{ms}"));
+                history.push(format!("t+{ms}"));
                 fast.wait(Time::from_ms(ms));
             }
             _ => {
@@ -247,7 +247,7 @@ fn run<N: Naive>(rng: &mut Rng, case: &Case, fast: &mut Alone, slow: &mut N, pol
                     1
                 };
                 let letter = if write { 'W' } else { 'R' };
-                said.push(format!("{letter}{first}x{request_pages}"));
+                history.push(format!("{letter}{first}x{request_pages}"));
                 for lpn in first..first + request_pages {
                     let op = Op {
                         lpn,
@@ -264,7 +264,7 @@ fn run<N: Naive>(rng: &mut Rng, case: &Case, fast: &mut Alone, slow: &mut N, pol
                         merged: pages(&outcome.eviction.merged),
                         inspected: wanted.inspected.map(|_| outcome.eviction.inspected),
                     };
-                    assert_eq!(wanted, found, "page {lpn} of {}", context(&said));
+                    assert_eq!(wanted, found, "page {lpn} of {}", context(&history));
                 }
             }
         }

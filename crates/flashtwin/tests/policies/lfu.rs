@@ -32,7 +32,7 @@ struct Lfu {
 impl Lfu {
     fn evict(&mut self, world: &World) -> Did {
         let least = |spare: bool| {
-            let pages = self.pages.iter().filter(|p| !(spare && world.spared(p.0)));
+            let pages = self.pages.iter().filter(|p| !(spare && world.skipped(p.0)));
             // The first of several.
             pages.min_by_key(|page| page.2).map(|page| page.0)
         };

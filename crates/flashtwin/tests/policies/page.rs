@@ -5,7 +5,7 @@ use super::harness::{compare, on, Case, On};
 use super::page_naive::{
     most_hits, AdLru, Arc, CcfLru, Lirs, OneList, Ring, Rule, S3Fifo, Sieve, TwoQ,
 };
-use flashtwin::buffer::untimed::Alone;
+use flashtwin::buffer::untimed::UntimedBuffer;
 use flashtwin::buffer::{min, Setup};
 use flashtwin::stepping::Traceable;
 use flashtwin::{Lpn, Rng};
@@ -120,7 +120,7 @@ fn clock_passes_once_over_a_referenced_page() {
 }
 
 #[test]
-fn gcar_clock_leaves_spared_pages_their_place_and_bit() {
+fn gcar_clock_leaves_skipped_pages_their_place_and_bit() {
     let clock = On {
         chips: 2,
         ..on("gcar-clock", 4)
@@ -408,7 +408,7 @@ fn no_policy_beats_min() {
                 "s3-fifo", "sieve",
             ] {
                 let (policy, setup) = device(name, capacity);
-                let mut buffer = Alone::new(&policy, &setup, 0);
+                let mut buffer = UntimedBuffer::new(&policy, &setup, 0);
                 let mut hits = 0;
                 for (i, &(lpn, write)) in accesses.iter().enumerate() {
                     hits += u64::from(buffer.access(lpn, write, i as u64, 1).hit);

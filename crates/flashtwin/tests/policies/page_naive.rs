@@ -35,12 +35,12 @@ fn renew(list: &mut List, at: usize) -> &mut Page {
 
 /// A search for a victim, which counts what it looks at.
 struct Search<'a> {
-    spared: &'a dyn Fn(u32) -> bool,
+    skipped: &'a dyn Fn(u32) -> bool,
     looked: u64,
 }
 
 impl Search<'_> {
-    /// The first page from the oldest end that is not spared.
+    /// The first page from the oldest end that is not skipped.
     fn oldest(&mut self, list: &mut List) -> Option<Page> {
         self.second_chance(list, |_| false)
     }
@@ -54,7 +54,7 @@ impl Search<'_> {
         let mut at = 0;
         while at < list.len() {
             self.looked += 1;
-            if (self.spared)(list[at].lpn) {
+            if (self.skipped)(list[at].lpn) {
                 at += 1;
             } else if chance(&mut list[at]) {
                 renew(list, at);
@@ -71,9 +71,9 @@ fn evict(gcar: bool, world: &World, mut search: impl FnMut(&mut Search) -> Optio
     let mut looked = 0;
     let mut victim = None;
     if gcar && world.in_gc.contains(&true) {
-        let spared = |lpn| world.spared(lpn);
+        let skipped = |lpn| world.skipped(lpn);
         let mut by = Search {
-            spared: &spared,
+            skipped: &skipped,
             looked,
         };
         victim = search(&mut by);
@@ -81,7 +81,7 @@ fn evict(gcar: bool, world: &World, mut search: impl FnMut(&mut Search) -> Optio
     }
     if victim.is_none() {
         let mut by = Search {
-            spared: &|_| false,
+            skipped: &|_| false,
             looked,
         };
         victim = search(&mut by);
@@ -264,7 +264,7 @@ impl Naive for Sieve {
         let mut did = miss();
         if self.queue.len() == self.capacity {
             did = evict(self.gcar, world, |search| {
-                if self.queue.iter().all(|page| (search.spared)(page.lpn)) {
+                if self.queue.iter().all(|page| (search.skipped)(page.lpn)) {
                     search.looked += self.queue.len() as u64;
                     return None;
                 }
@@ -273,7 +273,7 @@ impl Naive for Sieve {
                 loop {
                     search.looked += 1;
                     let page = &mut self.queue[at];
-                    if !(search.spared)(page.lpn) {
+                    if !(search.skipped)(page.lpn) {
                         if page.mark == 0 {
                             self.hand = Some(page.lpn);
                             return Some(self.remove(at));
@@ -330,7 +330,7 @@ impl Naive for CcfLru {
                 let mut at = 0;
                 while at < ml.len() {
                     search.looked += 1;
-                    if (search.spared)(ml[at].lpn) {
+                    if (search.skipped)(ml[at].lpn) {
                         at += 1;
                     } else if ml[at].mark == 1 {
                         return Some(ml.remove(at));
@@ -397,7 +397,7 @@ impl Naive for AdLru {
                     let fc = list.iter().position(|page| !page.dirty);
                     for at in fc.unwrap_or(list.len())..list.len() {
                         search.looked += 1;
-                        if !list[at].dirty && !(search.spared)(list[at].lpn) {
+                        if !list[at].dirty && !(search.skipped)(list[at].lpn) {
                             return Some(list.remove(at));
                         }
                     }
@@ -652,7 +652,7 @@ impl Lirs {
         for at in 0..self.queue.len() {
             search.looked += 1;
             let lpn = self.queue[at];
-            if !(search.spared)(lpn) {
+            if !(search.skipped)(lpn) {
                 self.queue.remove(at);
                 if let Some(entry) = self.stack.iter_mut().find(|e| e.0 == lpn) {
                     entry.1 = Is::Gone;
@@ -664,7 +664,7 @@ impl Lirs {
         for at in 0..self.stack.len() {
             search.looked += 1;
             let (lpn, is) = self.stack[at];
-            if is == Is::Lir && !(search.spared)(lpn) {
+            if is == Is::Lir && !(search.skipped)(lpn) {
                 self.stack.remove(at);
                 self.prune();
                 return Some(self.page(lpn));
@@ -741,7 +741,7 @@ impl S3Fifo {
         let mut at = 0;
         while at < self.small.len() {
             search.looked += 1;
-            if (search.spared)(self.small[at].lpn) {
+            if (search.skipped)(self.small[at].lpn) {
                 at += 1;
                 continue;
             }

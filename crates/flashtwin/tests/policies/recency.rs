@@ -243,12 +243,12 @@ impl Recency {
     /// Position of the victim, and the entries looked at.
     fn victim(&self, world: &World) -> (usize, u64) {
         let last = self.list.len() - 1;
-        let spared = |i: usize| self.gcar && world.spared(self.list[i].0);
+        let skipped = |i: usize| self.gcar && world.skipped(self.list[i].0);
         let mut looked = 0;
         if let Some(window) = self.window {
             for i in (0..=last).rev().take(window) {
                 looked += 1;
-                if !self.list[i].1 && !spared(i) {
+                if !self.list[i].1 && !skipped(i) {
                     return (i, looked);
                 }
             }
@@ -258,7 +258,7 @@ impl Recency {
         }
         for i in (0..=last).rev() {
             looked += 1;
-            if !spared(i) {
+            if !skipped(i) {
                 return (i, looked);
             }
         }

@@ -145,7 +145,7 @@ fn stg_1_figure_5() {
     );
 }
 
-/// What each of the tokens inspected, in entries.
+/// Entries inspected by each of the tokens.
 fn inspected(steps: &[Step]) -> Vec<u64> {
     let evictions = steps.iter().flat_map(|step| &step.evictions);
     evictions.map(|e| e.inspected).collect()
@@ -191,7 +191,7 @@ fn stg_3() {
     );
 }
 
-/// The entry under the pointer is hit or trimmed: the pointer goes on to the next, past the most
+/// The entry under the pointer is hit or trimmed: the pointer moves to the next, past the most
 /// recent one to the tail.
 #[test]
 fn the_pointer_moves_on() {

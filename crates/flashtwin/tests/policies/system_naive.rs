@@ -98,7 +98,7 @@ fn first(
     let mut looked = 0;
     for (i, page) in pages.iter().enumerate().filter(|(_, page)| qualifies(page)) {
         looked += 1;
-        if !(gcar && world.spared(page.lpn)) {
+        if !(gcar && world.skipped(page.lpn)) {
             return (Some(i), looked);
         }
     }
@@ -108,7 +108,7 @@ fn first(
 struct Ecr {
     epsilon: bool,
     tie: String,
-    /// Of the last dirty victim.
+    /// Chip of the last dirty victim.
     last_chip: Option<usize>,
 }
 
@@ -338,7 +338,7 @@ impl Rule for Stager {
         while n < self.test_num && q < pages.len() {
             n += 1;
             // Chips far from GC are never close to it here.
-            if !world.spared(pages[q].lpn) {
+            if !world.skipped(pages[q].lpn) {
                 victim = Some(q);
                 break;
             }

@@ -14,7 +14,7 @@ fn collected(report: &FlashReport) -> Vec<usize> {
     some.map(|(chip, _)| chip).collect()
 }
 
-/// What an order has a device do that is asked nothing: erases, and which chips collect.
+/// Result of an order to a device without requests: erases, and the chips that collect.
 fn order(ssd: &mut Ssd, die: Option<u32>) -> (u64, Vec<usize>) {
     ssd.reset_metrics(None);
     let mapped = ssd.pages_mapped();
@@ -79,16 +79,19 @@ fn a_superblock_is_collected_whole() {
 }
 
 #[test]
-fn who_takes_no_orders_says_so() {
+fn a_device_that_takes_no_orders_reports_it() {
     let mut ssd = ssd("demo", &[("ftl.kind", "dftl"), ("buffer", "none")]);
-    let said = ssd.collect(None).unwrap_err().to_string();
-    assert!(said.contains("demo cannot be told to collect"), "{said}");
+    let message = ssd.collect(None).unwrap_err().to_string();
+    assert!(
+        message.contains("demo cannot be told to collect"),
+        "{message}"
+    );
 }
 
 /// Random pages read and written while dies are ordered to collect, again and again: everything completes, each
 /// die executes its orders although requests continue, and nothing is lost.
 #[test]
-fn the_host_goes_on_meanwhile() {
+fn host_requests_continue_during_a_forced_collection() {
     for seed in flashtwin::seeds(3) {
         let mut ssd = ssd(
             "nvme-tlc",
@@ -96,7 +99,7 @@ fn the_host_goes_on_meanwhile() {
         );
         ssd.fill_sequential();
         let pages = ssd.pages_mapped();
-        go_on(&mut ssd, seed, |ssd| assert_eq!(ssd.collect(None), Ok(4)));
+        collect_between_requests(&mut ssd, seed, |ssd| assert_eq!(ssd.collect(None), Ok(4)));
         ssd.check().unwrap();
         assert_eq!(ssd.pages_mapped(), pages);
         assert!(ssd.flash_report().flash.count(Cause::Erase) >= 4 * 9);
@@ -104,7 +107,7 @@ fn the_host_goes_on_meanwhile() {
         for (level, more) in [("raid0", &[bare][..]), ("raid5", &[])] {
             let mut array = array(level, "harmonia*4", more);
             array.fill_sequential();
-            go_on(&mut array, seed, |array| {
+            collect_between_requests(&mut array, seed, |array| {
                 assert_eq!(array.collect(None, None), Ok(16));
             });
             let erases = array.flash_report().flash.count(Cause::Erase);
@@ -114,7 +117,11 @@ fn the_host_goes_on_meanwhile() {
 }
 
 /// Requests under which an order is given ten times.
-fn go_on<B: Backend>(device: &mut Device<B>, seed: u64, order: impl Fn(&mut Device<B>)) {
+fn collect_between_requests<B: Backend>(
+    device: &mut Device<B>,
+    seed: u64,
+    order: impl Fn(&mut Device<B>),
+) {
     device.reset_metrics(None);
     let mut rng = Rng::new(seed);
     let pages = device.exported_bytes() / 4096;
@@ -149,7 +156,7 @@ fn members(array: &Array) -> Vec<usize> {
 /// Striped over bare members, whose flash is in the array's own queue; with redundancy; under a
 /// coordinator.
 #[test]
-fn members_collect_as_they_are_told() {
+fn members_collect_as_ordered() {
     let turns = ("array.coordination", "turns");
     let bare = ("member.link.bus_ns_per_sector", "0");
     for (level, more) in [

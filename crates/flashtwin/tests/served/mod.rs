@@ -1,5 +1,4 @@
-//! What the server of a device may change while it runs: orders to collect, the policy of the buffer, the
-//! response times of a member.
+//! Changes to a running device: orders to collect, the policy of the buffer, the response times of a member.
 
 mod collect;
 mod policy;

@@ -1,4 +1,4 @@
-//! Another policy while the buffer is in use: no page is lost, none is held twice, requests in flight go on.
+//! Exchange of the policy while the buffer is in use: no page is lost, none is held twice, requests in flight complete.
 
 use flashtwin::buffer::ChosenPolicy;
 use flashtwin::component::Pages;
@@ -15,7 +15,7 @@ struct Load {
     rng: Rng,
     now: Time,
     submitted: u64,
-    answered: u64,
+    completed: u64,
     /// Pages of the writes in flight, by request.
     writing: HashMap<u64, Range<u64>>,
 }
@@ -26,14 +26,14 @@ impl Load {
             rng: Rng::new(seed),
             now: Time::ZERO,
             submitted: 0,
-            answered: 0,
+            completed: 0,
             writing: HashMap::new(),
         }
     }
 
     fn take_completions<B: Backend>(&mut self, device: &mut Device<B>) {
         for done in device.completions().drain(..) {
-            self.answered += 1;
+            self.completed += 1;
             self.writing.remove(&done.tag);
         }
     }
@@ -78,7 +78,7 @@ impl Load {
     fn end<B: Backend>(&mut self, device: &mut Device<B>) {
         while device.step() {}
         self.take_completions(device);
-        assert_eq!(self.answered, self.submitted);
+        assert_eq!(self.completed, self.submitted);
     }
 }
 
@@ -139,7 +139,7 @@ fn every_policy_follows_every_other(more: &[(&str, &str)]) {
 }
 
 #[test]
-fn no_page_is_lost_whoever_follows_whom() {
+fn no_exchange_of_policies_loses_a_page() {
     every_policy_follows_every_other(&[]);
 }
 
@@ -216,7 +216,7 @@ fn a_write_in_flight_gets_the_slot_of_a_clean_page_that_an_exchange_evicts() {
     }
 }
 
-/// What is evicted when pages come in, one after the other.
+/// Pages evicted while pages are inserted one after the other.
 fn evicted(ssd: &mut Ssd, pages: std::ops::Range<u64>) -> Vec<u32> {
     ssd.set_logs(true);
     for page in pages {
@@ -256,7 +256,7 @@ fn the_new_policy_begins_with_the_order_of_the_old_one() {
     }
 }
 
-/// Of what comes in at an exchange each page is a request of its own, the first as well.
+/// Every page inserted by an exchange is a request of its own, the first as well.
 #[test]
 fn no_page_is_of_the_request_that_asks_for_victims() {
     let set = [("buffer.capacity", "32 KiB"), ("buffer.policy", "lru")];
@@ -294,9 +294,9 @@ fn memory_stays_as_volatile_as_it_was() {
     }
 }
 
-/// Of clean pages those stay that the new policy would take in on a read; dirty ones all.
+/// An exchange keeps all dirty pages, and the clean ones that the new policy would admit on a read.
 #[test]
-fn clean_pages_stay_where_they_would_come_in() {
+fn clean_pages_stay_if_the_new_policy_admits_them() {
     for (new, set, stay) in [
         ("lru", &[][..], true),
         ("bplru", &[], true),
@@ -325,7 +325,7 @@ fn clean_pages_stay_where_they_would_come_in() {
 
 /// A page whose program is running is not on flash yet: it stays like one that is dirty.
 #[test]
-fn what_is_being_flushed_stays() {
+fn pages_being_flushed_stay() {
     let mut ssd = ssd("demo", &[("buffer.power_loss_protection", "false")]);
     (0..4).for_each(|page| access(&mut ssd, page, Op::Write));
     let flush = Request {
@@ -347,7 +347,7 @@ fn what_is_being_flushed_stays() {
 }
 
 #[test]
-fn a_power_cut_brings_back_the_new_policy() {
+fn the_new_policy_remains_after_a_power_loss() {
     let mut ssd = ssd("demo", &[]);
     let set = [("buffer.window", "0.5")];
     ssd.set_policy("cflru", &set).unwrap();
@@ -382,7 +382,7 @@ fn an_array_exchanges_the_policy_of_its_own_buffer() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_and_changes_nothing() {
+fn an_invalid_policy_is_refused_and_changes_nothing() {
     let mut ssd = ssd("demo", &[]);
     let before = ssd.spec().clone();
     for (name, set, why) in [
@@ -403,11 +403,11 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
         ("cflru", &[("buffer.window", "wide")], "buffer.window"),
         ("cflru", &[("buffer.window", "100000")], "buffer.window"),
     ] {
-        let said = ssd.set_policy(name, set).unwrap_err().to_string();
-        assert!(said.contains(why), "{said}");
+        let message = ssd.set_policy(name, set).unwrap_err().to_string();
+        assert!(message.contains(why), "{message}");
         assert_eq!(ssd.spec(), &before);
     }
     let mut bare = super::ssd("demo", &[("buffer", "none")]);
-    let said = bare.set_policy("lru", &[]).unwrap_err().to_string();
-    assert!(said.contains("no buffer"), "{said}");
+    let message = bare.set_policy("lru", &[]).unwrap_err().to_string();
+    assert!(message.contains("no buffer"), "{message}");
 }

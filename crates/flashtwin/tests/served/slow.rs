@@ -18,7 +18,7 @@ fn request(array: &Array, op: Op, page: u64) -> Request {
     }
 }
 
-/// How long a page takes alone.
+/// Response time of a single page.
 fn took(array: &mut Array, op: Op, page: u64) -> Time {
     array
         .submit(array.now(), &request(array, op, page), 0)
@@ -28,14 +28,14 @@ fn took(array: &mut Array, op: Op, page: u64) -> Time {
         done.append(array.completions());
     }
     let [done] = done[..] else {
-        panic!("{} answers", done.len())
+        panic!("{} completions", done.len())
     };
     assert_eq!(done.breakdown.total(), done.done - done.arrival);
     done.done - done.arrival
 }
 
 #[test]
-fn every_answer_comes_so_many_times_as_late() {
+fn a_slow_member_multiplies_response_times() {
     for (level, more) in [("raid0", BARE), ("raid0", &[]), ("raid5", &[])] {
         let mut array = array(level, "harmonia*4", more);
         array.fill_sequential();
@@ -105,7 +105,7 @@ fn load(
 }
 
 #[test]
-fn whatever_is_asked_is_answered_once_and_the_same_each_time() {
+fn slow_members_complete_every_request_once_and_repeatably() {
     for seed in flashtwin::seeds(2) {
         let buffer = ("buffer.capacity", "256 KiB");
         for (level, more) in [
@@ -149,7 +149,7 @@ fn whatever_is_asked_is_answered_once_and_the_same_each_time() {
 
 /// A member that was slow once is asked in more steps from then on, also while it is as fast as it is.
 #[test]
-fn members_that_were_never_slow_do_as_those_that_were() {
+fn members_reset_from_slow_equal_fresh_ones() {
     let buffer = ("buffer.capacity", "256 KiB");
     let cases: [(&str, &[(&str, &str)]); 5] = [
         ("raid1", &[buffer]),
@@ -175,7 +175,7 @@ fn members_that_were_never_slow_do_as_those_that_were() {
 }
 
 #[test]
-fn a_power_cut_does_not_wait_for_late_answers() {
+fn a_power_loss_does_not_wait_for_delayed_responses() {
     for more in [BARE, &[]] {
         let mut array = array("raid0", "harmonia*4", more);
         array.fill_sequential();
@@ -194,7 +194,7 @@ fn a_power_cut_does_not_wait_for_late_answers() {
 }
 
 #[test]
-fn only_a_member_that_is_there_can_be_slow() {
+fn a_missing_member_cannot_be_slowed() {
     let mut array = array("raid5", "harmonia*4", &[]);
     let unknown = MemberError::Unknown {
         member: 4,

@@ -1,4 +1,4 @@
-//! What is changed at a device at work: the orders of the control socket.
+//! Orders of the control socket to a device at work.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -39,11 +39,11 @@ fn fill(server: &Server, seed: u64) {
             .write(&[turn as u8; 4096], page * 4096, turn % 64 == 0)
             .expect("room");
     }
-    server.connect().flush().expect("answered");
+    server.connect().flush().expect("completes");
 }
 
 #[test]
-fn dies_collect_when_they_are_told() {
+fn dies_collect_when_ordered() {
     for seed in flashtwin::seeds(1) {
         let place = Place::new("collect", &[("buffer", "none")]);
         let server = place.start(&[("dilation", "0.001")]);
@@ -64,21 +64,21 @@ fn dies_collect_when_they_are_told() {
             (server.collect(Some(0), None), "no array"),
         ];
         for (refused, why) in refusals {
-            let said = refused.expect_err("refused").to_string();
-            assert!(said.contains(why), "{said}");
+            let message = refused.expect_err("refused").to_string();
+            assert!(message.contains(why), "{message}");
         }
         server.stop().expect("a clean stop");
     }
 }
 
 #[test]
-fn members_collect_when_they_are_told() {
+fn members_collect_when_ordered() {
     let (_place, server) = served_array("collect-array", &[]);
     let members = server.collect(None, Some(0)).expect("each has one");
     assert!(members > 1);
     assert_eq!(server.collect(Some(1), Some(0)).expect("it has one"), 1);
-    let said = server.collect(Some(99), None).expect_err("no such member");
-    assert!(said.to_string().contains("members 0 to"), "{said}");
+    let message = server.collect(Some(99), None).expect_err("no such member");
+    assert!(message.to_string().contains("members 0 to"), "{message}");
     server.fail_member(1).expect("one may");
     assert_eq!(
         server.collect(None, Some(0)).expect("the others"),
@@ -90,7 +90,7 @@ fn members_collect_when_they_are_told() {
 /// Clients write, read back and force their pages while one policy follows the other: what they read is what they
 /// wrote last, and a power loss then takes what it would have taken under any policy.
 #[test]
-fn clients_notice_nothing_of_another_policy() {
+fn exchanging_the_policy_is_invisible_to_clients() {
     for seed in flashtwin::seeds(1) {
         let more = [
             ("buffer.capacity", "\"512 KiB\""),
@@ -118,7 +118,7 @@ fn clients_notice_nothing_of_another_policy() {
                             held[page as usize] = byte;
                         }
                         let mut read = [0; 4096];
-                        server.connect().read(&mut read, offset).expect("answered");
+                        server.connect().read(&mut read, offset).expect("completes");
                         assert_eq!(read, [held[page as usize]; 4096]);
                     }
                     running.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
@@ -149,7 +149,7 @@ fn clients_notice_nothing_of_another_policy() {
 }
 
 #[test]
-fn a_policy_that_cannot_be_is_refused() {
+fn an_invalid_policy_is_refused() {
     let place = Place::new("no-policy", &[]);
     let server = place.start(&[]);
     for (name, set, why) in [
@@ -161,25 +161,25 @@ fn a_policy_that_cannot_be_is_refused() {
             "only the keys of a policy",
         ),
     ] {
-        let said = server
+        let message = server
             .set_policy(name, set)
             .expect_err("refused")
             .to_string();
-        assert!(said.contains(why), "{said}");
+        assert!(message.contains(why), "{message}");
     }
     server
         .set_policy("cflru", &[("buffer.window", "0.5")])
         .expect("sound");
     let (_place, array) = served_array("no-policy-array", &[("buffer", "none")]);
-    let said = array
+    let message = array
         .set_policy("lru", &[])
         .expect_err("no buffer")
         .to_string();
-    assert!(said.contains("no buffer of its own"), "{said}");
+    assert!(message.contains("no buffer of its own"), "{message}");
 }
 
 #[test]
-fn a_member_is_slow_until_it_is_told_otherwise() {
+fn a_member_is_slow_until_reset() {
     let (_place, server) = served_array("slow", &[("buffer", "none")]);
     for page in 0..400_u64 {
         let written = server.connect().write(&[9; 4096], page * 4096, false);
@@ -193,7 +193,7 @@ fn a_member_is_slow_until_it_is_told_otherwise() {
             server
                 .connect()
                 .read(&mut read, page * 4096)
-                .expect("answered");
+                .expect("completes");
             assert_eq!(read, [9; 4096]);
         }
         let read = server.report().responses.read;
@@ -215,15 +215,15 @@ fn a_member_is_slow_until_it_is_told_otherwise() {
         (1, f64::NAN, "from 1"),
         (99, 2.0, "members 0 to"),
     ] {
-        let said = server
+        let message = server
             .slow_member(member, times)
             .expect_err("refused")
             .to_string();
-        assert!(said.contains(why), "{said}");
+        assert!(message.contains(why), "{message}");
     }
     let place = Place::new("slow-alone", &[]);
-    let said = place.start(&[]).slow_member(0, 2.0).expect_err("no array");
-    assert!(said.to_string().contains("no array"), "{said}");
+    let message = place.start(&[]).slow_member(0, 2.0).expect_err("no array");
+    assert!(message.to_string().contains("no array"), "{message}");
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn a_member_that_fails_takes_its_counters_along() {
 }
 
 #[test]
-fn a_client_of_the_control_socket_that_reads_to_the_end_comes_to_one() {
+fn a_client_that_shuts_down_writing_gets_one_response() {
     let place = Place::new("hung-up", &[]);
     let server = Arc::new(place.start(&[("dilation", "0.01")]));
     let socket = place.0.join("control");
@@ -261,9 +261,9 @@ fn a_client_of_the_control_socket_that_reads_to_the_end_comes_to_one() {
         client.set_read_timeout(patience).expect("a timeout");
         client.write_all(line.as_bytes()).expect("room");
         client.shutdown(Shutdown::Write).expect("a connection");
-        let mut answer = String::new();
-        client.read_to_string(&mut answer).expect("an end");
-        assert_eq!(answer.matches('\n').count(), 1, "{answer}");
+        let mut response = String::new();
+        client.read_to_string(&mut response).expect("an end");
+        assert_eq!(response.matches('\n').count(), 1, "{response}");
     }
     control.stop();
 }

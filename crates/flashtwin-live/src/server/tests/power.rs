@@ -9,13 +9,13 @@ const PAGE: u64 = 4096;
 const CLIENTS: u64 = 4;
 const PAGES_EACH: u64 = 60;
 
-/// What a client knows of a page of its own: numbers of its contents, rising.
+/// A client's record of a page of its own: numbers of its contents, rising.
 #[derive(Clone, Copy, Default)]
 struct Known {
     /// Written, or being written when the power was cut.
     asked: u64,
     /// Acknowledged.
-    answered: u64,
+    completed: u64,
     /// Safe: forced, or acknowledged before a flush was requested that has completed.
     safe: u64,
 }
@@ -46,7 +46,7 @@ fn numbers(page: u64, read: &[u8]) -> (u64, u64) {
     (first, last)
 }
 
-/// What is allowed.
+/// Operations allowed.
 #[derive(Clone, Copy, PartialEq)]
 enum How {
     /// No acknowledged write is ever lost.
@@ -72,7 +72,7 @@ fn client(session: &Session<'_>, base: u64, known: &mut [Known], rng: &mut Rng) 
             Err(other) => panic!("{other:?}"),
         }
         for of in &mut known[at..at + pages] {
-            of.answered = of.asked;
+            of.completed = of.asked;
             if fua {
                 of.safe = of.asked;
             }
@@ -81,7 +81,7 @@ fn client(session: &Session<'_>, base: u64, known: &mut [Known], rng: &mut Rng) 
             if session.flush().is_err() {
                 return;
             }
-            known.iter_mut().for_each(|of| of.safe = of.answered);
+            known.iter_mut().for_each(|of| of.safe = of.completed);
         }
     }
 }
@@ -117,12 +117,12 @@ fn check(server: &Server, times: u64, how: How) -> usize {
         for (i, of) in known.iter_mut().flatten().enumerate() {
             let page = i as u64;
             let mut read = vec![0; PAGE as usize];
-            session.read(&mut read, page * PAGE).expect("answered");
+            session.read(&mut read, page * PAGE).expect("completes");
             let (first, last) = numbers(page, &read);
             torn_ever |= first != last;
             let at_least = match how != How::LosesNothing && cut.lost.contains(&page) {
                 true => of.safe,
-                false => of.answered,
+                false => of.completed,
             };
             assert!(
                 at_least <= last && last <= of.asked,
@@ -131,8 +131,8 @@ fn check(server: &Server, times: u64, how: How) -> usize {
             assert!(torn || first == last, "page {page} is torn");
             // What is there after the power loss was there before it, and stays.
             let now = contents(page, of.asked + 1);
-            session.write(&now, page * PAGE, true).expect("answered");
-            (of.asked, of.answered, of.safe) = (of.asked + 1, of.asked + 1, of.asked + 1);
+            session.write(&now, page * PAGE, true).expect("completes");
+            (of.asked, of.completed, of.safe) = (of.asked + 1, of.asked + 1, of.asked + 1);
         }
     }
     assert!(torn_ever || !torn, "nothing was ever torn");
@@ -140,7 +140,7 @@ fn check(server: &Server, times: u64, how: How) -> usize {
 }
 
 #[test]
-fn a_volatile_buffer_loses_what_was_not_flushed() {
+fn a_volatile_buffer_loses_unflushed_writes() {
     let volatile = [("buffer.power_loss_protection", "false")];
     assert!(cut_many_times("volatile", &volatile, 25, How::LosesPages) > 0);
     let small = [
@@ -153,7 +153,7 @@ fn a_volatile_buffer_loses_what_was_not_flushed() {
 }
 
 #[test]
-fn protected_memory_and_none_at_all_lose_nothing_that_was_answered() {
+fn protected_and_missing_buffers_lose_no_completed_write() {
     let protected = [("buffer.power_loss_protection", "true")];
     assert_eq!(
         cut_many_times("protected", &protected, 10, How::LosesNothing),
@@ -164,7 +164,7 @@ fn protected_memory_and_none_at_all_lose_nothing_that_was_answered() {
 }
 
 #[test]
-fn calls_that_wait_when_the_power_is_cut_fail() {
+fn calls_in_flight_fail_in_a_power_loss() {
     let place = Place::new("waiting", &[("buffer", "none")]);
     let server = place.start(&[("dilation", "1000")]);
     let session = server.connect();
@@ -172,10 +172,10 @@ fn calls_that_wait_when_the_power_is_cut_fail() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             began.store(true, Ordering::Release);
-            let answer = session.write(&[1; 8192], 0, false);
+            let response = session.write(&[1; 8192], 0, false);
             assert!(
-                matches!(answer, Err(Failure::Lost | Failure::Cut)),
-                "{answer:?}"
+                matches!(response, Err(Failure::Lost | Failure::Cut)),
+                "{response:?}"
             );
         });
         while !began.load(Ordering::Acquire) || server.report().waiting == 0 {
@@ -192,9 +192,9 @@ fn calls_that_wait_when_the_power_is_cut_fail() {
     ];
     assert!(late
         .iter()
-        .all(|answer| matches!(answer, Err(Failure::Cut))));
+        .all(|response| matches!(response, Err(Failure::Cut))));
     let mut read = [1; 8192];
-    server.connect().read(&mut read, 0).expect("answered");
+    server.connect().read(&mut read, 0).expect("completes");
     assert_eq!(read, [0; 8192]);
 }
 
@@ -208,14 +208,14 @@ fn volatile_array(place: &Place) -> Server {
 }
 
 #[test]
-fn an_array_loses_what_was_not_flushed_from_its_members() {
+fn an_array_loses_unflushed_writes_of_its_members() {
     let place = Place::new("array", &[]);
     let server = volatile_array(&place);
     assert!(check(&server, 25, How::LosesPages) > 0);
 }
 
 #[test]
-fn counters_begin_anew_with_a_cut_and_reports_go_on() {
+fn counters_restart_after_a_power_loss_and_reports_continue() {
     let place = Place::new("counters", &[]);
     let disk = place.0.join("disk.img");
     let server = place.start(&[("store", &*disk.to_string_lossy())]);
@@ -259,16 +259,16 @@ fn zeros_are_safe(server: &Server) {
     {
         let session = server.connect();
         let all = |byte: u8| vec![byte; bytes as usize];
-        session.write(&all(1), 0, true).expect("answered");
-        session.write(&all(2), 0, false).expect("answered");
+        session.write(&all(1), 0, true).expect("completes");
+        session.write(&all(2), 0, false).expect("completes");
         let fua = round < 6;
         session.zero(at, length, fua, true, false).expect("room");
         if !fua {
-            session.flush().expect("answered");
+            session.flush().expect("completes");
         }
         server.cut_power(false).expect("the device is back");
         let mut read = all(3);
-        server.connect().read(&mut read, 0).expect("answered");
+        server.connect().read(&mut read, 0).expect("completes");
         let zeros = &read[at as usize..(at + length) as usize];
         assert!(zeros.iter().all(|&byte| byte == 0), "round {round}");
         let others = read.iter().filter(|&&byte| byte == 1 || byte == 2).count();

@@ -22,7 +22,7 @@ fn stop(name: &str, does: Does, in_file: bool) -> (String, [bool; 3]) {
         ("report", &*report.to_string_lossy()),
         ("record", &*record.to_string_lossy()),
     ];
-    let mut ready = Ready::prepare(place.settings(&settings)).expect("sound settings");
+    let mut ready = PreparedServer::prepare(place.settings(&settings)).expect("sound settings");
     ready.twin = Box::new(MadeUp::new(does));
     let server = ready.start().expect("threads");
     let recording = server.recording.as_ref().expect("asked for");
@@ -33,47 +33,47 @@ fn stop(name: &str, does: Does, in_file: bool) -> (String, [bool; 3]) {
         op: flashtwin::Op::Flush,
         fua: false,
     });
-    let said = server.stop().err().map_or(String::new(), |e| e.to_string());
+    let message = server.stop().err().map_or(String::new(), |e| e.to_string());
     let recorded = fs::read_to_string(&record).expect("a recording");
     let kept = [
         state_path(&disk).exists(),
         report.exists(),
         recorded.lines().count() == 2,
     ];
-    (said, kept)
+    (message, kept)
 }
 
 #[test]
-fn a_stop_keeps_what_it_can_and_says_what_it_cannot() {
+fn a_failed_stop_keeps_the_rest_and_reports_the_failure() {
     assert_eq!(
-        stop("sound", Does::NeverAnswers, true),
+        stop("sound", Does::NeverResponds, true),
         (String::new(), [true, true, true])
     );
     assert_eq!(
-        stop("sound", Does::NeverAnswers, false),
+        stop("sound", Does::NeverResponds, false),
         (String::new(), [false, true, true])
     );
-    let (said, kept) = stop("report", Does::BreaksInAReport, false);
+    let (message, kept) = stop("report", Does::BreaksInAReport, false);
     assert!(
-        said.contains("the last report was not made: a bug"),
-        "{said}"
+        message.contains("the last report was not made: a bug"),
+        "{message}"
     );
     assert_eq!(kept, [false, false, true]);
     // It has broken the device: its state is not to be trusted.
-    let (said, kept) = stop("report", Does::BreaksInAReport, true);
+    let (message, kept) = stop("report", Does::BreaksInAReport, true);
     assert!(
-        said.contains("state of its flash is that of the last"),
-        "{said}"
+        message.contains("state of its flash is that of the last"),
+        "{message}"
     );
     assert_eq!(kept, [false, false, true]);
-    let (said, kept) = stop("rest", Does::BreaksComingToRest, true);
+    let (message, kept) = stop("rest", Does::BreaksComingToRest, true);
     assert!(
-        said.contains("state of its flash is that of the last"),
-        "{said}"
+        message.contains("state of its flash is that of the last"),
+        "{message}"
     );
     assert_eq!(kept, [false, true, true]);
-    let (said, kept) = stop("rest", Does::BreaksComingToRest, false);
-    assert!(said.contains("did not come to rest: a bug"), "{said}");
+    let (message, kept) = stop("rest", Does::BreaksComingToRest, false);
+    assert!(message.contains("did not come to rest: a bug"), "{message}");
     assert_eq!(kept, [false, true, true]);
 }
 
@@ -84,19 +84,19 @@ fn a_start_lists_only_files_that_it_created() {
     let [disk, record, made] = ["disk.img", "record.csv", "made"].map(path);
     let settings = [("store", &*disk), ("made", &*made)];
     let recorded = [settings[0], settings[1], ("record", &*record)];
-    drop(Ready::prepare(place.settings(&recorded)).expect("sound settings"));
-    let said = |listed: &str| fs::read_to_string(listed).unwrap_or_default();
-    assert_eq!(said(&made), format!("{disk}\n{record}\n"));
+    drop(PreparedServer::prepare(place.settings(&recorded)).expect("sound settings"));
+    let message = |listed: &str| fs::read_to_string(listed).unwrap_or_default();
+    assert_eq!(message(&made), format!("{disk}\n{record}\n"));
     fs::remove_file(&made).expect("there");
-    drop(Ready::prepare(place.settings(&settings)).expect("sound settings"));
-    assert_eq!(said(&made), "");
+    drop(PreparedServer::prepare(place.settings(&settings)).expect("sound settings"));
+    assert_eq!(message(&made), "");
 }
 
 #[test]
 fn drain_waits_for_calls_until_aborted() {
     let place = Place::new("drain", &[]);
-    let mut ready = Ready::prepare(place.settings(&[])).expect("sound settings");
-    ready.twin = Box::new(MadeUp::new(Does::NeverAnswers));
+    let mut ready = PreparedServer::prepare(place.settings(&[])).expect("sound settings");
+    ready.twin = Box::new(MadeUp::new(Does::NeverResponds));
     let server = ready.start().expect("threads");
     thread::scope(|threads| {
         let call = threads.spawn(|| {

@@ -1,4 +1,4 @@
-//! What an array asks of its members and for which request, and which of them it orders to collect.
+//! Operations of an array on its members with the requests behind them, and its orders to collect.
 
 use flashtwin::{ArrayEvent, GcMessage, Op, SentFor, Time};
 
@@ -55,7 +55,7 @@ impl Collector {
             &ArrayEvent::Failed { member } => self.lost(member, now),
             &ArrayEvent::Message { what, member } => self.message(what, member, now),
             &ArrayEvent::Collected { member } => {
-                self.end(told(member), now);
+                self.end(ordered(member), now);
             }
             ArrayEvent::Forgotten { .. }
             | ArrayEvent::FromMemory { .. }
@@ -107,7 +107,7 @@ impl Collector {
             GcMessage::Participate => "PARTICIPATE_GGC",
             GcMessage::Request => "REQUEST_GGC",
             GcMessage::Force => "FORCE_GC",
-            GcMessage::Cancel => "leave off",
+            GcMessage::Cancel => "cancel",
         };
         let track = Track {
             member: None,
@@ -118,17 +118,17 @@ impl Collector {
             message.details.push(("member", member));
         }
         match what {
-            GcMessage::Force if !self.open.contains_key(&told(member)) => {
-                self.begin(told(member), "told to collect", now);
+            GcMessage::Force if !self.open.contains_key(&ordered(member)) => {
+                self.begin(ordered(member), "ordered to collect", now);
             }
             GcMessage::Cancel => {
-                self.end(told(member), now);
+                self.end(ordered(member), now);
             }
             _ => {}
         }
     }
 
-    /// A member has failed: nothing that it was doing goes on.
+    /// A member has failed: all of its operations end.
     fn lost(&mut self, member: usize, now: Time) {
         let of_member = |track: &Track| track.member == Some(member);
         let mut ended: Vec<Track> = self.open.keys().copied().filter(of_member).collect();
@@ -140,20 +140,20 @@ impl Collector {
         let slices = &mut self.all.slices;
         self.parts.retain(|_, id| {
             let slice = &mut slices[*id as usize];
-            let goes_on = !of_member(&slice.track);
-            if !goes_on {
+            let stays = !of_member(&slice.track);
+            if !stays {
                 slice.end = Some(now);
                 slice.details.push(("lost", Detail::Yes));
             }
-            goes_on
+            stays
         });
         self.requests.retain(|asked, _| asked.0 != Some(member));
     }
 }
 
-fn told(member: usize) -> Track {
+fn ordered(member: usize) -> Track {
     Track {
         member: Some(member),
-        shown: Shown::Told,
+        shown: Shown::Ordered,
     }
 }

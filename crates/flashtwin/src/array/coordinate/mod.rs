@@ -52,7 +52,7 @@ impl Coordinator {
                 stop: hard + spec.stop_blocks,
                 idle_until: spec.idle_until_percent.map_or(pool.reserved, of),
                 lowest: pool.blocks,
-                told: false,
+                ordered: false,
             }
         };
         Coordinator {
@@ -75,7 +75,7 @@ impl Coordinator {
 
     /// The member was ordered to collect and has not finished.
     pub fn has_told(&self, member: usize) -> bool {
-        self.views[member].told
+        self.views[member].ordered
     }
 
     /// Looks at a member; true if it has finished its order.
@@ -88,9 +88,9 @@ impl Coordinator {
             scheme.on_low_free_blocks(now, &self.views, member, &mut self.messages);
         }
         let collects = ssd.gc_left() > 0 || ssd.is_in_gc();
-        let finished = self.views[member].told && !collects;
+        let finished = self.views[member].ordered && !collects;
         if finished {
-            self.views[member].told = false;
+            self.views[member].ordered = false;
             scheme.finished(&self.views, member, &mut self.messages);
         }
         finished
@@ -103,7 +103,7 @@ impl Coordinator {
 
     /// A member is ordered to collect, or to stop; or nothing is expected of it any more.
     pub fn tells(&mut self, member: usize, told: bool) {
-        self.views[member].told = told;
+        self.views[member].ordered = told;
     }
 
     /// When the coordinator wants to look at the members by itself, [`Time::NEVER`] if it does not.
@@ -127,7 +127,7 @@ impl Coordinator {
         let was_idle = std::mem::take(&mut self.idle);
         if was_idle {
             if let Some(scheme) = self.scheme.get() {
-                scheme.request_came(&self.views, &mut self.messages);
+                scheme.on_request(&self.views, &mut self.messages);
             }
         }
         was_idle

@@ -5,7 +5,7 @@ use crate::buffer::policy::{DeviceView, Eviction, Skip};
 use crate::buffer::{List, Setup};
 use crate::list::{Links, Lists};
 
-/// What searches of a list have passed over, with the ages of those pages.
+/// Pages of a list that searches have passed over, with their ages.
 #[derive(Clone, Debug)]
 struct Past {
     passed: Passed,
@@ -68,7 +68,7 @@ impl Past {
             Some(_) => self.passed.len() as u64 + 1,
             None => len as u64,
         };
-        out.spared |= (self.passed).passes_over_for_chip(device, skip, &self.ages, found);
+        out.skipped |= (self.passed).passes_over_for_chip(device, skip, &self.ages, found);
         found
     }
 }
@@ -179,7 +179,7 @@ impl<const N: usize> AgedLists<N> {
         &self.lists
     }
 
-    /// See [`Aged::next_three`].
+    /// The next three victims of `list`: [`Aged::next_three`].
     #[inline(always)]
     pub fn next_three(&self, list: usize) -> [Option<PageId>; 3] {
         let links = self.lists.links();
@@ -212,7 +212,7 @@ impl<const N: usize> AgedLists<N> {
         self.past[list].moved(device, page);
     }
 
-    /// The same as [`Aged::oldest_not`] for a list.
+    /// Returns the least recent page of `list` that `skip` does not pass over: see [`Aged::oldest_not`].
     #[inline(always)]
     pub fn oldest_not(
         &mut self,

@@ -16,12 +16,12 @@ struct AgeSet {
     counts: Vec<u32>,
     /// A bit for each word that is not empty; above them, those of the words of these; up to a single word.
     upper: Vec<Vec<u64>>,
-    /// No age before this is in the set.
+    /// Lower bound of the ages in the set.
     low: usize,
 }
 
 impl AgeSet {
-    /// For ages below `ages`, a multiple of [`RUN`].
+    /// An empty set for ages below `ages`, a multiple of [`RUN`].
     fn new(ages: usize) -> AgeSet {
         let mut set = AgeSet {
             words: large_table(0, ages / 64),
@@ -133,7 +133,7 @@ impl AgeSet {
         u64::from(runs + whole + rest.count_ones())
     }
 
-    /// No age is in the set any more, except those of [`AgeSet::words`], which are still to be taken.
+    /// Clears the set, except for the ages of [`AgeSet::words`], which are still to be taken.
     fn begin_anew(&mut self) {
         self.counts.fill(0);
         self.upper.iter_mut().for_each(|level| level.fill(0));

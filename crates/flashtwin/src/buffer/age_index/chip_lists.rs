@@ -10,16 +10,16 @@ const NONE: u32 = u32::MAX;
 /// The list on which a page stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shelf {
-    /// That of its chip.
+    /// The list of a chip.
     Chip(ChipId),
-    /// That of the pages without one.
+    /// The list of pages without a chip.
     NoChip,
-    /// None: it is in flight, and no search is to meet it.
+    /// No list: the page is in flight, and no search may find it.
     InFlight,
 }
 
 impl Shelf {
-    /// Where a page belongs now.
+    /// The list of a page at present.
     #[inline]
     pub fn of(device: &dyn DeviceView, page: PageId) -> Shelf {
         if device.in_flight(page) {
@@ -38,7 +38,7 @@ impl From<Option<ChipId>> for Shelf {
 /// The lists of a class of pages.
 #[derive(Clone, Debug)]
 struct Class {
-    /// It has lists.
+    /// Whether the class has lists.
     is_listed: bool,
     /// (most recent, least recent) page of each chip, then of the pages without one.
     ends: Vec<(u32, u32)>,
@@ -66,7 +66,7 @@ impl Place {
         self.class as usize
     }
 
-    /// The same list of another class.
+    /// The list of the same chip in another class.
     #[inline]
     pub fn in_class(self, class: usize) -> Place {
         Place {
@@ -286,7 +286,7 @@ impl ChipLists {
         }
     }
 
-    /// For each list of a class the age of its least recent page; the largest number if there is none.
+    /// Age of the least recent page of each list of a class; the largest number if there is none.
     #[inline]
     pub fn heads(&self, class: usize) -> &[u32] {
         &self.classes[class].heads
@@ -319,7 +319,7 @@ impl ChipLists {
         let in_gc = device.chips_in_gc();
         for (i, &filled) in class.filled.iter().enumerate() {
             let mut open = match skip {
-                Skip::Nobody => filled,
+                Skip::Nothing => filled,
                 Skip::Gc | Skip::GcSoon => filled & !in_gc.word(i),
             };
             while open != 0 {
@@ -355,7 +355,7 @@ impl ChipLists {
     ) -> bool {
         let heads = &self.classes[class].heads[..self.chips as usize];
         let mut heads = (0..).zip(heads);
-        skip != Skip::Nobody
+        skip != Skip::Nothing
             && heads.any(|(chip, &head)| head < age && skip.chip(device, ChipId(chip)))
     }
 }

@@ -90,7 +90,7 @@ pub(super) struct AgeIndex<const N: usize> {
 }
 
 impl<const N: usize> AgeIndex<N> {
-    /// For about `pages` pages at a time; `listed` specifies which classes have lists by chip.
+    /// An empty index for about `pages` pages; `listed` specifies which classes have lists by chip.
     pub fn new(pages: u32, chips: u32, listed: [bool; N]) -> AgeIndex<N> {
         AgeIndex {
             ages: Ages::new(pages, N),
@@ -192,8 +192,8 @@ impl<const N: usize> AgeIndex<N> {
         self.ages.page_at(age)
     }
 
-    /// For each chip, and for the pages without one, the age of the least recent page of a class with
-    /// lists; the largest number if there is none.
+    /// Age of the least recent page of a class with lists, for each chip and for the pages without one; the largest
+    /// number if there is none.
     #[inline]
     pub fn heads(&self, class: usize) -> &[u32] {
         self.lists.heads(class)
@@ -227,7 +227,7 @@ impl<const N: usize> AgeIndex<N> {
         }
     }
 
-    /// The same by a look at each chip, of the pages that `passed_over` does not pass over either.
+    /// Searches the list of each chip for the least recent page that neither `skip` nor `passed_over` passes over.
     #[cold]
     pub fn search(
         &self,

@@ -14,7 +14,7 @@ pub struct Passed {
 }
 
 impl Passed {
-    /// None, of pages on `chips` chips.
+    /// An empty set of pages on `chips` chips.
     pub fn new(chips: u32) -> Passed {
         Passed {
             chips: ChipLists::new(chips, &[true]),
@@ -23,12 +23,12 @@ impl Passed {
         }
     }
 
-    /// How many are noted.
+    /// Number of noted pages.
     pub fn len(&self) -> usize {
         self.pages
     }
 
-    /// Some pages are noted.
+    /// Whether any page is noted.
     #[inline(always)]
     pub fn holds_any(&self) -> bool {
         self.mark.is_some()

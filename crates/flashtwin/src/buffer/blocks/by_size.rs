@@ -17,7 +17,7 @@ struct Entry {
     newer: u32,
     older: u32,
     size: u32,
-    /// It stands in the heap.
+    /// Whether the node is in the heap.
     shrunk: bool,
     /// Larger is more recent.
     since: u64,
@@ -139,7 +139,7 @@ impl BySize {
         self.shrunk.set(0, node, (!entry.size, entry.since));
     }
 
-    /// How recent a node is: larger is more recent.
+    /// Recency of a node: larger is more recent.
     #[inline]
     pub fn since(&self, node: NodeId) -> u64 {
         self.entries[node.0 as usize].since
@@ -151,7 +151,7 @@ impl BySize {
         std::iter::successors(before(&self.ends.len()), before)
     }
 
-    /// The same among the nodes that are not passed over.
+    /// Returns the largest node that `passed_over` does not pass over.
     pub fn largest_but(&self, passed_over: &mut dyn FnMut(NodeId) -> bool) -> Option<NodeId> {
         let older = |&at: &u32| Some(self.entries[at as usize].newer).filter(|&n| n != NONE);
         let listed = self

@@ -128,7 +128,7 @@ impl<K: Ord + Copy> Heaps<K> {
         best
     }
 
-    /// How many nodes of a heap with a key less than `key` count.
+    /// Number of nodes of a heap with a key less than `key` that count.
     pub fn before(&self, heap: usize, key: K, counts: &mut dyn FnMut(NodeId) -> bool) -> u64 {
         let mut nodes = 0;
         self.walk(heap, |other, node| {

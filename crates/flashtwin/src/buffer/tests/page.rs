@@ -127,14 +127,14 @@ fn a_cleaned_page_is_clean_to_the_search() {
     }
     device.cleaned(&mut wsr, 2);
     device.cleaned(&mut ccf, 2);
-    assert_eq!(device.victim(&mut wsr, Skip::Nobody), (Some(2), 2));
+    assert_eq!(device.victim(&mut wsr, Skip::Nothing), (Some(2), 2));
     assert_eq!(wsr.state(&device), "1d1 3d0");
-    assert_eq!(device.victim(&mut ccf, Skip::Nobody), (Some(1), 4));
+    assert_eq!(device.victim(&mut ccf, Skip::Nothing), (Some(1), 4));
     assert_eq!(ccf.state(&device), "ML[3d1] CCL[2c1]");
 }
 
 #[test]
-fn a_page_is_spared_by_the_chip_it_is_on_now() {
+fn a_page_is_skipped_by_its_current_chip() {
     let mut device = Fake::new();
     let mut clock = Clock::new(&setup(true));
     for page in [1, 2, 3] {
@@ -182,7 +182,7 @@ fn every_policy_of_pages_follows_one_to_another_chip() {
         for page in 0..PAGES {
             device.chip[page as usize] = Some(1);
             policy.moved(&device, PageId(page));
-            let (victim, _) = device.victim(&mut policy, Skip::Nobody);
+            let (victim, _) = device.victim(&mut policy, Skip::Nothing);
             assert_eq!(victim, Some(page), "{name}");
             device.chip[page as usize] = Some(0);
             device.access(&mut policy, page, true, false);
@@ -209,18 +209,18 @@ impl Plain {
         for list in if from_lc { [0, 1] } else { [1, 0] } {
             let list = &mut self.lists[list];
             let clean = |p: u32| !device.dirty[p as usize];
-            let spared = |p: u32| skip.page(device, PageId(p));
+            let skipped = |p: u32| skip.page(device, PageId(p));
             let fc = list.iter().position(|p| clean(p.0));
             for at in fc.unwrap_or(list.len())..list.len() {
                 looked += 1;
-                if clean(list[at].0) && !spared(list[at].0) {
+                if clean(list[at].0) && !skipped(list[at].0) {
                     return (Some(list.remove(at).0), looked);
                 }
             }
             let mut at = 0;
             while at < list.len() {
                 looked += 1;
-                if spared(list[at].0) {
+                if skipped(list[at].0) {
                     at += 1;
                 } else if list[at].1 {
                     return (Some(list.remove(at).0), looked);
@@ -271,7 +271,7 @@ fn ad_lru_with_cleaned_and_moved_pages_equals_plain_lists() {
                         device.in_gc.set(chip, !device.in_gc.contains(chip));
                     }
                     (8.., _) if plain.lists.iter().any(|list| !list.is_empty()) => {
-                        let skip = if filtered { Skip::Gc } else { Skip::Nobody };
+                        let skip = if filtered { Skip::Gc } else { Skip::Nothing };
                         let wanted = plain.victim(&device, skip);
                         assert_eq!(device.victim(&mut fast, skip), wanted);
                     }

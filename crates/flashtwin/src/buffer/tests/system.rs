@@ -77,7 +77,7 @@ impl Fake {
 
     /// All of them, in order.
     fn victims<const N: usize>(&self, policy: &mut impl Policy) -> [u32; N] {
-        std::array::from_fn(|_| self.victim(policy, Skip::Nobody).unwrap())
+        std::array::from_fn(|_| self.victim(policy, Skip::Nothing).unwrap())
     }
 }
 
@@ -170,7 +170,7 @@ fn ecr_takes_pages_without_a_chip_for_a_last_chip_that_waits_for_nothing() {
     let mut ecr = Ecr::new(&setup("ecr", 2, &[]));
     device.insert(&mut ecr, &[1, 2, 3, 4], true);
     let victims = [(); 3].map(|()| device.victim(&mut ecr, Skip::Gc));
-    assert_eq!(victims, [Some(3), Some(4), None], "they are never spared");
+    assert_eq!(victims, [Some(3), Some(4), None], "they are never skipped");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn ecr_asks_for_the_time_of_its_kind() {
 }
 
 #[test]
-fn ecr_keeps_the_order_of_pages_that_are_cleaned_or_come_to_another_chip() {
+fn ecr_keeps_the_order_of_pages_that_are_cleaned_or_moved_to_another_chip() {
     let mut device = Fake::new(2);
     let mut ecr = Ecr::new(&setup("ecr", 2, &[]));
     device.chip_of[..7].fill(Some(0));
@@ -287,7 +287,7 @@ fn the_stager_keeps_pages_of_chips_at_the_trigger_with_little_left() {
         let mut stager = CdaGc::stager(&setup("cda-gc-stager", 2, &[]));
         device.insert(&mut stager, &[0, 1, 2], true);
         let first = if related { 1 } else { 0 };
-        assert_eq!(device.victim(&mut stager, Skip::Nobody), Some(first));
+        assert_eq!(device.victim(&mut stager, Skip::Nothing), Some(first));
         let passed = stager.counters()[0];
         assert_eq!(passed, ("stager_passed_over", u64::from(related)));
     }
@@ -304,7 +304,11 @@ fn the_dispatcher_names_the_stream_of_a_page_that_has_left() {
     assert_eq!(cda.stream(PageId(2)), Stream::Cold);
     assert_eq!(cda.stream(PageId(3)), Stream::Cold, "never seen");
     device.insert(&mut cda, &[1], false);
-    assert_eq!(cda.stream(PageId(1)), Stream::Cold, "came back by a read");
+    assert_eq!(
+        cda.stream(PageId(1)),
+        Stream::Cold,
+        "inserted again by a read"
+    );
 }
 
 /// The states of a dispatcher after `W1 W2 W1 W3 W2 W4 W1`. Three distinct pages have entered the filter before the

@@ -84,7 +84,7 @@ impl<B: Backend> Device<B> {
             out.clear();
             let found = with_view!(self, |cache, view| {
                 let policy = &mut cache.room.policy;
-                policy.evict(&view, &incoming, Skip::Nobody, &mut out)
+                policy.evict(&view, &incoming, Skip::Nothing, &mut out)
             });
             if !found || out.victims.is_empty() {
                 break;

@@ -82,7 +82,7 @@ struct Log {
     owner: u32,
     /// Pages written to it.
     count: u32,
-    /// They are the offsets 0 to count - 1, in this order.
+    /// Whether the pages are the offsets 0 to count - 1, in this order.
     in_order: bool,
 }
 
@@ -245,7 +245,7 @@ impl Bast {
         self.blocks.prefetch(page);
     }
 
-    /// How near it is to collecting or merging.
+    /// Distance to collecting or merging.
     pub(super) fn outlook(&self) -> Outlook {
         let n = self.store().pages_per_block();
         Outlook::of_log(self.idle_logs(), self.newest_room(), n)

@@ -1,5 +1,5 @@
-//! What the translation layers that map blocks share: the block map, the page map of what lies in
-//! logs, writing in place, and merges.
+//! Shared by the translation layers that map blocks: the block map, the page map of the logs, writing in place, and
+//! merges.
 //!
 //! A logical block has at most one data block, in which page o lies at offset o. Where the newest
 //! version of a page is, in a data block or in a log, stands in one array; the published tables of

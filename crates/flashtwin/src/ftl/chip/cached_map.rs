@@ -18,12 +18,12 @@ use crate::units::PageId;
 pub(super) struct Entry {
     /// Logical page.
     pub page: u32,
-    /// Its physical page, or [`NONE`].
+    /// Physical page of the entry, or [`NONE`].
     pub ppn: u32,
     /// Newer than the translation page on flash.
     pub is_dirty: bool,
     is_protected: bool,
-    /// If it is dirty, its neighbours among the dirty ones of its translation page.
+    /// Neighbours among the dirty entries of the translation page, if the entry is dirty.
     newer: u32,
     older: u32,
 }
@@ -89,7 +89,7 @@ impl CachedMap {
         }
     }
 
-    /// Some entry of a translation page is dirty.
+    /// Whether any entry of a translation page is dirty.
     pub fn has_dirty(&self, which: u32) -> bool {
         self.dirty[which as usize] != NONE
     }
@@ -112,7 +112,7 @@ impl CachedMap {
         Some(ppn)
     }
 
-    /// The same of some dirty entry of a translation page, if there is one: page and place.
+    /// Marks some dirty entry of a translation page clean, if there is one: returns page and place.
     pub fn clean_one(&mut self, which: u32) -> Option<(u32, u32)> {
         let newest = self.dirty[which as usize];
         let page = self.entries.get(newest as usize)?.page;

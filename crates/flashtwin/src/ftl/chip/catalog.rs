@@ -9,28 +9,28 @@ pub use crate::component::{Parameter, Provenance, Source};
 pub struct Example {
     /// Parameters.
     pub set: &'static [(&'static str, &'static str)],
-    /// In the notation of [`super::trace`].
+    /// Accesses in the notation of [`super::trace`].
     pub accesses: &'static str,
 }
 
 /// A translation layer in words.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Its name.
+    /// Name of the layer.
     pub name: &'static str,
     /// Name in print.
     pub title: &'static str,
-    /// One line.
+    /// Description in one line.
     pub line: &'static str,
-    /// Where it was published.
+    /// Publication.
     pub source: Source,
-    /// How sure the rule is.
+    /// Confidence in the rule.
     pub provenance: Provenance,
     /// The rule, sentence by sentence.
     pub rule: &'static [&'static str],
-    /// Its parameters.
+    /// Parameters of the layer.
     pub parameters: &'static [Parameter],
-    /// How its state is printed.
+    /// Notation of the state.
     pub state: &'static str,
     /// The rule at work.
     pub example: Example,

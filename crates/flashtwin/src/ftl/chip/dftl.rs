@@ -23,7 +23,7 @@ own! {
     pub struct DftlSetup {
         /// Map entries that are cached for a chip
         cmt_entries: u32 = Kind::Count(1, u32::MAX - 1), "for 1/32 of its pages", "D-47";
-        /// Of these, how many the protected segment has; 0 makes the cache LRU
+        /// Entries of the cache in its protected segment; 0 makes the cache LRU
         protected_entries: u32 = Kind::Count(0, u32::MAX - 1), "half", "D-47";
         /// Map entries of a translation page
         entries_per_translation_page: u32 = Kind::Count(1, 1 << 18), "4 bytes each fill a page", "DFTL";
@@ -124,7 +124,7 @@ const ENTRY: Entry = Entry {
     provenance: Provenance::Original,
     rule: &[
         "A translation page holds the entries of `entries_per_translation_page` consecutive \
-         pages; a directory in memory says where each translation page is.",
+         pages; a directory in memory has the place of each translation page.",
         "An access whose entry is not among the `cmt_entries` cached ones reads its translation \
          page; the oldest entry leaves, and if it is dirty its translation page is read and \
          written first.",
@@ -158,7 +158,7 @@ const FREE_MIN: u32 = 3;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frontier {
     block: u32,
-    /// Its next page.
+    /// Next page of the block to be written.
     pub next: u32,
     /// Blocks of this kind.
     pub blocks: u32,
@@ -387,14 +387,14 @@ impl Dftl {
         self.data.blocks -= 1;
     }
 
-    /// What of a page's entry is dirty goes to the translation page about to be written.
+    /// Stores a dirty entry in the translation page about to be written.
     fn clean(&mut self, page: u32) {
         if let Some(ppn) = self.cache.clean(page) {
             self.stored[page as usize] = ppn;
         }
     }
 
-    /// The same for all entries of a translation page.
+    /// Stores all dirty entries of a translation page.
     fn clean_all(&mut self, which: u32) {
         while let Some((page, ppn)) = self.cache.clean_one(which) {
             self.stored[page as usize] = ppn;
@@ -464,7 +464,7 @@ impl Dftl {
         prefetch(&self.stored, page as usize);
     }
 
-    /// How near it is to collecting or merging.
+    /// Distance to collecting or merging.
     pub(super) fn outlook(&self) -> Outlook {
         let n = self.store.pages_per_block();
         let (free, low) = (self.store.free_blocks(), self.low_blocks);

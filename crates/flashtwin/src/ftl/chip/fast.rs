@@ -134,7 +134,7 @@ impl Fast {
         self.blocks.prefetch(page);
     }
 
-    /// How near it is to collecting or merging.
+    /// Distance to collecting or merging.
     pub(super) fn outlook(&self) -> Outlook {
         let random = &self.random;
         let n = self.store().pages_per_block();

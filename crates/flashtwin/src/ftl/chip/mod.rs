@@ -34,14 +34,14 @@ use setup::Own;
 /// One flash operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlashOp {
-    /// What the chip does.
+    /// Kind of the operation.
     pub kind: OpKind,
-    /// What for.
+    /// Purpose of the operation.
     pub why: Why,
 }
 
-/// What a chip can do. Every page moves at most once an operation, so a copy is a read and a
-/// program, which a chip with copy-back does without a transfer.
+/// Kinds of operations of a chip. Every page moves at most once an operation, so a copy is a read and a program, which
+/// a chip with copy-back does without a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpKind {
     /// Reads a page.
@@ -68,7 +68,7 @@ pub enum OpKind {
     },
 }
 
-/// What a flash operation is for.
+/// Purpose of a flash operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// The page that the host reads or writes: at most one an access.
@@ -83,8 +83,8 @@ pub enum Why {
     Merge,
 }
 
-/// There is no room for the page: nothing was written and nothing is lost. No setup that
-/// [`Setup::check`] lets pass comes to this.
+/// The chip has no room for the page: nothing was written and nothing is lost. No setup that [`Setup::check`] accepts
+/// leads to this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoSpace;
 
@@ -96,12 +96,12 @@ impl fmt::Display for NoSpace {
 
 impl std::error::Error for NoSpace {}
 
-/// What a translation layer has done since it was made.
+/// Counters of a translation layer since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Log blocks that took the place of their data block.
     pub switch_merges: u64,
-    /// The same after the rest of the pages had been copied.
+    /// Merges that became switches after the rest of the pages had been copied.
     pub partial_merges: u64,
     /// Logical blocks collected in a new block.
     pub full_merges: u64,
@@ -175,7 +175,7 @@ pub trait ChipFtl {
         let _ = ops;
     }
 
-    /// Where the newest version of a page is.
+    /// Physical page with the newest version of a page.
     fn lookup(&self, page: u32) -> Option<u32>;
 
     /// Proves the tables against each other: what is wrong, if anything is.
@@ -184,10 +184,10 @@ pub trait ChipFtl {
     /// Names what disagrees.
     fn check(&self) -> Result<(), String>;
 
-    /// What it has done.
+    /// Counters since the layer was made.
     fn counters(&self) -> Counters;
 
-    /// Its state in the notation of [`trace`].
+    /// State of the layer in the notation of [`trace`].
     fn state(&self) -> String;
 }
 
@@ -226,7 +226,7 @@ macro_rules! declare {
                 None
             }
 
-            /// Its description.
+            /// Description of the layer.
             pub fn entry(&self) -> &'static catalog::Entry {
                 match self { $(Layer::$Type(_) => &$Own::ENTRY,)+ }
             }
@@ -267,7 +267,7 @@ macro_rules! declare {
                 Ok(Ftl::unchecked(setup))
             }
 
-            /// The same of a chip that may be too small for it.
+            /// Makes a translation layer for a chip that may be too small for it.
             pub(crate) fn unchecked(setup: &Setup) -> Ftl {
                 match &setup.kind {
                     $(Layer::$Type(own) => Ftl::$Type($Type::new(setup, own)),)+

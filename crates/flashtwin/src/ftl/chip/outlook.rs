@@ -1,15 +1,15 @@
-//! What a device asks of the translation layer of a chip beside its accesses: how near it is to
-//! collecting or merging, and how its blocks stand.
+//! Queries of a device to the translation layer of a chip beside its accesses: how near it is to collecting or merging,
+//! and the state of its blocks.
 
 use super::store::Store;
 use super::{dispatch, each, layers, ChipFtl, Ftl};
 
-/// How much can be written before a chip must collect or merge.
+/// Room for writes before a chip must collect or merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outlook {
     /// Blocks that it may begin; of a log, before it must give one back.
     pub free_blocks: u32,
-    /// It collects when these are left and the open block is full.
+    /// The layer collects when this many blocks are free and the open block is full.
     pub trigger_blocks: u32,
     /// Free pages of the open block.
     pub open_pages: u32,
@@ -33,7 +33,7 @@ impl Ftl {
         each!(self, ftl => ftl.store())
     }
 
-    /// How near it is to collecting or merging.
+    /// Distance to collecting or merging.
     #[inline]
     pub(crate) fn outlook(&self) -> Outlook {
         each!(self, ftl => ftl.outlook())

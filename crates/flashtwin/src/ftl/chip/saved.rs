@@ -35,7 +35,7 @@ pub(super) fn wrong<T>(what: &str) -> Result<T, StateError> {
     Err(StateError::Inconsistent(what.to_owned()))
 }
 
-/// Which blocks somebody has.
+/// Blocks that have an owner.
 pub(super) struct Roles(Vec<bool>);
 
 impl Roles {
@@ -51,7 +51,7 @@ impl Roles {
         Ok(roles)
     }
 
-    /// Gives a block to somebody.
+    /// Gives a block an owner.
     pub fn take(&mut self, block: u32) -> Result<(), StateError> {
         match self.0.get_mut(block as usize) {
             Some(taken @ false) => {
@@ -62,7 +62,7 @@ impl Roles {
         }
     }
 
-    /// Those without an owner.
+    /// Blocks without an owner.
     pub fn left(self) -> impl Iterator<Item = u32> {
         let blocks = (0u32..).zip(self.0);
         blocks.filter_map(|(block, taken)| (!taken).then_some(block))

@@ -14,7 +14,7 @@ struct Open {
     block: u32,
     /// Logical block that it is filled for.
     owner: u32,
-    /// Offsets 0 to count - 1 are in it, except pages trimmed before they came to it.
+    /// Offsets 0 to count - 1 are in it, except pages trimmed before they were written to it.
     count: u32,
 }
 

@@ -1,5 +1,5 @@
-//! What a translation layer is made for: the chip, the pages it exports, and its parameters, which each layer
-//! declares in its own file.
+//! Setup of a translation layer: the chip, the pages it exports, and its parameters, which each layer declares in its
+//! own file.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub struct Setup {
     pub kind: Layer,
 }
 
-/// What is wrong with a setup, and what would be right.
+/// An invalid setup: the problem, and a valid value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetupError(String);
 
@@ -78,7 +78,7 @@ pub(super) trait Own: Sized {
     /// collecting whatever the host does.
     fn blocks_min(&self, chip: &Chip) -> u64;
 
-    /// What is wrong with them beyond their ranges: the parameter, a colon and what must be.
+    /// Checks the parameters beyond their ranges: an error has the parameter, a colon and the valid values.
     fn check(&self, _chip: &Chip) -> Result<(), String> {
         Ok(())
     }
@@ -95,7 +95,7 @@ macro_rules! own {
         pub struct $Name { $(#[doc = concat!($doc, ".")] pub $field: $type,)+ }
 
         impl $Name {
-            /// As the documentation has them.
+            /// Rows of the documentation.
             pub(super) const ROWS: &'static [crate::component::Parameter] =
                 &[$(own!(@row $field $type $kind, $doc, $default, $from)),+];
 
@@ -144,7 +144,7 @@ macro_rules! own {
 
 pub(super) use own;
 
-/// So many thousandths of the blocks, rounded, and at least `min`.
+/// `thousandths` of the blocks, rounded, and at least `min`.
 pub(super) fn share(blocks: u32, thousandths: u64, min: u32) -> u32 {
     let share = (u64::from(blocks) * thousandths + 500) / 1000;
     (share as u32).max(min)
@@ -189,12 +189,12 @@ impl Setup {
         }
     }
 
-    /// Its name.
+    /// Name of the layer.
     pub fn name(&self) -> &'static str {
         self.kind.entry().name
     }
 
-    /// Its parameters.
+    /// Parameters of the layer.
     pub fn parameters(&self) -> &'static [Parameter] {
         self.kind.entry().parameters
     }
@@ -258,7 +258,7 @@ impl Setup {
         self.kind.blocks_min(&self.chip())
     }
 
-    /// What is wrong with it, if anything is.
+    /// Checks the setup.
     ///
     /// # Errors
     /// Names the first parameter that is wrong, and what would be right.

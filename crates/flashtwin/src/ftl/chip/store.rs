@@ -29,7 +29,7 @@ pub(super) const PAGES_PER_BLOCK_MAX: u32 = OPEN as u32 - 1;
 #[derive(Clone, Debug)]
 pub(super) struct Store {
     pages_per_block: u32,
-    /// What each page holds; logical pages for data.
+    /// Contents of each page; logical pages for data.
     tags: Vec<u32>,
     /// Live pages of each block, with [`OPEN`].
     tallies: Vec<u16>,
@@ -99,7 +99,7 @@ impl Store {
         self.free.iter().copied()
     }
 
-    /// What each page holds that holds something, with the page.
+    /// Pages that hold data, with their contents.
     pub fn live_pages(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let pages = (0u32..).zip(&self.tags);
         pages.filter_map(|(ppn, &tag)| (tag < STALE).then_some((tag, ppn)))
@@ -132,7 +132,7 @@ impl Store {
         block * self.pages_per_block + offset
     }
 
-    /// What the page holds; `None` if it is erased or stale.
+    /// Contents of the page; `None` if it is erased or stale.
     #[inline]
     pub fn tag(&self, ppn: u32) -> Option<u32> {
         let tag = self.tags[ppn as usize];
@@ -172,7 +172,7 @@ impl Store {
         is_worth_it.then_some(at as u32)
     }
 
-    /// The same among the blocks for which `may` holds.
+    /// Returns the block with the fewest live pages among those for which `may` holds.
     pub fn victim_among(&self, may: impl Fn(u32) -> bool) -> Option<u32> {
         let (mut best, mut least) = (None, self.pages_per_block as u16);
         for (block, &tally) in self.tallies.iter().enumerate() {

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::rng::Rng;
 
-/// Writes at random until nothing more is taken, and then goes on.
+/// Writes at random until a write is refused, and then continues.
 fn overfill(ftl: &mut impl ChipFtl, logical_pages: u32, seed: u64) {
     let mut rng = Rng::new(seed);
     let mut ops: Vec<FlashOp> = Vec::new();
@@ -33,7 +33,7 @@ fn overfill(ftl: &mut impl ChipFtl, logical_pages: u32, seed: u64) {
 }
 
 #[test]
-fn what_finds_no_room_is_refused_and_nothing_is_lost() {
+fn write_without_room_is_refused_and_loses_nothing() {
     for seed in crate::seeds(3) {
         for name in ENTRIES.iter().map(|entry| entry.name) {
             // 20 logical blocks on 16.
@@ -49,8 +49,8 @@ fn what_finds_no_room_is_refused_and_nothing_is_lost() {
     }
 }
 
-/// If a merge makes room for a page, a hole is left where the page did not exist; a page that went
-/// to a log instead would be older than what a later write puts there.
+/// A hole is left where a merge makes room for a page that did not exist; a page that went to a log instead would be
+/// older than one written there later.
 #[test]
 fn a_log_never_passes_a_hole_of_its_data_block() {
     let mut setup = Setup::new("bast", 16, 16, 4).unwrap();
@@ -128,7 +128,7 @@ fn setups() -> impl Iterator<Item = Setup> {
 }
 
 #[test]
-fn a_state_read_back_goes_on_as_the_one_saved() {
+fn a_loaded_state_continues_as_the_saved_one() {
     for setup in setups() {
         for seed in crate::seeds(20) {
             let mut ftl = used(&setup, seed, 50 * seed as u32);

@@ -8,7 +8,7 @@ use std::ops::AddAssign;
 
 use super::{ChipFtl, FlashOp, Ftl, OpKind, Setup, SetupError, Why};
 
-/// What flash had to do.
+/// Flash operations of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Pages read for the host.
@@ -95,9 +95,9 @@ impl AddAssign for Cost {
 impl fmt::Display for Cost {
     /// `1 host program, 3 copies, 1 erase, 1 partial merge`: what is not 0.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let said = Cost::NAMES.iter().zip(self.numbers());
-        let said = said.filter(|(_, number)| *number > 0);
-        let texts: Vec<String> = said
+        let counts = Cost::NAMES.iter().zip(self.numbers());
+        let counts = counts.filter(|(_, number)| *number > 0);
+        let texts: Vec<String> = counts
             .map(|(name, number)| {
                 let mut name = name.replace('_', " ");
                 if number == 1 {
@@ -112,18 +112,18 @@ impl fmt::Display for Cost {
     }
 }
 
-/// What one token of the access string did.
+/// Result of one token of the access string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The token.
     pub op: String,
-    /// What flash had to do for it.
+    /// Flash operations of the token.
     pub cost: Cost,
     /// The state afterwards.
     pub state: String,
 }
 
-/// What cannot be traced.
+/// Reasons for which an access string cannot be traced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TraceError {
     /// The translation layer cannot be made.
@@ -132,9 +132,9 @@ pub enum TraceError {
     Token {
         /// The token.
         token: String,
-        /// Which it is, from 1.
+        /// Position of the token, from 1.
         position: usize,
-        /// What is wrong with it.
+        /// Description of the problem.
         problem: String,
     },
 }
@@ -154,7 +154,7 @@ impl fmt::Display for TraceError {
 
 impl std::error::Error for TraceError {}
 
-/// What a token asks for.
+/// Meaning of a token.
 enum Token {
     Write { first: u32, pages: u32 },
     Read { page: u32 },
@@ -239,7 +239,7 @@ pub fn trace_ftl(setup: &Setup, empty: bool, accesses: &str) -> Result<Vec<Step>
     Ok(steps)
 }
 
-/// What all steps cost.
+/// Flash operations of all steps.
 pub fn total(steps: &[Step]) -> Cost {
     let mut total = Cost::default();
     for step in steps {

@@ -3,7 +3,7 @@
 use super::{Candidate, Pool, Rule};
 use crate::component::{Component, Settings};
 
-/// What is moved and worn against what is gained and age.
+/// Weighs the cost of moves and wear against the gain and age.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CostAgeTime;
 

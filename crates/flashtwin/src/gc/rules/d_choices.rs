@@ -4,7 +4,7 @@ use super::{Candidate, Pool, Rule};
 use crate::component::{parameters, Component, Kind, Settings};
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of d choices.
     struct Parameters {
         /// Blocks drawn, one block perhaps several times.
         choices: u32 = Kind::Count(1, 65535), "10", "ours";

@@ -1,9 +1,9 @@
-//! Which sealed block is collected: a rule is a file of this folder and a line of the table below.
+//! Victim rules: which sealed block is collected. A rule is a file of this folder and a line of the table below.
 //!
 //! Candidates are the sealed blocks, those without a dead page among them: a rule that takes such a block moves
 //! it whole, as published. All are looked at, once per collected block; of equals the one that `tie` selects.
 //! Randomness comes from where the pool stands, so that it needs no state of its own and a device that was saved
-//! goes on as it would have. A block's age is how many blocks of its chip were opened after it (D-61).
+//! continues as it would have. A block's age is how many blocks of its chip were opened after it (D-61).
 
 mod cost_age_time;
 mod cost_benefit;
@@ -62,12 +62,12 @@ macro_rules! declare {
 
 rules!(declare!());
 
-/// Which block of a pool is collected.
+/// A victim rule: chooses the block of a pool that is collected.
 trait Rule: Sized {
-    /// What it is, for device files and documentation.
+    /// Description of the rule, for device files and documentation.
     const COMPONENT: Component;
 
-    /// With the values of its parameters.
+    /// Makes the rule with the values of its parameters.
     fn new(settings: &Settings) -> Self;
 
     /// The block to collect next; `None` if none may be.
@@ -77,7 +77,7 @@ trait Rule: Sized {
 /// The rule of GCaR, Harmonia and ECR, which some parts of the model ask for.
 pub(crate) const GREEDY: &str = greedy::Greedy::COMPONENT.name;
 
-/// Which of several equal candidates.
+/// Choice among several equal candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tie {
     /// The lowest block number.
@@ -98,8 +98,8 @@ pub(crate) fn victim(ftl: &PageMap, pool: u32, of: Victims, tie: Tie) -> Option<
     of.choose(&pool).map(|chosen| (chosen.bit, chosen.live))
 }
 
-/// Has the map load ahead what a collection of `pages` pages at a time will touch; with `maps`, map entries too. Only
-/// for rules that find their victim in a few steps.
+/// Makes the map load ahead the data of a collection of `pages` pages at a time; with `maps`, map entries too. Only for
+/// rules that find their victim in a few steps.
 pub(crate) fn foresee(ftl: &mut PageMap, of: Victims, tie: Tie, pages: u32, maps: bool) {
     if let Victims::Greedy(_) = of {
         let last = tie == Tie::Highest;

@@ -5,7 +5,7 @@ use super::{Candidate, Pool, Rule};
 use crate::component::{parameters, Component, Kind, Settings};
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of windowed greedy.
     struct Parameters {
         /// Blocks of the pool among which the victim is looked for.
         window_percent: f64 = Kind::Percent, "25", "ours";

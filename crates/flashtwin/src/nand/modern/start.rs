@@ -283,7 +283,7 @@ impl Modern {
             return false;
         };
         let until = first.enqueued + self.params.program_wait;
-        let stream = self.ftl.goes_to(die as u32, first.stream);
+        let stream = self.ftl.stream_for(die as u32, first.stream);
         let room = self
             .layout
             .left_in_row(self.ftl.next_page(die as u32, stream));
