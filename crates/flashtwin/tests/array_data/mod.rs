@@ -270,7 +270,7 @@ impl Run {
     }
 }
 
-/// Reads checked, failures, members rebuilt, reads hedged, of them those that came from elsewhere; of
+/// Reads checked, failures, members rebuilt, reads hedged, of them those completed from elsewhere; of
 /// an array of groups instead pages moved and segments trimmed; pages of plain arrays, sent without a record.
 fn schedule(level: &str, seed: u64) -> Result<[u64; 6], String> {
     let mut rng = Rng::new(seed);

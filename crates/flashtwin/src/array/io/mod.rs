@@ -346,7 +346,7 @@ impl Io {
         }
     }
 
-    /// Whether single pages are sent without a record: the log has all requests, but for tests of a plain array.
+    /// Whether single pages are sent without a record: the log has all requests, except for tests of a plain array.
     #[inline(always)]
     pub fn may_send_pages<F: Features>(&self) -> bool {
         !F::ALL || !self.record.log.is_on()
