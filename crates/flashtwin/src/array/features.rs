@@ -1,4 +1,4 @@
-//! What an array may have, and code compiled without it.
+//! Optional features of an array, and code compiled without them.
 //!
 //! An array's code is written once and compiled several times: for every array, and for *plain* ones ([`Io::copy`]), in
 //! which all members are there, respond at once and are known by whether they collect, with flash of any kind and of the

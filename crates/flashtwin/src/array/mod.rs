@@ -11,6 +11,7 @@
 //! coordinate                              the members' turns to collect garbage
 //! member                                  an SSD, how much of it is there, what it holds back
 //! layout, record                          where pages lie; what was done
+//! features                                what an array may have: copies of the code above without it
 //! ```
 
 mod ahead;

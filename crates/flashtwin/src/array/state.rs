@@ -125,3 +125,43 @@ fn read_members(
         flash.unit_of_copy(spot.lpn).is_some()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::spec::builtin_array;
+    use crate::{Array, ArraySpec};
+
+    /// No order kills a die of a member, but a file could say so.
+    #[test]
+    fn a_member_with_a_dead_die_is_refused() {
+        let set = [
+            ("array.level", "raid0"),
+            ("array.members", "nvme-tlc*2"),
+            ("member.geometry.chips", "4"),
+            ("member.geometry.channels", "2"),
+            ("member.geometry.blocks_per_plane", "64"),
+            ("member.geometry.pages_per_block", "16"),
+            ("member.buffer.capacity", "64 KiB"),
+        ];
+        let text = builtin_array("harmonia-array").expect("it is built in");
+        let spec = ArraySpec::with_overrides(text, "test", &set).expect("a sound array");
+        let mut array = Array::new(&spec);
+        array.fill_sequential();
+        let save = |array: &Array| {
+            let mut state = Vec::new();
+            array.save_state(&mut state).expect("a vector takes it");
+            state
+        };
+        let whole = save(&array);
+        let ssd = &mut array.backend.io.members[1].drive.ssd;
+        ssd.kill_die(2).expect("it has others");
+        let dead = save(&array);
+        let mut other = Array::new(&spec);
+        let error = other.load_state(&mut &dead[..]).expect_err("a dead die");
+        assert!(
+            error.to_string().contains("member 1 has a dead die"),
+            "{error}"
+        );
+        other.load_state(&mut &whole[..]).expect("no die is dead");
+    }
+}

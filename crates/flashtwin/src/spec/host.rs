@@ -1,4 +1,4 @@
-//! What is in front of the flash: the host's queues, the link, the controller's processor.
+//! The front end before the flash: the host's queues, the link, the controller's processor.
 
 use super::section::{section, Only, Values};
 use super::{DeviceSpec, STEP_US, TRANSFER_NS};

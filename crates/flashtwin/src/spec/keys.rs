@@ -121,7 +121,7 @@ fn of_policies() -> Vec<KeyDoc> {
 /// A parameter with the components that have it.
 struct Shared {
     parameter: &'static Parameter,
-    /// What it does, also where it is something else for another component.
+    /// Description, of each component where they differ.
     doc: String,
     names: Vec<&'static str>,
 }

@@ -12,23 +12,23 @@ use crate::component::{Chosen, Component, FromSetting, Kind, Parameter, Settings
 use crate::units::Time;
 
 /// Conditions of a key, which all must hold.
-pub(super) type Only = &'static [Condition];
+pub type Only = &'static [Condition];
 
 /// A selector, and its values with which a key has a meaning.
-pub(super) type Condition = (&'static str, &'static [&'static str]);
+pub type Condition = (&'static str, &'static [&'static str]);
 
 /// One key of a device file.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyDoc {
     /// Dotted: `buffer.capacity`.
     pub key: &'static str,
-    /// What it takes, with its unit.
+    /// Kind of its values, with the unit.
     pub kind: Kind,
     /// TOML text of the default; `None`: the key must be given.
     pub default: Option<&'static str>,
     /// The key has a meaning only when every one of these selectors has one of these values.
-    pub only: &'static [(&'static str, &'static [&'static str])],
-    /// What it does.
+    pub only: Only,
+    /// Description.
     pub doc: &'static str,
     /// Where the key or its default comes from.
     pub provenance: &'static str,

@@ -30,9 +30,9 @@ struct InFlight {
     op: PageOp,
     /// The operation after it in its chain, or [`NONE`].
     next: u32,
-    /// The member that it was sent to without a record of a request, or [`NONE`].
+    /// Member of one that was sent without a record of a request, else [`NONE`].
     member: u32,
-    /// Its place in the order of sending, if it was.
+    /// Place in the order of sending of one that was sent without a record.
     order: u64,
 }
 
@@ -92,7 +92,7 @@ impl Ops {
         &self.table[op].op
     }
 
-    /// What follows an operation in its chain, or [`NONE`].
+    /// Returns the operation after this one in its chain, or [`NONE`].
     #[inline(always)]
     pub fn after(&self, op: u32) -> u32 {
         self.table[op].next

@@ -1,4 +1,4 @@
-//! What happens to stripes: writes with their parity, pages worked out from the others, trims.
+//! Operations on stripes: writes with their parity, pages recovered from the others, trims.
 //!
 //! Each is a *job* on a stretch of page stripes of one row. Jobs of a row happen one after the other. A job
 //! reads, then writes: all writes wait for all reads. Sending a flush to all members is a job, too, but of no
@@ -27,7 +27,7 @@ use rebuild::Rebuild;
 use rows::RowLocks;
 use stretch::Stretch;
 
-/// What a job is for.
+/// Purpose of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Write these data places.
@@ -42,7 +42,7 @@ pub(crate) enum Kind {
     Flush,
 }
 
-/// What is to be done to page stripes that follow each other, and the page operations that wait for it.
+/// A task on adjacent page stripes, and the page operations that wait for it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JobSpec {
     pub kind: Kind,
@@ -119,7 +119,7 @@ impl Job {
 /// All jobs.
 #[derive(Clone, Debug)]
 pub(crate) struct Jobs {
-    /// That of the array, to be read while its members are asked.
+    /// Layout of the array, a copy that is read while requests are sent to its members.
     layout: Layout,
     jobs: Table<Job>,
     rows: RowLocks,
@@ -448,7 +448,7 @@ impl Jobs {
         }
     }
 
-    /// It is this job's turn in a row that it waited for.
+    /// Gives a job a row that it waited for.
     #[inline(never)]
     fn next_of_row<F: Features>(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         self.jobs[id].rows_held += 1;
@@ -480,7 +480,7 @@ impl Jobs {
         }
     }
 
-    /// What jobs have written to a member that is being rebuilt is lost with it.
+    /// Forgets writes of jobs to a member that was being rebuilt and has failed.
     pub fn forget_rebuilt(&mut self, member: usize) {
         for (_, job) in self.jobs.iter_mut() {
             if job.what.kind == Kind::Rebuild && job.phase == Phase::Writing {

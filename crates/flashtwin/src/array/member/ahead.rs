@@ -1,4 +1,4 @@
-//! What a member has done ahead of the array: pieces foreseen, and their responses with their instants.
+//! Members simulated ahead of the array: pieces foreseen, and their responses with their instants.
 
 use std::collections::VecDeque;
 
@@ -21,11 +21,11 @@ struct Piece {
     fua: bool,
 }
 
-/// What a member has done, and when.
+/// A response, and its instant.
 #[derive(Clone, Copy, Debug)]
 struct Foreseen {
     at: Time,
-    /// The response to a piece, to its slot. `None`: the member has done something unasked.
+    /// The response to a piece, whose owner is its slot. `None`: the last event of the member, which completes nothing.
     response: Option<Response>,
 }
 
@@ -39,7 +39,7 @@ struct Slot {
     owner: Option<Owner>,
 }
 
-/// What a member has done ahead of the array.
+/// Pieces that a member was given ahead of the array, and its responses to them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ahead {
     pieces: Vec<Piece>,

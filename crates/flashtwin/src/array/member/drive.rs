@@ -28,11 +28,11 @@ pub(crate) struct Ask {
 #[derive(Clone, Debug)]
 pub(crate) struct Drive {
     pub ssd: Ssd,
-    /// Its front end takes no time: pages go to its flash.
+    /// Whether the front end takes no time, so that pages go to the flash.
     pub is_bare: bool,
-    /// The events of its flash stand in the array's queue, from this resource on. `None`: they stand in its own queue.
+    /// First resource of the flash in the array's event queue. `None`: the flash has its events in the SSD's own queue.
     pub first_resource: Option<usize>,
-    /// Responses that were given at once, or during [`Drive::advance`], and are not taken yet.
+    /// Responses that the array has not taken yet: immediate ones, and those of [`Drive::advance`].
     pub responses: Vec<Response>,
 }
 
@@ -48,13 +48,14 @@ impl Drive {
         }
     }
 
-    /// Moves the events of its flash to the array's queue, from a resource on; or back to its own. None is pending.
+    /// Moves the events of the flash to the array's queue, from a resource on, or back to the SSD's own. No event may be
+    /// pending.
     pub fn set_first_resource(&mut self, first: Option<usize>) {
         self.first_resource = first;
         self.ssd.backend.set_first_resource(first.unwrap_or(0));
     }
 
-    /// Its flash, and the queue with the events of that: the `shared` one of an array, or its own.
+    /// Returns the flash and the queue that has its events: the `shared` one of an array, or the SSD's own.
     #[inline(always)]
     fn flash<'a, F: Features>(
         &'a mut self,
@@ -99,8 +100,8 @@ impl Drive {
         self.ssd.backend.prefetch_old_copy(lpn);
     }
 
-    /// Asks for something; the response goes to its owner. `shared` is the array's event queue, if the events of the flash
-    /// stand there.
+    /// Submits a request; each response goes to its owner. `shared` is the array's event queue, if that has the events of
+    /// the flash.
     #[inline(never)]
     pub fn submit(&mut self, ask: &Ask, now: Time, mut shared: Option<&mut EventQueue>) {
         if !self.is_bare {
@@ -126,7 +127,7 @@ impl Drive {
         }
     }
 
-    /// Asks for one page; false, with nothing done, if there is nothing to read or the write is refused.
+    /// Submits one page; returns false, with nothing done, if there is nothing to read or the write is refused.
     #[inline(always)]
     pub fn submit_one<F: Features>(
         &mut self,

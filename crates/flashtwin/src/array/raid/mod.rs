@@ -1,6 +1,6 @@
 //! The members of an array as a back end: page operations in, requests to members out.
 //!
-//! What the front end queues at one instant is taken together ([`Work::settle`]): pages that follow
+//! Operations that the front end queues at one instant are taken together ([`Work::settle`]): pages that follow
 //! each other on a member become one request to it, pages of one stripe are written together. Where
 //! there is redundancy, writes of a row happen one after the other, so that no two compute parity
 //! from the same old contents; what a write does is the business of [`Jobs`].
@@ -56,11 +56,11 @@ pub struct Raid {
     /// Groups of members instead of rows.
     pub(super) swan: Option<Box<Swan>>,
     pub(super) batch: Batch,
-    /// Member and chip of the event that the front end is processing: the chip goes on afterwards.
+    /// Member and chip of the event that the front end is processing: the chip is activated afterwards.
     active: Option<(usize, usize)>,
     /// Members can be simulated each by itself ([`super::member::ahead`]).
     pub(super) independent: bool,
-    /// They have been, to the end.
+    /// Members have been simulated ahead to the end.
     pub(super) ahead_ends: bool,
 }
 
@@ -197,7 +197,7 @@ impl Raid {
         (!is_quiet).then(|| self.io.watch.units.first_of(member))
     }
 
-    /// A member has responded to a page, or to all of a request.
+    /// Takes the response of a member to a page, or to all of a request; a slow member's is held back.
     #[inline(always)]
     fn respond<F: Features>(&mut self, member: usize, mut response: Response, clock: &mut Clock) {
         let owner = response.owner;
@@ -216,7 +216,7 @@ impl Raid {
         self.receive::<F>(member, &response, clock);
     }
 
-    /// The response of a member has come: to a page that was sent without a record, or to a request.
+    /// Passes a response on to its owner: the job or page that was sent without a record, or the request.
     #[inline(always)]
     fn receive<F: Features>(&mut self, member: usize, response: &Response, clock: &mut Clock) {
         self.io.members[member].in_flight -= 1;
@@ -251,7 +251,7 @@ impl Raid {
         self.io.may_be_idle(clock);
     }
 
-    /// Takes what comes from a member by now: what it has done, what it did ahead, and what it held back.
+    /// Takes the responses of a member by now: those of its own queue, those foreseen and those held back.
     fn take_responses(&mut self, member: usize, clock: &mut Clock) {
         let mut responses = std::mem::take(&mut self.io.members[member].drive.responses);
         for response in responses.drain(..) {
@@ -343,7 +343,7 @@ impl Raid {
         })
     }
 
-    /// What happens at a resource of the array's own.
+    /// Processes an event of the array's own resources.
     fn own_event(&mut self, own: usize, clock: &mut Clock) {
         let io = &mut self.io;
         if own == 0 {
