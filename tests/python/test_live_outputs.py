@@ -64,21 +64,19 @@ def test_failed_stop_is_reported_once():
     assert server.stop() is server.stop() is server.report()
 
 
-def test_removed_private_directory_loses_no_report(tmp_path):
+def test_removed_private_directory_loses_no_report(tmp_path, short_path):
     need("nbdkit")
-    place = tmp_path / "tmp"
-    place.mkdir()
     command = [sys.executable, "-m", "flashtwin.cli", "serve", "--device", "demo", *SETTINGS, "--json"]
     command += ["--store", str(tmp_path / "x.img"), "--metrics", "0"]
     with started(
         *command,
-        env={**os.environ, "TMPDIR": str(place)},
+        env={**os.environ, "TMPDIR": str(short_path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
         ready = json.loads(process.stdout.readline())
-        for private in place.iterdir():
+        for private in short_path.iterdir():
             shutil.rmtree(private)
         # A later report than those that had the directory.
         first = json.loads(asked(ready["metrics"], "/report.json")[1])["elapsed_s"]
@@ -88,7 +86,7 @@ def test_removed_private_directory_loses_no_report(tmp_path):
     assert (process.returncode, errors) == (0, "")
     assert json.loads(out)["device"] == "demo"
     assert (tmp_path / "x.img.state").exists()
-    assert not list(place.iterdir())
+    assert not list(short_path.iterdir())
 
 
 def test_half_written_report_is_read_again(monkeypatch):

@@ -136,21 +136,19 @@ def test_error_of_an_output_names_its_file(tmp_path):
         assert not list(tmp_path.iterdir())
 
 
-def test_full_temporary_directory_is_named(tmp_path):
-    place = tmp_path / "tmp"
-    place.mkdir()
+def test_full_temporary_directory_is_named(short_path):
     done = shell(
         'ulimit -f 1; exec "$@"',
         "serve",
         "--device",
         "demo",
         *SETTINGS,
-        env={**os.environ, "TMPDIR": str(place)},
+        env={**os.environ, "TMPDIR": str(short_path)},
     )
     assert done.returncode == 2
-    assert f"{place}/flashtwin-" in done.stderr
+    assert f"{short_path}/flashtwin-" in done.stderr
     assert "device.toml: cannot write the device" in done.stderr
-    assert not list(place.iterdir())
+    assert not list(short_path.iterdir())
 
 
 @pytest.mark.parametrize(

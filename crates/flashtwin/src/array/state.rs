@@ -131,7 +131,7 @@ mod tests {
     use crate::spec::builtin_array;
     use crate::{Array, ArraySpec};
 
-    /// No order kills a die of a member, but a file could say so.
+    /// No order kills a die of a member, but a state from a file could have a dead one.
     #[test]
     fn a_member_with_a_dead_die_is_refused() {
         let set = [
