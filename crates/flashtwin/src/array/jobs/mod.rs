@@ -131,7 +131,7 @@ impl Jobs {
     /// None; `rebuilding` is the resource of the event queue for rebuilding.
     pub fn new(spec: &ArraySpec, layout: &Layout, rebuilding: usize) -> Jobs {
         Jobs {
-            layout: *layout,
+            layout: layout.clone(),
             jobs: Table::default(),
             rows: RowLocks::new(),
             rebuild: Rebuild::new(spec, rebuilding),

@@ -112,7 +112,7 @@ impl Stretch {
             fua: op == Op::Write,
             origin: Origin::Job(job),
         };
-        let layout = io.layout;
+        let layout = io.layout.clone();
         io.send(order, clock, |_| {
             // The member's place in each of these rows.
             let rows = (first..first + pages).step_by(layout.chunk_pages() as usize);

@@ -6,6 +6,8 @@
 
 pub(crate) mod plan;
 
+use std::sync::Arc;
+
 use crate::divide::Divider;
 use crate::spec::{Level, Rotation};
 use crate::units::Lpn;
@@ -23,21 +25,20 @@ pub(crate) struct Spot {
 pub(crate) struct Stripe(pub u32);
 
 /// How an array spreads its pages over its members.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Layout {
     level: Level,
-    rotation: Rotation,
-    members: u32,
     /// Units of data and of parity in a row; with mirrors, of the one copy.
     data: u32,
     pub parity: u32,
     /// Copies of every page.
     pub copies: u32,
-    /// The first copies of data stand on the members after those with parity, one after the other.
-    follow_parity: bool,
+    /// Members by place, for each turn of the parity: those of data in order, then those of parity.
+    members: Arc<[u8]>,
     chunk: Divider,
     by_data: Divider,
-    by_members: Divider,
+    /// Turns of the parity: a row's turn is the remainder of its number.
+    turns: Divider,
 }
 
 impl Layout {
@@ -52,17 +53,19 @@ impl Layout {
             Level::Raid6 => (2, 1),
         };
         let data = (members - parity) / copies;
+        let turns = match parity {
+            0 => 1,
+            _ => members,
+        };
         Layout {
             level,
-            rotation,
-            members,
             data,
             parity,
             copies,
-            follow_parity: level != Level::Raid10 && (parity == 0 || rotation.is_symmetric()),
+            members: members_of_turns(rotation, members, parity, turns),
             chunk: Divider::new(chunk_pages),
             by_data: Divider::new(data),
-            by_members: Divider::new(members),
+            turns: Divider::new(turns),
         }
     }
 
@@ -120,19 +123,13 @@ impl Layout {
 
     #[inline(always)]
     pub fn members_of_row(&self, row: u32) -> MembersOf<'_> {
-        let parity = match self.parity {
+        let turn = match self.parity {
             0 => 0,
-            _ => {
-                let turn = self.by_members.div_rem(row).1;
-                match self.rotation.goes_left() {
-                    true => self.members - 1 - turn,
-                    false => turn,
-                }
-            }
+            _ => self.turns.div_rem(row).1,
         };
         MembersOf {
             layout: self,
-            parity,
+            first: turn * self.places(),
         }
     }
 
@@ -151,6 +148,7 @@ impl Layout {
     // ---- places of a page stripe: those of data, then of parity; with mirrors, the copies of each ----
 
     /// How many there are.
+    #[inline(always)]
     pub fn places(&self) -> u32 {
         self.data * self.copies + self.parity
     }
@@ -193,69 +191,51 @@ impl Layout {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MembersOf<'a> {
     layout: &'a Layout,
-    /// The one with P, where there is parity.
-    parity: u32,
+    /// Index of its first place in the table of members.
+    first: u32,
 }
 
 impl MembersOf<'_> {
     /// The first copy of a data place.
     #[inline(always)]
     pub fn data(&self, place: u32) -> usize {
-        let of = self.layout;
-        match of.follow_parity {
-            true => self.wrap(self.parity + of.parity + place) as usize,
-            false => self.data_elsewhere(place),
-        }
-    }
-
-    /// The same of other layouts.
-    #[inline(never)]
-    fn data_elsewhere(&self, place: u32) -> usize {
-        let of = self.layout;
-        let member = match of.level {
-            Level::Raid10 => 2 * place,
-            // In the order of members, past those of parity; the two of RAID-6 may wrap.
-            _ => {
-                let last = self.parity + of.parity;
-                let wrapped = last.saturating_sub(of.members);
-                let before = self.parity - wrapped;
-                let past = match place < before {
-                    true => 0,
-                    false => of.parity - wrapped,
-                };
-                wrapped + place + past
-            }
-        };
-        member as usize
+        self.at(place * self.layout.copies)
     }
 
     /// The parity: 0 is P, 1 is Q.
     #[inline(always)]
     pub fn parity(&self, which: u32) -> usize {
-        self.wrap(self.parity + which) as usize
+        self.at(self.layout.data + which)
     }
 
-    /// What is at a place.
+    /// The member at a place.
     #[inline(always)]
     pub fn at(&self, place: u32) -> usize {
-        let of = self.layout;
-        if of.copies > 1 {
-            place as usize
-        } else if place < of.data {
-            self.data(place)
-        } else {
-            self.parity(place - of.data)
-        }
+        usize::from(self.layout.members[(self.first + place) as usize])
     }
+}
 
-    /// A member counted from the one with P on is less than once around.
-    #[inline(always)]
-    fn wrap(&self, member: u32) -> u32 {
-        match member.checked_sub(self.layout.members) {
-            Some(wrapped) => wrapped,
-            None => member,
-        }
-    }
+/// Members by place for each turn: P, and Q after it, move by one member a turn; data either follow them around the
+/// members (symmetric) or stand in the order of members.
+fn members_of_turns(rotation: Rotation, members: u32, parity: u32, turns: u32) -> Arc<[u8]> {
+    let of_turn = |turn| {
+        let first = match rotation.goes_left() {
+            true => turns - 1 - turn,
+            false => turn,
+        };
+        let of_parity = (0..parity).map(move |which| (first + which) % members);
+        let data: Vec<u32> = match parity > 0 && rotation.is_symmetric() {
+            true => (parity..members).map(|n| (first + n) % members).collect(),
+            false => (0..members)
+                .filter(|&at| !of_parity.clone().any(|p| p == at))
+                .collect(),
+        };
+        data.into_iter().chain(of_parity)
+    };
+    let places = (0..turns).flat_map(of_turn);
+    places
+        .map(|member| u8::try_from(member).expect("at most 60 members"))
+        .collect()
 }
 
 #[cfg(test)]
