@@ -105,6 +105,7 @@ class Device:
         str | None,
         tuple[bytes, int, float | None] | None,
         tuple[float, float],
+        str,
     ]: ...
 
 @final

@@ -38,6 +38,8 @@ class Result:
             coordinator, or its "own"). One row for each span in which chips of the member were in GC.
         wall_s: seconds of real time that simulating took: "precondition", "warmup" and "measured". No part
             of `summary` or of the JSON, as it differs from run to run.
+        path: copies of the simulator's code in use at the end of the run, as in "plain front end, msr flash"
+            (ARCHITECTURE.md, "Paths"). No part of the JSON: results do not depend on it.
         timeline: what every part of the device did in a window (with `timeline=Window(...)`).
     """
 
@@ -52,10 +54,12 @@ class Result:
         history: str | None = None,
         timeline: Timeline | None = None,
         wall_s: dict[str, float] | None = None,
+        path: str = "",
     ) -> None:
         self._history = history
         self.timeline = timeline
         self.wall_s = wall_s or {}
+        self.path = path
         self.summary: dict[str, Any] = json.loads(as_json)
         self.requests: pa.Table | None = requests
         self.gc_intervals: pa.Table | None = None if gc_columns is None else tables.gc_table(gc_columns)

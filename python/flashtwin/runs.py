@@ -235,7 +235,7 @@ class Job:
                     raise FlashtwinError(f"{e}; {too_large}") from None
                 # Of a run that has ended only its log is lost.
                 lost = e
-            as_json, text, histograms, gc_columns, windows, recorded, took_s = raw
+            as_json, text, histograms, gc_columns, windows, recorded, took_s, path = raw
             requests = table.table() if table else None
             result = Result(
                 as_json,
@@ -250,6 +250,7 @@ class Job:
                     "warmup": took_s[0],
                     "measured": took_s[1],
                 },
+                path=path,
             )
             if lost is not None:
                 raise OutputError(str(lost), result) from lost

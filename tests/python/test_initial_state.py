@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -160,6 +161,23 @@ def test_wall_times_are_given_apart(cli: Any) -> None:
     assert set(wall_s) == {"precondition", "warmup", "measured"}
     assert all(s > 0 for s in wall_s.values())
     assert "wall_s" not in json.loads(ran.stdout)
+
+
+@pytest.mark.parametrize(
+    ("device", "more", "path"),
+    [
+        ("gcar", [], "plain front end, msr flash"),
+        ("gcar", ["--timeline", "window.trace"], "general front end, any flash"),
+        ("nvme-tlc", [], "general front end, any flash"),
+        ("raid5-array", [], "general front end, general array"),
+    ],
+)
+def test_path_of_a_run_is_printed(cli: Any, tmp_path: Path, device: str, more: list[str], path: str) -> None:
+    load = ["--workload", "uniform:requests=100", "--device", device, "--precondition", "none"]
+    more = [str(tmp_path / word) if word.endswith(".trace") else word for word in more]
+    ran = cli("run", *load, *more, "--json")
+    assert json.loads(ran.stderr.splitlines()[-1])["path"] == path
+    assert "path" not in json.loads(ran.stdout)
 
 
 def test_refused_writes_are_no_fast_writes() -> None:

@@ -284,8 +284,8 @@ fn of_state(message: String) -> PyErr {
 
 /// Result of a run: summary as JSON, summary as text, and the response-time histograms of reads, writes and both;
 /// columns of when members of an array collected and the history as JSON, if asked for; the timeline, if it was: the
-/// trace, slices in it, and where it was cut, in seconds; and the seconds of real time that the warm-up and the
-/// measured run took.
+/// trace, slices in it, and where it was cut, in seconds; the seconds of real time that the warm-up and the measured
+/// run took; and the copies of the code in use at the end.
 type RunResult = (
     String,
     String,
@@ -294,6 +294,7 @@ type RunResult = (
     Option<String>,
     Option<(Py<PyBytes>, u64, Option<f64>)>,
     (f64, f64),
+    String,
 );
 
 #[pymethods]
@@ -473,6 +474,7 @@ fn result(
         history.transpose().map_err(of_json)?,
         timeline,
         took_s,
+        outcome.path.clone(),
     ))
 }
 

@@ -114,7 +114,7 @@ def command(args: argparse.Namespace) -> int:
         failures.append(e)
     if args.json:
         print(result.to_json(), flush=True)
-        note(json.dumps({"wall_s": result.wall_s}))
+        note(json.dumps({"wall_s": result.wall_s, "path": result.path}))
     elif args.fio:
         print(result.to_fio() if args.fio == "text" else result.to_fio_json(), end="")
     else:

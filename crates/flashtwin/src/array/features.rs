@@ -48,6 +48,15 @@ impl Copy {
     pub const fn plain(kind: u8) -> Copy {
         Copy(kind + 1)
     }
+
+    /// As the table of paths in ARCHITECTURE.md calls it.
+    pub fn name(self) -> &'static str {
+        with_features!(self, F => match (F::ALL, F::KIND) {
+            (true, _) => "general array",
+            (false, 0) => "plain array",
+            (false, _) => "plain array of one kind of flash",
+        })
+    }
 }
 
 /// Runs something with the features of a [`Copy`], by this name.

@@ -57,6 +57,8 @@ pub(crate) mod sealed {
         fn kind(&self) -> u8 {
             0
         }
+        /// Name of the copy of its code that runs behind a front end, a plain one or any.
+        fn path(&self, plain_front: bool) -> &'static str;
         /// Lets the compiler leave out what other kinds do.
         ///
         /// # Safety

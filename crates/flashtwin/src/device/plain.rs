@@ -79,6 +79,16 @@ impl<B: Backend> Device<B> {
         self.path = self.path_now();
     }
 
+    /// Names of the copies of the code that serve requests now: of the front end, then of what is behind it, as in "plain
+    /// front end, msr flash". The table of paths in ARCHITECTURE.md has the conditions.
+    pub fn path(&self) -> String {
+        let (front, is_plain) = match self.path {
+            Path::ANY => ("general", false),
+            _ => ("plain", true),
+        };
+        format!("{front} front end, {}", self.backend.path(is_plain))
+    }
+
     pub(super) fn path_now(&self) -> Path {
         match self.is_plain() {
             true => Path::plain(self.backend.kind()),
@@ -123,6 +133,10 @@ impl<B: Backend, const KIND: u8> Plain<B, KIND> {
 // SAFETY: its kind is a constant.
 unsafe impl<B: Backend, const KIND: u8> Work for Plain<B, KIND> {
     const PLAIN: bool = true;
+
+    fn path(&self, plain_front: bool) -> &'static str {
+        self.get().path(plain_front)
+    }
 
     fn resources(&self) -> usize {
         self.0.resources()

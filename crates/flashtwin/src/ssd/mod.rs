@@ -86,6 +86,14 @@ unsafe impl Work for Flash {
         }
     }
 
+    fn path(&self, plain_front: bool) -> &'static str {
+        match self.kind() {
+            STATIC_MSR if plain_front => "msr flash",
+            STATIC_MODERN if plain_front => "modern flash",
+            _ => "any flash",
+        }
+    }
+
     // SAFETY: the caller's, that the kind is `kind`.
     #[inline(always)]
     unsafe fn assume(&self, kind: u8) {

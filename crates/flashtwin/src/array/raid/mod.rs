@@ -395,6 +395,10 @@ fn members_are_independent(spec: &ArraySpec) -> bool {
 
 // SAFETY: all are of kind 0.
 unsafe impl Work for Raid {
+    fn path(&self, _plain_front: bool) -> &'static str {
+        self.io.copy().name()
+    }
+
     fn resources(&self) -> usize {
         self.io.members.len() + OWN + self.io.members.flash_resources()
     }
