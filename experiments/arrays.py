@@ -111,7 +111,7 @@ def line(requests: int, figure: str | None) -> None:
             panels[name][label] = result
             s = result.summary
             cells = (f"{s['all'][share]:.0f}" for share in shares)
-            cv, wa = s["all"]["variation"], s["flash"]["write_amplification"]
+            cv, wa = s["all"]["variation"], s["flash"]["gc_write_amplification"]
             in_all = s["array"]["total_write_amplification"]
             rows.append((label, *cells, f"{cv:.2f}", f"{wa:.2f}", f"{in_all:.2f}"))
         head = ("scheme", "p50", "p90", "p99", "p99.9", "p99.99 us", "CV", "write amplification", "in all")

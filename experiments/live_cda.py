@@ -139,7 +139,7 @@ def table(recording: Path, device: str, depth: int, rounds: int, runs: list[tupl
             c["count"] for c in summary["buffer"]["policy_counters"] if c["name"] == "dispatcher_hot_writes"
         ]
         cells = [label, f"{summary['hits']['ratio']:.1%}", count["destage"], *(hot or ["-"])]
-        cells += [flash["erases"], count["gc_move"], f"{flash['write_amplification']:.2f}"]
+        cells += [flash["erases"], count["gc_move"], f"{flash['gc_write_amplification']:.2f}"]
         print("| " + " | ".join(map(str, cells)) + " |", flush=True)
 
 

@@ -59,7 +59,7 @@ def row(said: str, database: str, policy: str, seconds: float) -> str:
         f"{flash['moved_pages']}",
         f"{flash['erases'] / thousands:.0f}",
         f"{flash['moved_pages'] / thousands:.0f}",
-        f"{flash['write_amplification']:.2f}",
+        f"{flash['gc_write_amplification']:.2f}",
         f"{report['lateness']['p50_us']:.0f} / {report['lateness']['p99_us']:.0f}",
     ]
     return "| " + " | ".join(cells) + " |"

@@ -198,7 +198,11 @@ fn device() -> Result<(), Failure> {
     figure("kernel_moves_per_write", kernel.moves_per_write());
     figure(
         "model_moves_per_host_program",
-        on_msr.flash_report().write_amplification().unwrap_or(1.0) - 1.0,
+        on_msr
+            .flash_report()
+            .gc_write_amplification()
+            .unwrap_or(1.0)
+            - 1.0,
     );
     figure(
         "msr_csv_lines_per_second",

@@ -153,7 +153,7 @@ pub fn table() -> Result<(), Failure> {
                 (after - before) as f64 / spec.physical_pages() as f64
             )
         });
-        let amplification = ssd.flash_report().write_amplification().unwrap_or(1.0);
+        let amplification = ssd.flash_report().gc_write_amplification().unwrap_or(1.0);
         drop(ssd);
         let counts = instructions(name, *is_small)?;
         println!("| {name} |{rates}{counts} {bytes} | {amplification:.1} |");

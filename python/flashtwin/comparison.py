@@ -71,7 +71,8 @@ MEASURES = [
     Measure("p99.9", ("all", "p999_us"), "us"),
     Measure("p99.99", ("all", "p9999_us"), "us"),
     Measure("hit ratio", ("hits", "ratio"), "share", less_is_better=False),
-    Measure("write amplification", ("flash", "write_amplification"), "number"),
+    Measure("device write ampl.", ("health", "device_write_amplification"), "number"),
+    Measure("GC write ampl.", ("flash", "gc_write_amplification"), "number"),
     Measure("erases", ("flash", "erases"), "count"),
     Measure("pages moved", ("flash", "pages_moved"), "count"),
     Measure("chip time in GC", ("flash", "gc_share_mean"), "share"),
@@ -112,7 +113,7 @@ def best_of(measure: Measure, runs: Sequence[Result | Record]) -> int | None:
 
 
 #: Measures that the ranking of many policies shows; it sorts by the first.
-_RANKED = ["mean response", "p99", "erases", "write amplification", "hit ratio"]
+_RANKED = ["mean response", "p99", "erases", "device write ampl.", "hit ratio"]
 _BEST = "* best beyond the noise of the run"
 #: With more policies than this the table is a ranking, one line a policy.
 _SIDE_BY_SIDE = 6

@@ -24,8 +24,9 @@ class LiveReport:
         responses: by `read`, `write`, `trim` and `flush`: `requests` completed without an error, `refused`,
             `failed`, `bytes`, `pages` and `hits` (those found in the buffer), `total_s`, and the same
             percentiles, in time of the device.
-        flash: what the flash did: `host_pages`, `moved_pages`, `write_amplification`, `erases`,
-            `collections`, and how long each chip collected (`chips_gc_s`, in time of the device).
+        flash: what the flash did: `host_pages`, `moved_pages`, `device_write_amplification`,
+            `gc_write_amplification`, `erases`, `collections`, and how long
+            each chip collected (`chips_gc_s`, in time of the device).
         waiting: requests in flight.
         dirty_pages: in buffers and not on flash.
         pages_lost: whose newest contents found no place on flash, or went with a die.
@@ -81,9 +82,11 @@ class LiveReport:
         if not self.cores_ready:
             lines.append(f"{'':<23}the host lets idle cores halt: later than needed (docs/live.md, Lateness)")
         blocks, moved = (words.count(self.flash[key]) for key in ("erases", "moved_pages"))
-        amplification = words.digits_or_dash(self.flash["write_amplification"])
+        of_device, of_gc = (
+            words.digits_or_dash(self.flash[f"{of}_write_amplification"]) for of in ("device", "gc")
+        )
         erased = f"{blocks} blocks erased, {moved} pages moved"
-        lines.append(f"{'flash':<9}{erased}, write amplification {amplification}")
+        lines.append(f"{'flash':<9}{erased}, device write amplification {of_device}, GC {of_gc}")
         if self.dead_dies:
             lines.append(
                 f"dead dies {', '.join(map(str, self.dead_dies))}; {words.count(self.pages_lost)} pages lost"

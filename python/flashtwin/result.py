@@ -98,12 +98,21 @@ class Result:
         return float(self.summary["hits"]["ratio"])
 
     @property
-    def write_amplification(self) -> float | None:
-        """Data pages programmed for each one programmed for the host: (host + moves) / host.
+    def device_write_amplification(self) -> float | None:
+        """Bytes programmed for each byte that the host wrote, as the counters of a drive give it.
+
+        None if the host wrote nothing.
+        """
+        amplification: float | None = self.summary["health"]["device_write_amplification"]
+        return amplification
+
+    @property
+    def gc_write_amplification(self) -> float | None:
+        """Pages programmed for each one programmed for the host.
 
         None if no page of the host was programmed.
         """
-        amplification: float | None = self.summary["flash"]["write_amplification"]
+        amplification: float | None = self.summary["flash"]["gc_write_amplification"]
         return amplification
 
     @property
@@ -198,7 +207,8 @@ class Result:
         facts = [
             f"mean went to: {parts}",
             f"hit ratio {words.percent(self.hit_ratio)}, "
-            f"write amplification {words.digits_or_dash(self.write_amplification)}, "
+            f"device write amplification {words.digits_or_dash(self.device_write_amplification)}, "
+            f"GC write amplification {words.digits_or_dash(self.gc_write_amplification)}, "
             f"{words.count(flash['erases'])} erases, {words.count(flash['pages_moved'])} pages moved",
         ]
         if self.interrupted:

@@ -28,7 +28,7 @@ def test_a_result_reports_what_was_run():
     assert summary["requests_submitted"] == 3000
     assert summary["counts"]["reads"]["requests"] + summary["counts"]["writes"]["requests"] == 3000
     assert 0 < result.hit_ratio < 1
-    assert result.write_amplification > 1
+    assert result.gc_write_amplification > 1
     assert not result.interrupted
     assert result.latency["p50_us"] <= result.latency["p99_us"] <= result.latency["max_us"]
     assert sum(result.breakdown.values()) == pytest.approx(result.latency["mean_us"])
@@ -44,7 +44,7 @@ def test_health_is_in_the_units_of_nvme_and_lifetime_follows_from_it():
         op["count"] for op in summary["flash"]["ops"] if op["name"] in {"destage", "gc_move", "summary"}
     )
     assert health["media_bytes_written"] == programs * summary["page_bytes"]
-    amplification = health["endurance_group_write_amplification"]
+    amplification = health["device_write_amplification"]
     assert amplification == pytest.approx(health["media_bytes_written"] / written)
     life = health["lifetime"]
     days = life["warranty_years"] * 365
@@ -197,7 +197,7 @@ def test_the_printed_forms_hold_the_numbers():
     comparison = flashtwin.compare(LOAD, ["lru", "gcar-lru"], "demo", set=SMALL)
     assert len(comparison) == 2
     table = repr(comparison)
-    assert "write amplification" in table
+    assert "device write ampl." in table and "GC write ampl." in table
     assert "x" in table
     assert "gcar-lru" in comparison._repr_html_()
     assert comparison.table.column_names[0] == "policy"

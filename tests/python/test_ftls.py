@@ -84,7 +84,7 @@ def test_a_device_runs_with_it(name):
     counted = {counter["name"]: counter["count"] for counter in flash["ftl_counters"]}
     host = count["destage"]
     more = count["gc_move"] + count["merge_copy"] + count["map_write"]
-    assert result.write_amplification == pytest.approx((host + more) / host)
+    assert result.gc_write_amplification == pytest.approx((host + more) / host)
     assert flash["pages_moved"] == count["gc_move"] + count["merge_copy"]
     if name == "dftl":
         assert count["map_read"] > 0 and counted["map_misses"] > 0 and count["merge_copy"] == 0

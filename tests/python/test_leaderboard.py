@@ -20,7 +20,7 @@ PATHS = {
     "all_p99_us": ("all", "p99_us"),
     "all_p999_us": ("all", "p999_us"),
     "flash_erases": ("flash", "erases"),
-    "flash_write_amplification": ("flash", "write_amplification"),
+    "flash_gc_write_amplification": ("flash", "gc_write_amplification"),
     "hits_ratio": ("hits", "ratio"),
 }
 SMALL = """

@@ -85,7 +85,8 @@ def made_up(second):
         return {
             "host_pages": 100 * of,
             "moved_pages": 250 * of,
-            "write_amplification": 3.5 + of / 100,
+            "device_write_amplification": 3.5 + of / 100,
+            "gc_write_amplification": 4.2 + of / 100,
             "erases": 7 * of,
             "collections": 8 * of,
             "chips_gc_s": [chip / 10 * of for chip in range(CHIPS)],

@@ -62,7 +62,7 @@ def test_percentiles_are_those_of_the_summary(runs):
 def test_bars_of_the_breakdown_and_of_the_amplification_sum_to_their_totals(runs):
     for draw, whole in (
         (plot.breakdown, lambda result: result.latency["mean_us"]),
-        (plot.amplification, lambda result: result.write_amplification),
+        (plot.amplification, lambda result: result.gc_write_amplification),
     ):
         stacked = heights(draw(runs).axes[0])
         for i, result in enumerate(runs.values()):

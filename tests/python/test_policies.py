@@ -197,7 +197,7 @@ SEVEN = ["lru", "fifo", "cflru", "gcar-lru", "sieve", "arc", "gcar-s3-fifo"]
 def test_many_policies_are_ranked(cli, small_device):
     ranked = compare(SEVEN)
     lines = repr(ranked).splitlines()
-    heads = ["mean response", "p99", "erases", "write amplification", "hit ratio"]
+    heads = ["mean response", "p99", "erases", "device write ampl.", "hit ratio"]
     assert all(lines[0].index(a) < lines[0].index(b) for a, b in pairwise(heads))
     rows = [line.split() for line in lines[2:9]]
     assert [row[0] for row in rows] == [str(i) for i in range(1, 8)]

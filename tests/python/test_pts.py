@@ -95,14 +95,14 @@ def drive():
 def test_a_drive_keeps_its_state_from_round_to_round_until_it_is_purged():
     tested, access = drive(), Access(4096, 0)
     fresh = tested.round("", [access], 8, 0.01)[access]
-    assert fresh.write_amplification == 1
+    assert fresh.gc_write_amplification == 1
     tested.write_through("", Access(128 * 1024, 0, sequential=True), 1, 8)
     tested.write_through("", access, 1, 8)
     used = tested.round("", [access], 8, 0.05)[access]
-    assert used.write_amplification > 1.2
+    assert used.gc_write_amplification > 1.2
     assert used.iops < fresh.iops / 2
     tested.purge()
-    assert tested.round("", [access], 8, 0.01)[access].write_amplification == 1
+    assert tested.round("", [access], 8, 0.01)[access].gc_write_amplification == 1
 
 
 def test_measurements_of_a_round_obey_little_and_its_block_size():

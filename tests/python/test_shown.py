@@ -58,13 +58,16 @@ def test_a_difference_beyond_the_noise_has_a_best():
 def test_no_write_no_write_amplification():
     load, state = "uniform:write=0,requests=2000", "steady:empty-buffer"
     comparison = flashtwin.compare(load, ["lru", "fifo"], "demo", set=SMALL, precondition=state)
-    line = next(line for line in lines(comparison) if line.startswith("write amplification"))
-    assert line.split() == ["write", "amplification", "-", "-"]
-    assert comparison.table["flash_write_amplification"].to_pylist() == [None, None]
+    for name in ("device write ampl.", "GC write ampl."):
+        line = next(line for line in lines(comparison) if line.startswith(name))
+        assert line.removeprefix(name).split() == ["-", "-"]
+    assert comparison.table["health_device_write_amplification"].to_pylist() == [None, None]
+    assert comparison.table["flash_gc_write_amplification"].to_pylist() == [None, None]
     result = comparison["lru"]
-    assert result.write_amplification is None
-    assert result.summary["flash"]["write_amplification"] is None
-    assert "write amplification -" in str(result)
+    assert result.gc_write_amplification is None
+    assert result.summary["flash"]["gc_write_amplification"] is None
+    assert result.device_write_amplification is None
+    assert "device write amplification -, GC write amplification -" in str(result)
 
 
 def test_means_of_nothing_are_empty_in_the_series():

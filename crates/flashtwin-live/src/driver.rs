@@ -361,6 +361,7 @@ impl Shared {
             lateness,
             metrics: twin.metrics().clone(),
             flash: twin.flash_report(),
+            page_bytes: twin.page_bytes(),
         }
     }
 

@@ -118,8 +118,10 @@ pub struct FlashCounts {
     pub host_pages: u64,
     /// Pages moved within the flash.
     pub moved_pages: u64,
+    /// Bytes programmed for each byte that the host wrote; none before the first.
+    pub device_write_amplification: Option<f64>,
     /// Pages programmed for each one programmed for the host; none before the first.
-    pub write_amplification: Option<f64>,
+    pub gc_write_amplification: Option<f64>,
     /// Blocks erased.
     pub erases: u64,
     /// Times a chip went into collection.
@@ -130,7 +132,12 @@ pub struct FlashCounts {
 
 impl FlashCounts {
     /// A member of an array that fails takes what it has counted along: then it is as if nothing had been.
-    fn since(before: &FlashReport, now: &FlashReport) -> FlashCounts {
+    fn since(
+        before: &FlashReport,
+        now: &FlashReport,
+        page_bytes: u32,
+        host_bytes: u64,
+    ) -> FlashCounts {
         let mut done = now.clone();
         for (count, earlier) in done.flash.ops.iter_mut().zip(before.flash.ops) {
             *count = count.saturating_sub(earlier);
@@ -140,7 +147,8 @@ impl FlashCounts {
         FlashCounts {
             host_pages: done.flash.host_programs(),
             moved_pages: done.moves(),
-            write_amplification: done.write_amplification(),
+            device_write_amplification: done.device_write_amplification(page_bytes, host_bytes),
+            gc_write_amplification: done.gc_write_amplification(),
             erases: done.flash.count(Cause::Erase),
             collections: now.flash.gc_actions.saturating_sub(before.flash.gc_actions),
             chips_gc_s: chips
@@ -215,23 +223,26 @@ pub(crate) struct Counts {
     pub lateness: LatenessLog,
     pub metrics: Metrics,
     pub flash: FlashReport,
+    pub page_bytes: u32,
 }
 
 impl Counts {
     /// Counts since `before`.
     pub fn since(&self, before: &Counts) -> Recent {
         let of = |op| CallCounts::since(before.metrics.op(op), self.metrics.op(op));
+        let write = of(Op::Write);
+        let flash = FlashCounts::since(&before.flash, &self.flash, self.page_bytes, write.bytes);
         Recent {
             elapsed_s: self.elapsed_s - before.elapsed_s,
             device_s: seconds(self.now.saturating_sub(before.now)),
             lateness: LatenessLog::since(&before.lateness, &self.lateness),
             responses: Responses {
                 read: of(Op::Read),
-                write: of(Op::Write),
+                write,
                 trim: of(Op::Trim),
                 flush: of(Op::Flush),
             },
-            flash: FlashCounts::since(&before.flash, &self.flash),
+            flash,
         }
     }
 }

@@ -444,7 +444,8 @@ impl Device {
             summary.policy = label;
         }
         let gc_timeline = config.gc_timeline;
-        result(py, &summary, &outcome, gc_timeline, (warmup_s, measured_s))
+        let took_s = (warmup_s, measured_s);
+        result(py, &summary, &outcome, gc_timeline, took_s, control.path())
     }
 }
 
@@ -454,6 +455,7 @@ fn result(
     outcome: &Outcome,
     gc_timeline: bool,
     took_s: (f64, f64),
+    path: String,
 ) -> PyResult<RunResult> {
     let m = &outcome.metrics;
     let histograms =
@@ -474,7 +476,7 @@ fn result(
         history.transpose().map_err(of_json)?,
         timeline,
         took_s,
-        outcome.path.clone(),
+        path,
     ))
 }
 

@@ -19,6 +19,8 @@ pub struct Control {
     pub rows_to_rebuild: AtomicU64,
     /// Real time at which the measurement of the last run began.
     began: Mutex<Option<Instant>>,
+    /// Names of the copies of the code in use at the end of the last run.
+    path: Mutex<String>,
 }
 
 impl Control {
@@ -29,6 +31,19 @@ impl Control {
     /// Real time at which the measurement of the last run began; `None` before.
     pub fn began(&self) -> Option<Instant> {
         *self.began.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Names of the copies of the code in use at the end of the last run ([`Device::path`](flashtwin::Device::path)); empty
+    /// before.
+    pub fn path(&self) -> String {
+        self.path
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(crate) fn note_path(&self, path: String) {
+        *self.path.lock().unwrap_or_else(PoisonError::into_inner) = path;
     }
 
     pub(crate) fn note_start(&self) {

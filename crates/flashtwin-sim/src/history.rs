@@ -239,7 +239,7 @@ impl History {
                 p99_us: (requests > 0).then(|| w.percentile_us(0.99)),
                 hit_ratio: (w.pages > 0).then(|| w.hits as f64 / w.pages as f64),
                 inside_mean: w.inside_ps as f64 / length as f64,
-                write_amplification: (host > 0).then(|| all as f64 / host as f64),
+                gc_write_amplification: (host > 0).then(|| all as f64 / host as f64),
                 gc_share_by_chip: w.gc_ps.iter().map(|&ps| share(ps, length)).collect(),
             }
         };
@@ -272,7 +272,7 @@ pub struct HistoryPoint {
     /// Mean number of reads and writes in the device, of those that completed until the end.
     pub inside_mean: f64,
     /// Pages programmed for each one programmed for the host; `None` if none was.
-    pub write_amplification: Option<f64>,
+    pub gc_write_amplification: Option<f64>,
     /// Share of the window in garbage collection, chip by chip.
     pub gc_share_by_chip: Vec<f64>,
 }

@@ -34,8 +34,6 @@ pub struct Outcome {
     pub timeline: Option<Timeline>,
     /// End of a warm-up that lasts until the run is steady.
     pub steady: Option<Steady>,
-    /// Names of the copies of the code in use at the end ([`Device::path`]).
-    pub path: String,
 }
 
 /// End of a warm-up that lasts until the run is steady.

@@ -403,7 +403,7 @@ impl<S: Drivable> Driver<'_, S> {
             history.points(now)
         });
         self.check()?;
-        let path = self.device.path();
+        self.control.note_path(self.device.path());
         let recording = self.timeline.take();
         let timeline = recording.map(|recording| recording.finish(self.device));
         if self.submitted == 0 && !interrupted {
@@ -426,7 +426,6 @@ impl<S: Drivable> Driver<'_, S> {
             history,
             timeline,
             steady: self.warmup.into_outcome(),
-            path,
         })
     }
 

@@ -198,7 +198,7 @@ fn a_device_performs_the_operations_of_its_translation_layer() {
                 let programs = report.programs() as f64;
                 let host = total.host_programs as f64;
                 assert_eq!(
-                    report.write_amplification().unwrap(),
+                    report.gc_write_amplification().unwrap(),
                     programs / host,
                     "{kind}"
                 );

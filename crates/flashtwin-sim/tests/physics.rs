@@ -77,7 +77,7 @@ const GREEDY: [(f64, f64); 4] = [(0.9, 4.825), (0.85, 3.356), (0.8, 2.601), (0.6
 fn amplification(ssd: &mut Ssd, times: u64, rng: &mut Rng) -> f64 {
     ssd.reset_metrics(None);
     assert!(ssd.write_random(rng, times * u64::from(ssd.spec().exported_pages())));
-    ssd.flash_report().write_amplification().unwrap()
+    ssd.flash_report().gc_write_amplification().unwrap()
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn write_amplification_in_timed_runs_is_that_of_the_table() {
         let outcome = run_all(&mut ssd, &mut *workload, &config).0;
         assert_near(
             backend,
-            outcome.flash.write_amplification().unwrap(),
+            outcome.flash.gc_write_amplification().unwrap(),
             expected,
             0.01,
         );
@@ -155,7 +155,7 @@ fn two_write_streams_amplify_uniform_writes_no_more_than_one() {
         };
         let mut workload = load(&format!("uniform:write=1,requests={requests}"), &ssd, 4);
         let outcome = run_all(&mut ssd, &mut *workload, &config).0;
-        outcome.flash.write_amplification().unwrap()
+        outcome.flash.gc_write_amplification().unwrap()
     };
     let one = amplification(&[("buffer.policy", "lru")]);
     let two = amplification(&[

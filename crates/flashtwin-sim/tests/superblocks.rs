@@ -73,7 +73,7 @@ fn mean_field(b: usize, d: i32, rho: f64) -> f64 {
 fn amplification(ssd: &mut Ssd, times: u64, rng: &mut Rng) -> f64 {
     ssd.reset_metrics(None);
     assert!(ssd.write_random(rng, times * u64::from(ssd.spec().exported_pages())));
-    ssd.flash_report().write_amplification().unwrap()
+    ssd.flash_report().gc_write_amplification().unwrap()
 }
 
 /// A superblock of four blocks amplifies as a block of four times the pages, which is more than the four
@@ -132,7 +132,7 @@ fn timed_runs_keep_all_pages_and_amplify_as_much() {
             assert_eq!(report.programs() as i64, freed + used);
             assert_eq!(report.flash.count(Cause::Erase) % 4, 0, "erased as one");
             ssd.check().expect("a consistent map");
-            report.write_amplification().unwrap()
+            report.gc_write_amplification().unwrap()
         };
         run(&mut ssd, "write=1", 8);
         let got = run(&mut ssd, "write=1", 4);

@@ -69,7 +69,7 @@ fn uniform(mut ssd: Ssd, seed: u64) -> f64 {
     ssd.reset_metrics(None);
     assert!(ssd.write_random(&mut rng, 6 * pages));
     ssd.check().expect("a consistent map");
-    ssd.flash_report().write_amplification().unwrap()
+    ssd.flash_report().gc_write_amplification().unwrap()
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn greedy_under_hot_and_cold_writes_amplifies_as_two_classes_do() {
             );
             let mut workload = load(&text, &ssd, 4);
             let outcome = run_all(&mut ssd, &mut *workload, &config).0;
-            got.push(outcome.flash.write_amplification().unwrap());
+            got.push(outcome.flash.gc_write_amplification().unwrap());
         }
         assert_near(&format!("mixed, rho {rho}"), got[0], mixed(rho), 0.01);
         assert_near(

@@ -20,7 +20,7 @@ fn main() {
             "{name:<8}{:>12.0} us{:>10.2} %{:>22.3}{:>9}",
             host.response_us_mean(),
             100.0 * host.hits as f64 / host.pages as f64,
-            flash.write_amplification().unwrap_or(f64::NAN),
+            flash.gc_write_amplification().unwrap_or(f64::NAN),
             flash.flash.count(Cause::Erase),
         );
     }

@@ -58,7 +58,7 @@ class Measured:
         mean_us: mean response time.
         five_nines_us: 99.999th percentile of the response time.
         max_us: longest response time.
-        write_amplification: pages programmed for each one programmed for the host; None without one.
+        gc_write_amplification: pages programmed for each one programmed for the host; None without one.
     """
 
     iops: float
@@ -66,7 +66,7 @@ class Measured:
     mean_us: float
     five_nines_us: float
     max_us: float
-    write_amplification: float | None
+    gc_write_amplification: float | None
 
 
 class Drive:
@@ -168,7 +168,7 @@ def _measured(summary: dict[str, Any], histogram: _core.Histogram) -> Measured:
         latency["mean_us"],
         min(_at(histogram, 0.99999) * 1e-3, latency["max_us"]),
         latency["max_us"],
-        summary["flash"]["write_amplification"],
+        summary["flash"]["gc_write_amplification"],
     )
 
 

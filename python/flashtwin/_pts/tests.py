@@ -194,9 +194,9 @@ def saturation(drive: Drive, plan: Plan) -> Saturation:
         [point["write_mean_us"] if point else None for point in whole],
         [point["max_us"] if point else None for point in whole],
         [
-            (point["t_s"] + point["length_s"] / 2, point["write_amplification"])
+            (point["t_s"] + point["length_s"] / 2, point["gc_write_amplification"])
             for point in history
-            if point["write_amplification"] is not None
+            if point["gc_write_amplification"] is not None
         ],
         summary["counts"]["writes"]["bytes"] * 1e-9,
     )

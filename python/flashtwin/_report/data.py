@@ -50,7 +50,7 @@ def _run(record: Record, label: str) -> dict[str, Any]:
         "p99_us",
         "inside_mean",
         "hit_ratio",
-        "write_amplification",
+        "gc_write_amplification",
     )
     past: dict[str, Any] = {name: [_rounded(point[name]) for point in history] for name in columns}
     past["gc_share_by_chip"] = [point["gc_share_by_chip"] for point in history]

@@ -84,7 +84,7 @@ function chartsOfRuns() {
       () => overTime(past, "p99_us", time, { type: "log", min: null }), link);
     card("queue", "Requests in the device", "Mean of each window.", () => overTime(past, "inside_mean", short), link);
     card("wa", "Write amplification", "Pages programmed for each one programmed for the host.",
-      () => overTime(past, "write_amplification", short, { min: null, scale: true }), link);
+      () => overTime(past, "gc_write_amplification", short, { min: null, scale: true }), link);
     card("hits", "Hit ratio of the buffer", "Share of page accesses found there.",
       () => overTime(past, "hit_ratio", percent, { min: null, scale: true }), link);
     past.forEach((run, i) => card(`gc-${i}`, one ? "Garbage collection by chip" : `Garbage collection by chip: ${run.label}`,

@@ -16,7 +16,7 @@ _IN_HISTORY = {
     "mean_us": "mean_us",
     "p99_us": "p99_us",
     "ratio": "hit_ratio",
-    "write_amplification": "write_amplification",
+    "gc_write_amplification": "gc_write_amplification",
     "gc_share_mean": "gc_share_by_chip",
 }
 

@@ -50,12 +50,18 @@ class Flash(TypedDict):
     """Work of the flash."""
 
     ops: list[FlashOp]
-    write_amplification: float | None
+    gc_write_amplification: float | None
     pages_moved: int
     erases: int
     gc_share_mean: float
     gc_time_ms_by_chip: list[float]
     block_erases_counts: list[tuple[int, int]]
+
+
+class Health(TypedDict):
+    """Health log of the drive."""
+
+    device_write_amplification: float | None
 
 
 class Array(TypedDict):
@@ -90,6 +96,7 @@ class Summary(TypedDict):
     hits: Hits
     buffer: Buffer
     flash: Flash
+    health: Health
     array: Array | None
 
 
@@ -112,7 +119,7 @@ class Window(TypedDict):
     p99_us: float | None
     hit_ratio: float | None
     inside_mean: float
-    write_amplification: float | None
+    gc_write_amplification: float | None
     gc_share_by_chip: list[float]
 
 

@@ -205,7 +205,7 @@ def history_table(windows: list[dict[str, Any]]) -> pa.Table:
     import pyarrow as pa
 
     names = ["t_s", "length_s", "iops", "mb_per_s", "mean_us", "p99_us", "hit_ratio", "inside_mean"]
-    fields = [(name, pa.float64()) for name in [*names, "write_amplification"]]
+    fields = [(name, pa.float64()) for name in [*names, "gc_write_amplification"]]
     schema = pa.schema([*fields, ("gc_share_by_chip", pa.list_(pa.float64()))])
     return pa.Table.from_pylist(windows, schema=schema)
 

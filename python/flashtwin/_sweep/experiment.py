@@ -42,7 +42,7 @@ _FIGURES: Final = (
     "all_p99_us",
     "throughput_iops",
     "hits_ratio",
-    "flash_write_amplification",
+    "health_device_write_amplification",
     "flash_erases",
 )
 _TYPES: Final = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}

@@ -70,9 +70,9 @@ def _add_runs(inner: Commands) -> None:
         if name == "time":
             kind.add_argument(
                 "--measures",
-                default="iops,mean_us,write_amplification",
+                default="iops,mean_us,gc_write_amplification",
                 metavar="A,B,...",
-                help=f"measures: {', '.join(MEASURES)} (default: iops,mean_us,write_amplification)",
+                help=f"measures: {', '.join(MEASURES)} (default: iops,mean_us,gc_write_amplification)",
             )
         _add_output(kind)
         kind.set_defaults(command=_of_runs, draw=draw)

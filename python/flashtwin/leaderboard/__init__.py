@@ -30,7 +30,7 @@ FIGURES: Final[dict[str, str]] = {
     "all_p99_us": "p99 (us)",
     "all_p999_us": "p99.9 (us)",
     "flash_erases": "erases",
-    "flash_write_amplification": "write amplification",
+    "flash_gc_write_amplification": "GC write amplification",
     "hits_ratio": "hits (%)",
 }
 #: The policy that others are compared to.

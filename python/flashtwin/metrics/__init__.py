@@ -266,8 +266,9 @@ def _metrics(report: LiveReport) -> Iterator[tuple[str, str, str, list[_Sample]]
     yield "moved_pages_total", "counter", "Pages moved within the flash.", one(flash["moved_pages"])
     yield "erases_total", "counter", "Blocks erased.", one(flash["erases"])
     yield "collections_total", "counter", "Times a chip went into collection.", one(flash["collections"])
-    if flash["write_amplification"] is not None:
-        yield "write_amplification", "gauge", "Since the start.", one(flash["write_amplification"])
+    for name in ("device_write_amplification", "gc_write_amplification"):
+        if flash[name] is not None:
+            yield name, "gauge", "Since the start.", one(flash[name])
     chips = enumerate(flash["chips_gc_s"])
     yield (
         "chip_collecting_seconds_total",

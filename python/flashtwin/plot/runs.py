@@ -39,7 +39,7 @@ MEASURES = {
     "p99_us": "p99 response (us)",
     "hit_ratio": "hit ratio",
     "inside_mean": "requests in flight",
-    "write_amplification": "write amplification",
+    "gc_write_amplification": "GC write amplification",
 }
 #: Pages programmed for the host, and the others in the order in which they are stacked.
 _FOR_HOST = ("host_write", "destage", "flush", "write_back")
@@ -184,7 +184,7 @@ def breakdown(runs: Runs, *, requests: Kind = "all", columns: int = 1) -> Figure
 def amplification(runs: Runs, *, columns: int = 1) -> Figure:
     """Draw the pages programmed for each one programmed for the host, by cause; a bar for each run.
 
-    A bar is as high as the run's write amplification.
+    A bar is as high as the run's GC write amplification.
 
     Raises:
         FlashtwinError: a run is one of an array, whose members have write amplifications of their own, or
@@ -195,13 +195,13 @@ def amplification(runs: Runs, *, columns: int = 1) -> Figure:
     for label, record in records.items():
         if record.summary["array"]:
             raise FlashtwinError(
-                f"{label}: write amplification by cause is drawn of single SSDs, not of arrays"
+                f"{label}: GC write amplification by cause is drawn of single SSDs, not of arrays"
             )
         ops = {op["name"]: op["count"] for op in record.summary["flash"]["ops"]}
         host = sum(ops.get(cause, 0) for cause in _FOR_HOST)
         if not host:
             raise FlashtwinError(
-                f"{label}: no page was programmed for the host: write amplification is undefined"
+                f"{label}: no page was programmed for the host: GC write amplification is undefined"
             )
         shares["host"].append(1.0)
         for cause in _BESIDE:
@@ -227,7 +227,7 @@ def _with_history(records: Mapping[str, Record]) -> None:
 
 @styled
 def over_time(
-    runs: Runs, *, measures: Sequence[str] = ("iops", "mean_us", "write_amplification"), columns: int = 1
+    runs: Runs, *, measures: Sequence[str] = ("iops", "mean_us", "gc_write_amplification"), columns: int = 1
 ) -> Figure:
     """Draw what happened over virtual time, a panel for each measure and a line for each run.
 

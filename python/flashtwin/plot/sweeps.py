@@ -99,7 +99,8 @@ _SAID = {
     "throughput_iops": "IOPS",
     "throughput_mb_per_s": "MB/s",
     "hits_ratio": "hit ratio",
-    "flash_write_amplification": "write amplification",
+    "health_device_write_amplification": "device write amplification",
+    "flash_gc_write_amplification": "GC write amplification",
     "flash_erases": "erases",
 }
 

@@ -46,6 +46,7 @@ fn counts(device: &Ssd, elapsed_s: f64, late_ns: &[u64]) -> Counts {
         lateness,
         metrics: device.metrics().clone(),
         flash: device.flash_report_without_wear(),
+        page_bytes: device.spec().geometry.page_bytes,
     }
 }
 
@@ -75,8 +76,8 @@ fn two_reports_add_up_to_the_whole() {
     let report = device.flash_report();
     assert_eq!(whole.flash.moved_pages, report.moves());
     assert_eq!(
-        whole.flash.write_amplification,
-        report.write_amplification()
+        whole.flash.gc_write_amplification,
+        report.gc_write_amplification()
     );
     for chip in 0..4 {
         let sum: f64 = parts.iter().map(|part| part.flash.chips_gc_s[chip]).sum();

@@ -177,7 +177,7 @@ impl ArraySummary {
                 (s.data_pages_written + s.pages_moved) as f64,
                 s.data_pages_written as f64,
             ),
-            total_write_amplification: (array.flash_report().write_amplification())
+            total_write_amplification: (array.flash_report().gc_write_amplification())
                 .map(|by_members| write_amplification * by_members),
             stripes_written_whole: s.stripes[0],
             stripes_read_modify_write: s.stripes[1],

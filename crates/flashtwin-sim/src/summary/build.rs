@@ -254,7 +254,7 @@ impl FlashSummary {
         };
         FlashSummary {
             ops: Cause::ALL.into_iter().map(op).collect(),
-            write_amplification: report.write_amplification(),
+            gc_write_amplification: report.gc_write_amplification(),
             pages_moved: report.flash.count(Cause::GcMove) + report.flash.count(Cause::MergeCopy),
             erases: report.flash.count(Cause::Erase),
             gc_actions: report.flash.gc_actions,

@@ -36,9 +36,8 @@ pub struct Health {
     pub host_bytes_written: u64,
     /// Programmed in the flash, in bytes, summary pages among them.
     pub media_bytes_written: u64,
-    /// Media bytes for each byte the host wrote: unlike the write amplification of the flash, it counts
-    /// what the buffer absorbed. 0 if the host wrote nothing.
-    pub endurance_group_write_amplification: f64,
+    /// Media bytes for each byte the host wrote; none if the host wrote nothing.
+    pub device_write_amplification: Option<f64>,
     /// Lifetime of the drive at this rate; `None` without a rating or without writes.
     pub lifetime: Option<Lifetime>,
 }
@@ -89,10 +88,8 @@ impl Health {
             spent_blocks: flash.spent_blocks,
             host_bytes_written: write.bytes,
             media_bytes_written: media,
-            endurance_group_write_amplification: match write.bytes {
-                0 => 0.0,
-                bytes => media as f64 / bytes as f64,
-            },
+            device_write_amplification: flash
+                .device_write_amplification(device.page_bytes, write.bytes),
             lifetime: rated.and_then(|rated| {
                 let written = (write.bytes > 0 && media > 0).then_some(write.bytes as f64)?;
                 Some(Lifetime::new(

@@ -281,8 +281,8 @@ pub struct FlashSummary {
     /// Page operations and erases by cause.
     pub ops: Vec<NamedCount>,
     /// Pages programmed, those of the map among them, for each one programmed for the host; none if no
-    /// page of the host was programmed.
-    pub write_amplification: Option<f64>,
+    /// page of the host was programmed. That of the device is in [`Health`].
+    pub gc_write_amplification: Option<f64>,
     /// Pages that garbage collection and merges moved.
     pub pages_moved: u64,
     /// Blocks erased.

@@ -199,7 +199,11 @@ impl Summary {
         )?;
         out.line(
             "",
-            format!("write amplification {}", or_dash(flash.write_amplification)),
+            format!(
+                "device write amplification {}, GC write amplification {}",
+                or_dash(self.health.device_write_amplification),
+                or_dash(flash.gc_write_amplification)
+            ),
         )?;
         let counted = flash.ftl_counters.iter().filter(|c| c.count > 0);
         let counters: Vec<String> = counted
@@ -342,13 +346,13 @@ impl ArraySummary {
         let wa = self
             .members
             .iter()
-            .map(|m| or_dash(m.flash.write_amplification));
+            .map(|m| or_dash(m.flash.gc_write_amplification));
         let wa: Vec<String> = wa.collect();
         let erases = self.members.iter().map(|m| grouped(m.flash.erases));
         let erases: Vec<String> = erases.collect();
         out.line(
             "",
-            format!("write amplification by member {}", wa.join(", ")),
+            format!("GC write amplification by member {}", wa.join(", ")),
         )?;
         out.line("", format!("erases by member {}", erases.join(", ")))?;
         if self.segments_trimmed > 0 {

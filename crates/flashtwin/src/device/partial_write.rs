@@ -245,7 +245,7 @@ mod tests {
             );
             let report = ssd.flash_report();
             assert_eq!(report.flash.count(Cause::HostWrite), 1);
-            assert_eq!(report.write_amplification(), Some(1.0));
+            assert_eq!(report.gc_write_amplification(), Some(1.0));
         }
     }
 

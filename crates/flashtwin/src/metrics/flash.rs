@@ -187,9 +187,17 @@ impl FlashReport {
         self.moves() + more + self.flash.programs_again
     }
 
-    /// Pages programmed for each one programmed for the host: (host + moves, folds, migrations and copies + map + padding
+    /// Write amplification of the device: bytes programmed for each byte that the host wrote, as the counters of a drive's
+    /// health log have it. A buffer that absorbs writes lowers it, mapping and padding raise it. `None` if the host wrote
+    /// nothing.
+    pub fn device_write_amplification(&self, page_bytes: u32, host_bytes: u64) -> Option<f64> {
+        let media = self.programs() * u64::from(page_bytes);
+        (host_bytes > 0).then(|| media as f64 / host_bytes as f64)
+    }
+
+    /// Write amplification of collection: pages programmed for each one programmed for the host: (host + moves, folds, migrations and copies + map + padding
     /// + merged + done again after a die died) / host. `None` if the host's pages never reached flash.
-    pub fn write_amplification(&self) -> Option<f64> {
+    pub fn gc_write_amplification(&self) -> Option<f64> {
         let host = self.flash.host_programs();
         (host > 0).then(|| (host + self.more_programs()) as f64 / host as f64)
     }

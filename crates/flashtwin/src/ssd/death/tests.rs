@@ -261,7 +261,7 @@ fn what_was_under_way_ends() {
             assert!(flash.host_programs() <= 64, "{at_us}");
             let all = (64 + flash.programs_again) as f64 / 64.0;
             if flash.host_programs() == 64 && report.moves() == 0 {
-                assert_eq!(report.write_amplification(), Some(all));
+                assert_eq!(report.gc_write_amplification(), Some(all));
             }
             before = report.flash;
         }
