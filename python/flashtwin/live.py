@@ -22,6 +22,7 @@ from ._support.leftovers import free_socket, private_directory, remove_made, wai
 from ._support.memory import need
 from ._support.partials import remove_dead_partials
 from ._support.prerequisites import PLUGIN
+from ._support.recording import described
 from ._support.sizing import read as read_size
 from ._support.sizing import sized
 from .control import ask
@@ -285,8 +286,8 @@ def serve(
         tls_certificates: directory with certificates, as nbdkit-tls(1) has it; clients must use TLS.
         tls_psk: file with pre-shared keys, as nbdkit-tls(1) has it; clients must use TLS.
         dilation: how many times slower the device's time passes, for hosts too slow for it.
-        record: where to record what clients ask, a CSV trace as `run` reads it; the device lies beside it, in
-            FILE.toml.
+        record: where to record what clients ask, a CSV trace as `run` reads it; its device and state
+            lie beside it, and `run` starts from them.
         metrics: port on the loopback interface of a live page and of what Prometheus asks for; 0 is any that
             is free.
         {options}
@@ -341,7 +342,8 @@ def serve(
         command += [str(PLUGIN), *given]
         process = nbdkit.start(command, place, lock, outputs)
         if recording is not None:
-            _describe_record(recording, spec, process)
+            flash = start or _kept_state(kept)
+            _describe_record(recording, spec, flash, process)
     except BaseException:
         if watched is not None:
             watched.close()
@@ -395,10 +397,11 @@ def _recording(record: str | os.PathLike[str] | None) -> Path | None:
     return Path(record).absolute()
 
 
-def _describe_record(record: Path, spec: Spec, process: subprocess.Popen[bytes]) -> None:
-    """Write the device beside its recording; on failure, end the server."""
+def _describe_record(record: Path, spec: Spec, flash: Path | None, process: subprocess.Popen[bytes]) -> None:
+    """Write the start of a recording beside it; on failure, end the server."""
     try:
-        write_text(Path(f"{record}.toml"), spec.to_toml(), "the device")
+        with described(record, spec.to_toml(), flash):
+            pass
     except BaseException:
         nbdkit.end(process)
         raise

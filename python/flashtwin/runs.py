@@ -18,6 +18,7 @@ from ._policies import Choice, PolicyLike, overrides_for, read_choices
 from ._support import tables
 from ._support.memory import need
 from ._support.partials import remove_dead_partials
+from ._support.recording import start_of
 from ._support.watch import OnProgress, Task, run_all
 from .comparison import Comparison
 from .errors import FlashtwinError, Interrupted
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 @takes(RunOptions)
 def run(
-    workload: str | os.PathLike[str], device: str | Path = DEFAULT_DEVICE, **options: Unpack[RunOptions]
+    workload: str | os.PathLike[str], device: str | Path | None = None, **options: Unpack[RunOptions]
 ) -> Result:
     """Run a workload on a device, in virtual time.
 
@@ -44,7 +45,8 @@ def run(
     Args:
         workload: path of a trace (format and compression are found by content), or a generated
             load such as "zipf:theta=0.9,write=0.8,requests=1e6" (docs/traces.md).
-        device: one of `flashtwin.devices()`, or the path of a TOML file (docs/devices.md).
+        device: one of `flashtwin.devices()`, or the path of a TOML file (docs/devices.md). None stands for
+            that of a recording, with its state (docs/live.md, Recording), else for the default device.
         {options}
 
     Raises:
@@ -55,7 +57,7 @@ def run(
     job = Job.prepare(workload, device, [Choice.read(options["policy"])], options)
     candidate = job.candidates[0]
     # A policy of the user's is put in by a fork; else the device runs as it is.
-    job.need(devices=2 if candidate.user or options["snapshot"] else 1)
+    job.need(devices=2 if candidate.user or job.options["snapshot"] else 1)
     base = job.base_device()
     make = partial(base.fork, candidate.spec, candidate.user) if candidate.user else lambda: base
     results, interrupted = run_all([job.task(candidate, make)], 1, options["progress"])
@@ -68,7 +70,7 @@ def run(
 def compare(
     workload: str | os.PathLike[str],
     policies: Sequence[PolicyLike],
-    device: str | Path = DEFAULT_DEVICE,
+    device: str | Path | None = None,
     *,
     threads: int = 1,
     **options: Unpack[WorkloadOptions],
@@ -150,10 +152,14 @@ class Job:
 
     @staticmethod
     def prepare(
-        workload: str | os.PathLike[str], device: str | Path, choices: Sequence[Choice], options: RunOptions
+        workload: str | os.PathLike[str],
+        device: str | Path | None,
+        choices: Sequence[Choice],
+        options: RunOptions,
     ) -> Job:
         """Check everything that can be checked before the first long computation."""
         check(options)
+        device, options = _start(workload, device, options)
         pacing, requests_max = options["pacing"], options["requests_max"]
         if not isinstance(pacing, OpenLoop | ClosedLoop | None):
             raise FlashtwinError(
@@ -257,6 +263,19 @@ class Job:
             return result
 
         return Task(each.label or spec.policy or "no buffer", work, self.requests_total)
+
+
+def _start(
+    workload: str | os.PathLike[str], device: str | Path | None, options: RunOptions
+) -> tuple[str | Path, RunOptions]:
+    """Return the device, and the options with the state that a recording starts from."""
+    start = start_of(workload)
+    if start is None or device not in (None, start.device, str(start.device)):
+        return device or DEFAULT_DEVICE, options
+    chosen = options["snapshot"] is not None or options["precondition"] != run_options()["precondition"]
+    if not chosen:
+        options = {**options, "snapshot": start.state, "precondition": start.precondition}
+    return start.device, options
 
 
 def _candidate(choice: Choice, among: Sequence[Choice], name: str | Path, overrides: Overrides) -> Candidate:

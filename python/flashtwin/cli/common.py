@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import FlashtwinError, Progress
 from .._support import terminal, words
+from .._support.recording import start_of
 from ..workloads import generated, source
 from .options import read, trace_options
 
@@ -30,6 +31,9 @@ def run_arguments(args: argparse.Namespace, kind: type) -> dict[str, Any]:
     if opened.path is not None:
         note(opened.open(0, 0).describe())
     shared = read(args, kind)
+    start = start_of(workload)
+    if start is not None and args.device is None:
+        note(f"device of the recording: {start.device}")
     return {"workload": workload, "device": args.device, **shared, "trace_options": options}
 
 

@@ -36,7 +36,7 @@ that have it.
         command=command,
     )
     add_workload(p)
-    add_options(p, WorkloadOptions)
+    add_options(p, WorkloadOptions, of_recordings=True)
     p.add_argument(
         "--policies",
         default="lru,cflru,gcar-lru,gcar-cflru",

@@ -99,14 +99,15 @@ def add_trace_options(p: argparse.ArgumentParser) -> None:
     g.add_argument("--reorder-window", type=int, metavar="N", help="reorder window, in requests")
 
 
-def add_device(p: argparse.ArgumentParser) -> argparse._ActionsContainer:
-    """Add `--device` in a group, and return the group."""
+def add_device(p: argparse.ArgumentParser, *, of_recordings: bool = False) -> argparse._ActionsContainer:
+    """Add `--device` in a group, and return the group; of recordings, the default is their own."""
     g = p.add_argument_group("device")
+    own = "; of a recording, its own with its state" if of_recordings else ""
     g.add_argument(
         "--device",
-        default=DEFAULT_DEVICE,
+        default=None if of_recordings else DEFAULT_DEVICE,
         metavar="NAME|FILE",
-        help=f"device name or file, see flashtwin device list (default: {DEFAULT_DEVICE})",
+        help=f"device name or file, see flashtwin device list (default: {DEFAULT_DEVICE}{own})",
     )
     return g
 
@@ -122,9 +123,9 @@ def add_workers(p: argparse.ArgumentParser) -> None:
     )
 
 
-def add_options(p: argparse.ArgumentParser, kind: type) -> None:
+def add_options(p: argparse.ArgumentParser, kind: type, *, of_recordings: bool = False) -> None:
     """Add the device and the options of `kind`."""
-    options.add(p, kind, {"device": add_device(p)})
+    options.add(p, kind, {"device": add_device(p, of_recordings=of_recordings)})
 
 
 def add_json(p: argparse._ActionsContainer, what: str) -> None:

@@ -38,7 +38,7 @@ examples:
         command=command,
     )
     add_workload(p)
-    add_options(p, RunOptions)
+    add_options(p, RunOptions, of_recordings=True)
     g = p.add_argument_group("output")
     form = g.add_mutually_exclusive_group()
     add_json(form, "the summary")

@@ -1,0 +1,90 @@
+"""The start of a recording: the device and the flash that a server had when it began to record.
+
+Beside FILE lie FILE.toml, the device; FILE.state, the flash, unless it was never written; and
+FILE.start.json, which names both. `run` and `compare` start a recording from them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import FlashtwinError
+from .files import whole_file, write_text
+
+
+@dataclass(frozen=True)
+class Start:
+    """The start of a recording.
+
+    Attributes:
+        device: file of the device.
+        state: file with the state of its flash; None if it was never written.
+    """
+
+    device: Path
+    state: Path | None
+
+    @property
+    def precondition(self) -> str:
+        """Return the `precondition` of its replay: a served device starts with an empty buffer."""
+        return "none" if self.state is None else "steady:empty-buffer"
+
+
+@contextmanager
+def described(record: Path, device: str, state: Path | None) -> Iterator[None]:
+    """Write the start of a recording beside it; remove it again if the block raises."""
+    with ExitStack() as made:
+
+        def beside(ending: str) -> Path:
+            path = Path(f"{record}.{ending}")
+            if not path.exists():
+                made.callback(path.unlink, missing_ok=True)
+            return path
+
+        names = {"device": f"{record.name}.toml", "state": None}
+        write_text(beside("toml"), device, "the device")
+        if state is not None:
+            names["state"] = f"{record.name}.state"
+            with whole_file(beside("state"), "the state") as out, state.open("rb") as flash:
+                shutil.copyfileobj(flash, out, 1 << 20)
+        text = json.dumps(names, indent=2)
+        write_text(beside("start.json"), f"{text}\n", "the start of a recording")
+        yield
+        made.pop_all()
+
+
+def start_of(workload: str | os.PathLike[str]) -> Start | None:
+    """Return the start of a recording; None for any other workload.
+
+    Raises:
+        FlashtwinError: its description is damaged, or a file that it names is missing.
+    """
+    path = Path(f"{os.fspath(workload)}.start.json")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as e:
+        # No name of a file, as a generated load may be too long for one, names no recording.
+        if not Path(workload).exists():
+            return None
+        raise FlashtwinError(f"{path}: cannot read the start of the recording: {e}") from None
+    remedy = f"give --device and --snapshot or --precondition, or remove {path}"
+    try:
+        names = json.loads(text)
+        device, state = names["device"], names["state"]
+        if not isinstance(device, str) or not isinstance(state, str | None):
+            raise TypeError
+    except (ValueError, TypeError, KeyError):
+        raise FlashtwinError(f"{path}: is not the start of a recording; {remedy}") from None
+    start = Start(path.with_name(device), None if state is None else path.with_name(state))
+    for needed in filter(None, (start.device, start.state)):
+        if not needed.is_file():
+            raise FlashtwinError(f"{path}: names {needed}, which is missing; {remedy}")
+    return start
