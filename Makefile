@@ -18,6 +18,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 TESTED := $(TARGET)/python
 PYTHON_SOURCES := python tests experiments tools fuzz docs
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
+COMMA := ,
 
 .PHONY: demo test test-long check-rust check-python check-style check-examples check-counts bench validate fuzz mutants site lock plugin wheel
 
@@ -28,37 +29,52 @@ demo: $(VENV)/.flashtwin
 	@$(BIN)/flashtwin study show $(DEMO) --figure $(DEMO).png
 	@echo "figure: $(DEMO).png"
 
+# A named stage: its commands, and how long they took.
+stage = @echo "== $(1)"; began=$$(date +%s); { $(2); } && echo "== $(1): $$(($$(date +%s) - began)) s"
+
+# With REPORT_TIME=1 each test of Rust is listed with its time, an unstable option of the test harness.
+REPORT_TIME ?=
+ifdef REPORT_TIME
+HOST := $(shell rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
+RUST_TESTS := CARGO_TARGET_$(HOST)_RUNNER="env RUSTC_BOOTSTRAP=1" cargo test --workspace --tests --locked -- \
+  -Zunstable-options --report-time
+else
+RUST_TESTS := cargo test -q --workspace --tests --locked
+endif
+
 # pip waits for the network while Cargo compiles.
 test:
-	@$(MAKE) -j2 check-rust check-style
-	@$(MAKE) check-python
+	@echo "Lints and tests: 15 minutes on two cores from a clean clone, 7 minutes once it is compiled."
+	@began=$$(date +%s); $(MAKE) -j2 check-rust check-style && $(MAKE) check-python && \
+	  echo "All checks passed in $$((($$(date +%s) - began) / 60)) minutes."
 
 check-rust:
-	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo test --workspace --tests --locked
+	$(call stage,formatting of Rust,cargo fmt --all --check)
+	$(call stage,lints of Rust,cargo clippy -q --workspace --all-targets --locked -- -D warnings)
+	$(call stage,compilation of the tests of Rust,cargo test -q --workspace --tests --locked --no-run)
+	$(call stage,tests of Rust,$(RUST_TESTS))
 
 check-style: $(VENV)/.dev
-	$(BIN)/ruff format --check $(PYTHON_SOURCES)
-	$(BIN)/ruff check $(PYTHON_SOURCES)
-	$(BIN)/mypy
+	$(call stage,formatting$(COMMA) lints and types of Python,\
+	  $(BIN)/ruff format -q --check $(PYTHON_SOURCES) && $(BIN)/ruff check -q $(PYTHON_SOURCES) && $(BIN)/mypy)
 
 check-python: $(VENV)/.dev $(TESTED)/.built
-	PYTHONPATH=$(abspath $(TESTED)) $(BIN)/stubtest --ignore-disjoint-bases --allowlist tests/stubtest.txt flashtwin._core
-	PYTHONPATH=$(abspath $(TESTED)) $(PYTEST)
+	$(call stage,stubs of the bindings,PYTHONPATH=$(abspath $(TESTED)) \
+	  $(BIN)/stubtest --ignore-disjoint-bases --allowlist tests/stubtest.txt flashtwin._core)
+	$(call stage,tests of Python,PYTHONPATH=$(abspath $(TESTED)) $(PYTEST) --durations=5)
 
 # Checks that need a release build or another run of the compiler.
 test-long: $(VENV)/.flashtwin $(VENV)/.dev
 	@$(MAKE) -j2 check-examples check-counts
-	$(PYTEST) tests/release tests/python
+	$(call stage,commands of the documentation and the wheel,$(PYTEST) tests/release --durations=5)
 
 check-examples:
-	cargo test --workspace --doc --locked
-	cargo check --manifest-path fuzz/Cargo.toml --locked
+	$(call stage,examples of the documentation of Rust,cargo test -q --workspace --doc --locked)
+	$(call stage,compilation of the fuzz targets,cargo check -q --manifest-path fuzz/Cargo.toml --locked)
 
 # Instruction counts do not depend on other load.
 check-counts:
-	cargo run --release -q --locked -p flashtwin-bench held
+	$(call stage,instructions per request,cargo run --release -q --locked -p flashtwin-bench held)
 
 # Runs the commands of docs/validation.md and writes their results there; SLOW=1 adds the slow ones.
 validate: export PATH := $(abspath $(BIN)):$(PATH)
