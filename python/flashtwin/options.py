@@ -133,6 +133,15 @@ class StateOptions(PreconditionOptions, total=False):
 class WorkloadOptions(StateOptions, total=False):
     """Options that several runs of one workload share."""
 
+    size: Annotated[
+        str | int | None,
+        Option(
+            None,
+            "exported size of the device, such as 1T (binary) or 1 TB: blocks are added or left out",
+            metavar="SIZE",
+            group="device",
+        ),
+    ]
     pacing: Annotated[
         Pacing | None,
         Option(
@@ -293,12 +302,18 @@ def run_options(**given: Unpack[RunOptions]) -> RunOptions:
     return cast(RunOptions, {**defaults, **given})
 
 
+def is_whole_number(kind: type) -> bool:
+    """Return whether an option of this type is a whole number, not text as well, as a size may be."""
+    among = (kind, *get_args(kind))
+    return int in among and str not in among
+
+
 def check(options: Mapping[str, object]) -> None:
     """Refuse values that are not whole numbers, or out of range, where whole numbers are needed."""
     kinds = types_of(RunOptions)
     for name, option in options_of(RunOptions).items():
         value = options.get(name)
-        if value is None or int not in (kinds[name], *get_args(kinds[name])):
+        if value is None or not is_whole_number(kinds[name]):
             continue
         if not isinstance(value, int) or not option.least <= value <= option.most:
             raise FlashtwinError(f"{name}: {value!r}: give a whole number {option.bounds}")

@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from . import _core
-from ._devices import DEFAULT_DEVICE, Overrides, Spec
+from ._devices import DEFAULT_DEVICE, Spec
 from ._devices import device as read_device
 from ._policies import Choice, PolicyLike, overrides_for, read_choices
 from ._support import tables
 from ._support.memory import need
 from ._support.partials import remove_dead_partials
 from ._support.recording import start_of
+from ._support.sizing import read as read_size
+from ._support.sizing import sized
 from ._support.watch import OnProgress, Task, run_all
 from .comparison import Comparison
 from .errors import FlashtwinError, Interrupted
@@ -167,7 +169,7 @@ class Job:
                 "or AS_FAST_AS_POSSIBLE"
             )
         check_faults(options["faults"])
-        candidates = [_candidate(choice, choices, device, options["set"] or {}) for choice in choices]
+        candidates = [_candidate(choice, choices, device, options) for choice in choices]
         opened = source(workload, options["trace_options"])
         first = opened.open(candidates[0].spec.exported_bytes, options["seed"])
         total = first.requests_total
@@ -278,8 +280,10 @@ def _start(
     return start.device, options
 
 
-def _candidate(choice: Choice, among: Sequence[Choice], name: str | Path, overrides: Overrides) -> Candidate:
-    spec = choice.spec(name, overrides_for(choice, among, overrides))
+def _candidate(choice: Choice, among: Sequence[Choice], name: str | Path, options: RunOptions) -> Candidate:
+    overrides = overrides_for(choice, among, options["set"] or {})
+    size = options["size"]
+    spec = choice.spec(name, overrides) if size is None else sized(name, read_size(size), choice, overrides)
     # Made before any long work: what it raises is seen at once.
     return Candidate(choice.label, spec, choice.instance(spec.buffer_pages))
 

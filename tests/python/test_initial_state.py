@@ -189,3 +189,18 @@ def test_refused_writes_are_no_fast_writes() -> None:
     assert writes["refused"] == result.summary["requests_refused"] > 30_000
     assert result.summary["write"]["requests"] == writes["requests"] < 15_000
     assert result.summary["write"]["p50_us"] > 200
+
+
+def test_size_of_a_run_is_the_least_that_holds_it(cli: Any) -> None:
+    load = "uniform:requests=100"
+    whole = flashtwin.run(load, precondition="none").summary["exported_bytes"]
+    ran = flashtwin.run(load, size="16G", precondition="none")
+    assert 16 << 30 <= ran.summary["exported_bytes"] < 17 << 30 < whole
+    listed = json.loads(
+        cli("run", "--workload", load, "--size", "16G", "--precondition", "none", "--json").stdout
+    )
+    assert listed == ran.summary
+    compared = flashtwin.compare(load, ["lru", "arc"], size=16 << 30, precondition="none")
+    assert {each.summary["exported_bytes"] for each in compared.results} == {ran.summary["exported_bytes"]}
+    with pytest.raises(flashtwin.FlashtwinError, match="size 0: give a size above 0"):
+        flashtwin.run(load, size=0)

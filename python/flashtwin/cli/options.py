@@ -6,10 +6,10 @@ import argparse
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, get_args
+from typing import Any
 
 from .. import AS_FAST_AS_POSSIBLE, ClosedLoop, Fail, FlashtwinError, OpenLoop, Pacing, Replace, TraceOptions
-from ..options import Option, RunOptions, options_of, types_of
+from ..options import Option, RunOptions, is_whole_number, options_of, types_of
 
 #: A span of time, as in 10s: the number and the unit.
 TIME = r"(\d+(?:\.\d*)?|\.\d+)(s|ms|us)"
@@ -40,7 +40,7 @@ def add_one(p: argparse._ActionsContainer, name: str) -> None:
     """Add one option of `run`."""
     option, kind = options_of(RunOptions)[name], types_of(RunOptions)[name]
     form: dict[str, Any] = {"choices": option.choices} if option.choices else {"metavar": option.metavar}
-    if int in (kind, *get_args(kind)):
+    if is_whole_number(kind):
         form["type"] = int
     p.add_argument(flag_of(name), dest=name, default=option.default, help=option.help, **form)
 
