@@ -22,7 +22,7 @@ pub(super) struct Path(pub u8);
 impl Path {
     pub const ANY: Path = Path(0);
 
-    /// That of a plain front end, before a back end of this [`Work::kind`].
+    /// Path of a plain front end with a back end of this [`Work::kind`].
     pub const fn plain(kind: u8) -> Path {
         Path(kind + 1)
     }

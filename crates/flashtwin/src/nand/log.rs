@@ -58,7 +58,7 @@ pub enum FlashEvent {
         place: Option<Place>,
         /// From dispatch to completion, without waiting for a channel.
         duration: Time,
-        /// The request for whose sake it is done, by its number; [`FlashEvent::NOBODY`] if for none.
+        /// The request for whose sake it is done, by its number; [`FlashEvent::NO_REQUEST`] if for none.
         request: u32,
     },
     /// A place is done with what it began.
@@ -117,7 +117,7 @@ pub enum FlashEvent {
 
 impl FlashEvent {
     /// The request of what is done for none, and of what is done for requests numbered from 2^32 - 1 on.
-    pub const NOBODY: u32 = u32::MAX;
+    pub const NO_REQUEST: u32 = u32::MAX;
 
     /// Both ends of a time that a chip collects.
     pub(super) fn collection(chip: usize, begins: bool, at: Time) -> FlashEvent {
@@ -130,7 +130,7 @@ impl FlashEvent {
                 pages: 0,
                 lpn: None,
                 block: None,
-                request: FlashEvent::NOBODY,
+                request: FlashEvent::NO_REQUEST,
             },
             false => FlashEvent::End { at, place },
         }

@@ -137,7 +137,7 @@ pub struct PageOp {
     /// The receiver of the result.
     pub owner: Owner,
     pub cause: Cause,
-    /// The host's request for whose sake it is done, by its number; [`FlashEvent::NOBODY`]: for none.
+    /// The host's request for whose sake it is done, by its number; [`FlashEvent::NO_REQUEST`]: for none.
     pub request: u32,
     /// For a write, which open block it goes to.
     pub stream: Stream,
@@ -189,7 +189,7 @@ impl Done {
             lpn: Lpn(0),
             owner: Owner::cached_page(0),
             cause: Cause::HostRead,
-            request: FlashEvent::NOBODY,
+            request: FlashEvent::NO_REQUEST,
             stream: Stream::Cold,
             fua: false,
             again: 0,

@@ -97,7 +97,7 @@ impl Bench {
             lpn,
             owner: Owner::cached_page(0),
             cause,
-            request: crate::nand::FlashEvent::NOBODY,
+            request: crate::nand::FlashEvent::NO_REQUEST,
             stream,
             fua: false,
             again: 0,

@@ -97,7 +97,7 @@ impl Layout {
         (stripe, place)
     }
 
-    /// The same with the members of the stripe.
+    /// Returns the stripe and place of a page, with the members of the stripe.
     #[inline(always)]
     pub fn placed(&self, lpn: Lpn) -> (Stripe, u32, MembersOf<'_>) {
         let (unit, offset) = self.chunk.div_rem(lpn.0);
@@ -189,11 +189,11 @@ impl Layout {
     }
 }
 
-/// Which members hold what of one page stripe.
+/// Roles of the members in one page stripe.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MembersOf<'a> {
     layout: &'a Layout,
-    /// The one with P, where there is parity.
+    /// The member with P, if there is parity.
     parity: u32,
 }
 
@@ -208,7 +208,7 @@ impl MembersOf<'_> {
         }
     }
 
-    /// The same of other layouts.
+    /// Returns the member of a data place in layouts other than the most frequent.
     #[inline(never)]
     fn data_elsewhere(&self, place: u32) -> usize {
         let of = self.layout;
@@ -235,7 +235,7 @@ impl MembersOf<'_> {
         self.wrap(self.parity + which) as usize
     }
 
-    /// What is at a place.
+    /// Returns the member at a place of the stripe.
     #[inline(always)]
     pub fn at(&self, place: u32) -> usize {
         let of = self.layout;

@@ -109,7 +109,7 @@ fn hedge_pages(io: &mut Io, jobs: &mut Jobs, member: usize, pages: &Pages, clock
         if let Some(hedge) = &mut io.hedge {
             hedge.pair(op, twin);
         }
-        io.record.log.tell(|| ArrayEvent::Hedged { op, twin });
+        io.record.log.add(|| ArrayEvent::Hedged { op, twin });
         match other {
             Some(member) => io.join::<Every>(Spot { member, lpn }, twin, (Op::Read, false), clock),
             None => io.ops.append(&mut chain, twin),

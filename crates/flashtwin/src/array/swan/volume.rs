@@ -23,14 +23,14 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// Free segments of a group that only moves may take: with one, any victim can be emptied.
 const RESERVE: usize = 1;
 
-/// What becomes of a segment.
+/// State of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Free,
     /// Being written.
     Open,
     Full,
-    /// Its valid pages are moved elsewhere.
+    /// Being collected: its valid pages move to another segment.
     Victim,
     Trimming,
 }
@@ -109,7 +109,7 @@ impl Shape {
 #[derive(Clone, Debug)]
 pub(crate) struct Volume {
     pub shape: Shape,
-    /// Which member of its group holds which page of a stripe.
+    /// Roles of a group's members in a page stripe.
     layout: Layout,
     by_data: Divider,
     by_stripe: Divider,
@@ -331,7 +331,7 @@ impl Volume {
         self.segments[segment as usize].valid += 1;
     }
 
-    /// What a page holds is wanted no more.
+    /// Unmaps a page.
     pub fn forget(&mut self, lpn: Lpn) {
         let place = std::mem::replace(&mut self.map[lpn.0 as usize], NONE);
         if place != NONE {

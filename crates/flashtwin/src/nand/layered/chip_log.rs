@@ -36,7 +36,7 @@ impl Note {
             pages: u32::from(block.is_none()),
             lpn: host.map(|op| op.lpn),
             block,
-            request: host.map_or(FlashEvent::NOBODY, |op| op.request),
+            request: host.map_or(FlashEvent::NO_REQUEST, |op| op.request),
             begins: false,
             ends: false,
             on_channel: false,

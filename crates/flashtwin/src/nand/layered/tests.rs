@@ -13,7 +13,7 @@ fn op(lpn: u32, cause: Cause, now: Time) -> PageOp {
         lpn: Lpn(lpn),
         owner: Owner::cached_page(0),
         cause,
-        request: crate::nand::FlashEvent::NOBODY,
+        request: crate::nand::FlashEvent::NO_REQUEST,
         stream: Stream::Cold,
         fua: false,
         again: 0,
