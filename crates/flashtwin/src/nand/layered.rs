@@ -48,11 +48,11 @@ pub(crate) struct Layered {
     lanes: Vec<Lane>,
     /// None where each chip has its own pins.
     channels: Vec<Channel>,
-    /// What the running access takes; kept for its room.
+    /// Flash operations of the access being planned; kept for its allocation.
     ops: Vec<FlashOp>,
-    /// What the last collection or merge of each chip took: the estimate for the next.
+    /// Duration of each chip's last collection or merge: the estimate for the next.
     gc_took: Vec<Time>,
-    /// What the translation layers had counted when counting began.
+    /// Counters of the translation layers at the last reset.
     counted_before: Counters,
     /// The event queue's resource of the first chip.
     pub first_resource: usize,
@@ -284,7 +284,7 @@ impl Layered {
         u32::from(begun.is_some_and(|done| !done.op.is_read()))
     }
 
-    /// What the chip has begun.
+    /// Work in service on a chip.
     pub fn in_hand(&self, chip: usize, now: Time) -> InHand {
         let lane = &self.lanes[chip];
         let writes = self.writes_in_service(chip);
@@ -366,7 +366,7 @@ impl Layered {
         sum
     }
 
-    /// What the translation layers counted since the statistics were reset.
+    /// Counters of the translation layers since the last reset of the statistics.
     pub fn counters(&self) -> Counters {
         self.counted() - self.counted_before
     }

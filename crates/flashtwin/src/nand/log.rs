@@ -6,7 +6,7 @@
 use super::Cause;
 use crate::units::{Lpn, Time};
 
-/// What does one thing at a time.
+/// A resource that works on one operation at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
     /// A chip.
@@ -75,16 +75,16 @@ pub enum FlashEvent {
         /// The chip.
         chip: u32,
     },
-    /// It went on with it.
+    /// A suspended operation resumed.
     Resumed {
         /// When.
         at: Time,
         /// The chip.
         chip: u32,
     },
-    /// What a chip began ahead is now the one thing it does.
+    /// An operation begun ahead (cached commands) became the chip's current one.
     Moved {
-        /// Since when the chip has nothing else to do.
+        /// Instant from which the chip has no other work.
         since: Time,
         /// When the second register was free again.
         at: Time,

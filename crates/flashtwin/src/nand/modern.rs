@@ -72,22 +72,22 @@ pub(crate) struct Modern {
     pub first_resource: usize,
     pub times: Latencies,
     pub orders: Orders,
-    /// What each die has in hand, then the reads for which it is suspended, then, with cached commands,
-    /// what has begun ahead.
+    /// Lanes of all dies: first those of the work in service, then those of reads that suspend a die, then, with
+    /// cached commands, those of operations begun ahead.
     lanes: TrustedTable<Lane>,
     collecting: TrustedTable<Option<Run>>,
-    /// What takes the place of `collecting` where superblocks are collected.
+    /// Collections in place of `collecting`, if whole superblocks are collected.
     sets: Option<Box<Superblocks>>,
-    /// The dies that have an instant set at which they will not wait for more writes.
+    /// Dies with a timer at which they stop waiting for more writes.
     timed: Vec<bool>,
-    /// The dies that have an instant set at which they may have been idle for long enough to fold.
+    /// Dies with a timer at which they may have been idle long enough to fold.
     resting: Vec<bool>,
     channels: TrustedTable<Channel>,
     layout: Layout,
-    /// What a move of a collection takes, where all are alike: each is a read and a program, and nothing else is
-    /// due.
+    /// Duration of a collection's move, if all moves take equally long: each is a read and a program, and causes
+    /// nothing else.
     move_time: Option<Time>,
-    /// The same unless a log is kept.
+    /// `move_time`, or none if a log is kept.
     plain_move: Option<Time>,
     params: Box<ModernNand>,
     summary_transfer: Option<Time>,
@@ -175,7 +175,7 @@ impl Modern {
         }
     }
 
-    /// The same of a lane that is not a die's first.
+    /// Die of a lane other than a die's first.
     #[inline(never)]
     fn die_of_other(&self, lane: usize) -> usize {
         lane % self.chips.len()
@@ -420,7 +420,7 @@ impl Modern {
         }
     }
 
-    /// What the die has begun. A transfer that waits for the channel counts with its own time.
+    /// Work in service on a die. A transfer that waits for the channel counts with its own time.
     pub fn in_hand(&self, die: usize, now: Time) -> InHand {
         let (main, aside) = (&self.lanes[die], &self.lanes[self.aside(die)]);
         let mut in_hand = InHand {
@@ -457,10 +457,10 @@ impl Modern {
         in_hand
     }
 
-    /// True if the die is busy: it goes on with that.
+    /// True if the die is busy, and continues with its work.
     #[inline(always)]
     fn is_taken(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
-        if self.params.cached_commands && self.go_on(die, now, events) {
+        if self.params.cached_commands && self.continue_ahead(die, now, events) {
             return true;
         }
         if self.lanes[die].is_free() {
@@ -528,7 +528,7 @@ impl Modern {
         now: Time,
         events: &mut EventQueue,
     ) {
-        self.chips[die].came(&mut op, now);
+        self.chips[die].count_arrival(&mut op, now);
         match op.is_read() {
             true => self.start_reads(die, op, Time::ZERO, now, events),
             false => self.start_writes(die, op, now, events),
@@ -589,11 +589,11 @@ impl Modern {
 
     // ---- suspending ----
 
-    /// A host read has come: it stops a running program or erase, unless that ends as soon or has let enough
-    /// reads pass. One that still receives its data is not stopped: the read then waits for its end, unless
-    /// another one comes.
+    /// Suspends a running program or erase for an arriving host read, unless it ends about as soon or has let enough
+    /// reads pass. A program that still receives data is not suspended: the read then waits for its end, unless
+    /// another read arrives.
     #[inline(never)]
-    pub fn read_came(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+    pub fn suspend_for_read(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let data_come = self.data_come(die);
         let lane = &mut self.lanes[die];
         let cost = self.params.suspend_cost;
@@ -615,7 +615,7 @@ impl Modern {
         self.read_aside(die, cost, now, events);
     }
 
-    /// Serves the next read of a suspended die after a `delay`, or lets the die go on.
+    /// Serves the next read of a suspended die after a `delay`, or resumes the die.
     #[inline(never)]
     fn read_aside(&mut self, die: usize, delay: Time, now: Time, events: &mut EventQueue) {
         let lane = &mut self.lanes[die];

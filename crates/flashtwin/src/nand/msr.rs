@@ -67,7 +67,7 @@ pub(crate) struct Msr {
     reads: Vec<Planned>,
 }
 
-/// What one chip is doing, and its cursors.
+/// Operations in service on a chip, and its cursors.
 #[derive(Clone, Debug)]
 struct Service {
     /// Something is in service: the operation that ends next, and the rest of its batch, the last to finish first.
@@ -189,7 +189,7 @@ impl Msr {
     pub fn take_in(&mut self, chip: usize, op: &mut PageOp, now: Time, events: &mut EventQueue) {
         let may_start = self.params.parallel_units == 1 && !self.may_clean(chip);
         let (c, s) = (&mut self.chips[chip], &mut self.service[chip]);
-        c.came(op, now);
+        c.count_arrival(op, now);
         let is_idle = !c.in_gc && !s.serves;
         if is_idle && may_start && c.queue.is_empty() {
             s.next.done.op = *op;
@@ -278,7 +278,7 @@ impl Msr {
         running.filter(|r| !r.done.op.is_read()).count() as u32
     }
 
-    /// What the chip has begun. A collection has changed the map at its start: no move is left.
+    /// Work in service on a chip. A collection has changed the map at its start: no move is left.
     pub fn in_hand(&self, chip: usize, now: Time) -> InHand {
         let s = &self.service[chip];
         if self.chips[chip].in_gc {

@@ -18,9 +18,9 @@ struct Bench {
     now: Time,
     chips: u32,
     rng: Rng,
-    /// What has ended, and when.
+    /// Finished operations, with their times.
     done: Vec<(Time, Done)>,
-    /// No operation takes a short way.
+    /// No operation takes a fast path.
     general: bool,
 }
 
@@ -406,11 +406,11 @@ fn the_exact_drain_time_is_the_time_it_takes() {
                 // From here on nothing comes in.
                 let actions = bench.nand.stats().gc_actions;
                 let (at, in_gc) = (bench.now, bench.nand.chips()[0].in_gc);
-                let said = bench.nand.drain_time(0, true, at);
-                let mut more_said = Vec::new();
+                let predicted = bench.nand.drain_time(0, true, at);
+                let mut later_predictions = Vec::new();
                 while bench.step() {
-                    let said = bench.nand.drain_time(0, true, bench.now);
-                    more_said.push((bench.now, said));
+                    let predicted = bench.nand.drain_time(0, true, bench.now);
+                    later_predictions.push((bench.now, predicted));
                 }
                 let ftl = bench.nand.ftl();
                 let owes_gc = ftl.free_pages_of_chip(0) <= ftl.low() * ftl.shape.data_pages;
@@ -423,13 +423,13 @@ fn the_exact_drain_time_is_the_time_it_takes() {
                 let erase = bench.nand.times().erase;
                 if in_gc {
                     met_in_gc += 1;
-                    assert_eq!(said, took);
-                } else if said < erase + took {
+                    assert_eq!(predicted, took);
+                } else if predicted < erase + took {
                     // Else it counts on a collection that did not come.
                     met += 1;
-                    assert_eq!(said, took);
-                    for (at, said) in more_said {
-                        assert!(said >= bench.now - at + erase || said == bench.now - at);
+                    assert_eq!(predicted, took);
+                    for (at, predicted) in later_predictions {
+                        assert!(predicted >= bench.now - at + erase || predicted == bench.now - at);
                     }
                 }
             }

@@ -12,11 +12,11 @@ const SIZE: u64 = 1 << 52;
 const BACKGROUND: Only = &[(Buffer::evict.name(), &[EvictMode::Background.name()])];
 
 words! {
-    /// When the access that needs a slot goes on (D-2).
+    /// Instant at which an access that needs a slot proceeds (D-2).
     pub enum EvictMode {
         /// When its victim's program has completed.
         Blocking = "blocking",
-        /// At once, while at most `background_depth` write-backs are in flight.
+        /// Immediately, while at most `background_depth` write-backs are in flight.
         Background = "background",
     }
 }

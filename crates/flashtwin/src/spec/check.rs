@@ -1,6 +1,6 @@
-//! What must hold between the numbers of a device.
+//! Constraints between the settings of a device.
 //!
-//! Each number alone is already of its kind and within its own limits.
+//! Each value has already been checked alone, for its type and limits.
 
 mod collection;
 

@@ -1,4 +1,4 @@
-//! What a device is: geometry, timing, reserve, policies.
+//! Specification of a device: geometry, timing, over-provisioning, policies.
 //!
 //! A [`DeviceSpec`] is read from TOML, checked as a whole, and is from then on only data. Every
 //! number in it carries its unit in its type or at the end of its name.

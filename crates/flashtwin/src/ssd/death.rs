@@ -11,21 +11,21 @@ use crate::units::Time;
 pub enum DieError {
     /// The device's flash cannot do without one.
     Unable {
-        /// What it is.
+        /// Name of the device.
         device: String,
-        /// What stands against it.
+        /// The setting or feature that prevents it.
         why: &'static str,
     },
     /// There is no such die.
     Unknown {
-        /// The one asked for.
+        /// The die's number.
         die: u32,
         /// Dies there are.
         dies: u32,
     },
-    /// It is dead.
+    /// The die is already dead.
     Dead {
-        /// Which one.
+        /// The die's number.
         die: u32,
     },
 }
@@ -121,8 +121,8 @@ impl Flash {
         self.next_turn()
     }
 
-    /// What becomes of an operation that has ended on a device with a dead die: there reads have failed,
-    /// and a program is done again elsewhere, from the memory of the controller.
+    /// Handles an operation that ended on a device with a dead die: reads on that die fail, and a program is repeated
+    /// on another die from the controller's memory.
     #[cold]
     pub(super) fn after_death(
         &mut self,

@@ -67,7 +67,7 @@ impl Modern {
         });
     }
 
-    /// What a lane has in hand is done.
+    /// Logs the end of a lane's operations.
     #[cold]
     pub(super) fn log_end(&mut self, at: usize, now: Time) {
         let place = self.place(at);

@@ -61,7 +61,7 @@ fn a_read_suspends_a_program() {
     let mut bench = die(&[("nand.suspend", "true")]);
     bench.at(0.0, Destage, 1);
     bench.at(150.0, HostRead, 2);
-    // 20 to stop; 152.4 of the program are left, and 20 to go on.
+    // 20 to stop; 152.4 of the program are left, and 20 to resume.
     let rest = 20.0 + 25.0 + 102.4 + 20.0 + 152.4;
     assert_eq!(bench.nand.drain_time(0, true, bench.now), us(rest));
     bench.ends(&[(2, 297.4), (1, 150.0 + rest)]);
@@ -84,7 +84,7 @@ fn a_read_that_comes_with_the_data_waits_and_so_does_one_near_the_end() {
 }
 
 #[test]
-fn what_would_end_soon_is_not_stopped() {
+fn program_about_to_end_is_not_suspended() {
     let rest = [("nand.suspend", "true"), ("nand.suspend_rest_us", "100")];
     let mut bench = die(&rest);
     bench.at(0.0, Destage, 1);
@@ -118,7 +118,7 @@ fn a_program_suspended_twice_keeps_what_was_left() {
     bench.at(0.0, Destage, 1);
     bench.at(150.0, HostRead, 2);
     bench.at(330.0, HostRead, 3);
-    // It went on at 297.4 and would have ended at 469.8: 139.8 are left.
+    // It resumed at 297.4 and would have ended at 469.8: 139.8 are left.
     let second = 330.0 + 20.0 + 127.4;
     bench.ends(&[(2, 297.4), (3, second), (1, second + 20.0 + 139.8)]);
 }
@@ -311,7 +311,7 @@ fn a_flash_page_is_read_once_for_all_its_pages() {
     bench.ends(&[(9, 76.2), (2, 152.4), (3, 203.6), (4, 279.8)]);
 }
 
-/// The same of planes that read by themselves: the pages of one flash page are on one plane.
+/// A flash page of an independently reading plane is read once: all its pages are on one plane.
 #[test]
 fn a_flash_page_of_an_independent_plane_is_read_once() {
     let mut bench = die(&[

@@ -1,4 +1,4 @@
-//! What an array is: its members, how they are put together, and the front end before them.
+//! Specification of an array: members, layout, and front end.
 //!
 //! An array file has a section `[array]`, whose keys are declared here. Its `[buffer]`, `[link]` and `[controller]`
 //! are those of the array's own front end; `[member]` sets keys of the members (`gc.low_percent = 6`) on top of
@@ -108,7 +108,7 @@ words! {
 }
 
 words! {
-    /// What keeps a page in the array's buffer.
+    /// Collections that keep a page in the array's buffer.
     pub enum Protect {
         /// GC on the member that holds it (GCaR section 3.2).
         Data = "data",

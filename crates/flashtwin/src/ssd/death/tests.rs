@@ -1,4 +1,4 @@
-//! A die dies under random requests: its contents fail, all else goes on, and each request completes once.
+//! A die fails under random requests: its contents are lost, all others are kept, each request completes once.
 
 mod buffer;
 
@@ -67,7 +67,7 @@ fn one(ssd: &mut Ssd, op: Op, offset: u64, bytes: u64) -> Status {
     alone(ssd, op, offset, bytes, 1)
 }
 
-/// The same of a forced write.
+/// Performs a forced write alone on the device.
 fn forced(ssd: &mut Ssd, offset: u64, bytes: u64) -> Status {
     alone(ssd, Op::Write, offset, bytes, 7)
 }
@@ -138,15 +138,15 @@ const DEVICES: [&[(&str, &str)]; 12] = [
 ];
 
 #[test]
-fn what_lay_on_a_dead_die_fails_and_all_else_goes_on() {
+fn only_pages_of_the_dead_die_fail() {
     for (i, more) in DEVICES.iter().enumerate() {
         for seed in crate::seeds(3) {
-            goes_on(more, i as u64 * 100 + seed);
+            check_one_death(more, i as u64 * 100 + seed);
         }
     }
 }
 
-fn goes_on(more: &[(&str, &str)], seed: u64) {
+fn check_one_death(more: &[(&str, &str)], seed: u64) {
     let mut ssd = device(more);
     let mut rng = Rng::new(seed);
     let (pages, die) = (pages(&ssd), rng.below(DIES.into()) as u32);
@@ -159,8 +159,8 @@ fn goes_on(more: &[(&str, &str)], seed: u64) {
         let now = ssd.now() + Time(rng.below(60 * US));
         ssd.advance(now);
         if tag == before {
-            let said = ssd.kill_die(die).unwrap();
-            assert!(u64::from(said) > pages / 8, "{more:?}: {said}");
+            let reported = ssd.kill_die(die).unwrap();
+            assert!(u64::from(reported) > pages / 8, "{more:?}: {reported}");
             assert_eq!(ssd.kill_die(die), Err(DieError::Dead { die }));
             killed = true;
         }
@@ -234,7 +234,7 @@ fn goes_on(more: &[(&str, &str)], seed: u64) {
 /// Programs that a die had begun or that waited for it are done elsewhere, at whatever instant it dies; the
 /// reads fail, and take what they take: 54 us and 9.0112 us on the channel.
 #[test]
-fn what_was_under_way_ends() {
+fn operations_on_a_dying_die_end() {
     let mut again = 0;
     for at_us in (0..4_000).step_by(97) {
         let mut ssd = device(&[
@@ -250,8 +250,8 @@ fn what_was_under_way_ends() {
         }
         let at = ssd.now() + Time::from_us(at_us);
         ssd.advance(at);
-        let answered: Vec<u64> = ssd.completions().drain(..).map(|done| done.tag).collect();
-        let said = ssd.kill_die(1).unwrap();
+        let completed: Vec<u64> = ssd.completions().drain(..).map(|done| done.tag).collect();
+        let reported = ssd.kill_die(1).unwrap();
         let mut before = ssd.flash_report().flash;
         while ssd.step() {
             let report = ssd.flash_report();
@@ -269,14 +269,14 @@ fn what_was_under_way_ends() {
         again += before.programs_again;
         run(&mut ssd);
         let later: Vec<_> = ssd.completions().drain(..).collect();
-        assert_eq!(answered.len() + later.len(), 64);
+        assert_eq!(completed.len() + later.len(), 64);
         for done in later {
             assert_eq!(done.status, Status::Ok);
             assert!(!lies_on(&ssd, done.tag, 1), "{at_us}: page {}", done.tag);
         }
         let mut gone = (0..pages(&ssd)).filter(|&page| lies_on(&ssd, page, 1));
         let page = gone.next().unwrap();
-        assert_eq!(1 + gone.count() as u32, said, "{at_us}");
+        assert_eq!(1 + gone.count() as u32, reported, "{at_us}");
         submit(&mut ssd, Op::Read, page * PAGE, PAGE, 0);
         run(&mut ssd);
         let done = ssd.completions().pop().unwrap();
@@ -289,7 +289,7 @@ fn what_was_under_way_ends() {
 
 /// A die that has no room does not stand for the others.
 #[test]
-fn what_is_done_again_finds_room_where_there_is_some() {
+fn repeated_programs_use_dies_with_room() {
     for (full, room) in [(&[0][..], true), (&[0, 2], true), (&[0, 2, 3], false)] {
         let set = [("buffer", "none"), ("geometry.reserve_percent", "20")];
         let mut ssd = device(&set);
@@ -391,7 +391,7 @@ fn too_little_room_is_the_end_of_writing() {
 }
 
 #[test]
-fn what_cannot_do_without_a_die_says_so() {
+fn devices_that_need_every_die_refuse_a_kill() {
     for (more, why) in [
         (&[("ftl.placement", "static")][..], "ftl.placement"),
         (
@@ -402,12 +402,12 @@ fn what_cannot_do_without_a_die_says_so() {
             "gc.granularity",
         ),
     ] {
-        let said = device(more).kill_die(0).unwrap_err().to_string();
-        assert!(said.contains(why), "{said}");
+        let reported = device(more).kill_die(0).unwrap_err().to_string();
+        assert!(reported.contains(why), "{reported}");
     }
     let spec = DeviceSpec::parse(builtin("ecr").unwrap(), "ecr").unwrap();
-    let said = Ssd::new(&spec).kill_die(0).unwrap_err().to_string();
-    assert!(said.contains("nand.backend"), "{said}");
+    let reported = Ssd::new(&spec).kill_die(0).unwrap_err().to_string();
+    assert!(reported.contains("nand.backend"), "{reported}");
     let unknown = DieError::Unknown { die: 4, dies: DIES };
     assert_eq!(device(&[]).kill_die(4), Err(unknown));
 }
