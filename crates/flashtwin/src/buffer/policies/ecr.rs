@@ -9,10 +9,10 @@
 //! A page without a chip (dynamic placement, never written) stands on a list of its own: its write
 //! waits for no chip, so the list's time is 0; it counts as the last chip.
 
-use super::age_index::{AgeIndex, Shelf};
-use super::entry::{cost, example_with, Entry, Family, Make, ECR};
-use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Skip};
-use super::{PageId, Setup};
+use crate::buffer::age_index::{AgeIndex, Shelf};
+use crate::buffer::entry::{cost, example_with, Entry, Family, Make, ECR};
+use crate::buffer::policy::{page_text, Access, DeviceView, Eviction, Policy, Skip};
+use crate::buffer::{PageId, Setup};
 use crate::component::{parameters, words, Kind};
 use crate::component::{source, Provenance};
 use crate::units::{ChipId, Time};
@@ -55,7 +55,7 @@ parameters! {
     }
 }
 
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: "ecr",
         title: "ECR",

@@ -11,17 +11,17 @@
 //! `cache_reads`: reads renew their block as writes do (GCaR section 5). Without it they neither
 //! renew nor enter.
 
-use super::blocks::{
+use crate::buffer::blocks::{
     BlockParameters, BlockRoom, BlockTable, BySize, FilteredParameters, ReadParameters,
     RoomParameters,
 };
-use super::entry::{cost, example, Entry, Family, Make, BLOCKS};
-use super::policy::{Access, DeviceView, Eviction, Policy, Skip};
-use super::{PageId, Setup};
+use crate::buffer::entry::{cost, example, Entry, Family, Make, BLOCKS};
+use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Skip};
+use crate::buffer::{PageId, Setup};
 use crate::component::{source, Provenance};
 use crate::units::Lpn;
 
-pub(super) const ENTRIES: &[Entry] = &[Entry {
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "fab",
     title: "FAB",
     line: "The block with the most cached pages leaves.",

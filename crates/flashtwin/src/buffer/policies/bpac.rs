@@ -18,13 +18,13 @@
 //!
 //! `cache_reads`: a read is handled, and counted, as a write. Without it reads change nothing.
 
-use super::blocks::{
+use crate::buffer::blocks::{
     BlockParameters, BlockRoom, BlockTable, BySize, FilteredParameters, NodeId, ReadParameters,
     RoomParameters,
 };
-use super::entry::{cost, example_with, Entry, Family, Make};
-use super::policy::{Access, DeviceView, Eviction, Policy, Skip};
-use super::{List, PageId, Setup};
+use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
+use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Skip};
+use crate::buffer::{List, PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
 use crate::component::{source, Provenance};
 use crate::memory::{prefetch, reach};
@@ -42,7 +42,7 @@ parameters! {
     }
 }
 
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: "bpac",
         title: "BPAC",

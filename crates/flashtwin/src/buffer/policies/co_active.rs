@@ -8,11 +8,11 @@
 //!
 //! A page's channel is that of its flash copy; a page without one is never written back actively.
 
-use super::age_index::{AgeIndex, Shelf};
-use super::bloom::{Filter, FilterParameters};
-use super::entry::{cost, example_with, Entry, Family, Make};
-use super::policy::{Access, DeviceView, Eviction, Policy, Skip};
-use super::{PageId, Setup};
+use crate::buffer::age_index::{AgeIndex, Shelf};
+use crate::buffer::bloom::{Filter, FilterParameters};
+use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
+use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Skip};
+use crate::buffer::{PageId, Setup};
 use crate::component::{parameters, words, Kind};
 use crate::component::{source, Provenance};
 use crate::units::ChipId;
@@ -37,7 +37,7 @@ parameters! {
     }
 }
 
-pub(super) const ENTRIES: &[Entry] = &[Entry {
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "co-active",
     title: "Co-Active",
     line: "A clean and a dirty list; cold dirty pages are written back when their channel is idle.",

@@ -25,18 +25,18 @@
 //! `cache_reads`: reads enter and renew their block (the last tie-break) but count as no update.
 //! Without it they change nothing.
 
-use super::entry::{cost, example, Entry, Family, Make, BLOCKS};
+use crate::buffer::entry::{cost, example, Entry, Family, Make, BLOCKS};
 use crate::component::{source, Provenance};
 use std::cmp::{Ordering, Reverse};
 
-use super::blocks::{
+use crate::buffer::blocks::{
     last_before, BlockParameters, BlockTable, FilteredParameters, Heaps, NodeId, ReadParameters,
 };
-use super::policy::{Access, DeviceView, Eviction, Policy, Skip};
-use super::{PageId, Setup};
+use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Skip};
+use crate::buffer::{PageId, Setup};
 use crate::list::Lists;
 
-pub(super) const ENTRIES: &[Entry] = &[Entry {
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "pud-lru",
     title: "PUD-LRU",
     line: "Blocks written often and lately stay; of the others the fullest leaves.",

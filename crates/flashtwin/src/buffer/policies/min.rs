@@ -7,13 +7,13 @@
 //! Which pages are cached does not matter, only when each is accessed next: a set of positions in
 //! the list. An access hits if its own position is in the set; the victim is the largest position.
 
-use super::entry::{cost, Entry, Family, Make};
+use crate::buffer::entry::{cost, Entry, Family, Make};
 use crate::component::{source, Provenance};
 use std::collections::HashMap;
 
 use crate::units::Lpn;
 
-pub(super) const ENTRIES: &[Entry] = &[Entry {
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "min",
     title: "MIN",
     line: "Belady's optimum: the page needed farthest in the future leaves; the bound of all.",

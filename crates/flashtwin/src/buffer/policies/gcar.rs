@@ -8,10 +8,10 @@
 use std::collections::{hash_map, HashMap};
 use std::num::NonZeroU32;
 
-use super::entry::{cost, example_with, Entry, Family, Make, FILTER};
-use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
-use super::registry::Base;
-use super::{Aged, PageId, Setup};
+use crate::buffer::entry::{cost, example_with, Entry, Family, Make, FILTER};
+use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
+use crate::buffer::registry::Base;
+use crate::buffer::{Aged, PageId, Setup};
 use crate::chips::ChipSet;
 use crate::component::{parameters, Kind};
 use crate::component::{source, Provenance};
@@ -31,9 +31,9 @@ parameters! {
 }
 
 /// The bases that its paper filters.
-pub(super) const BASES_OF_THE_PAPER: [&str; 3] = ["lru", "cflru", "bplru"];
+pub(in crate::buffer) const BASES_OF_THE_PAPER: [&str; 3] = ["lru", "cflru", "bplru"];
 
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: FILTER,
         title: "GCaR",
@@ -276,7 +276,7 @@ impl<P> Gcar<P> {
 impl Gcar<Base> {
     /// The list of a policy in order that is not filtered, see [`Base::in_order`].
     #[inline(always)]
-    pub(super) fn in_order(&mut self) -> Option<&mut Aged> {
+    pub(in crate::buffer) fn in_order(&mut self) -> Option<&mut Aged> {
         match self.skip {
             Skip::Nothing => self.base.in_order(),
             Skip::Gc | Skip::GcSoon => None,

@@ -20,10 +20,10 @@
 //! is the first to give until BR takes more (D-206).
 //! Reads move nothing; those that miss pass the write buffer by.
 
-use super::blocks::{BlockParameters, BlockTable, FilteredParameters, Heaps, NodeId};
-use super::entry::{cost, example_with, Entry, Family, Make};
-use super::policy::{Access, DeviceView, Eviction, Policy, Skip};
-use super::{List, PageId, Setup};
+use crate::buffer::blocks::{BlockParameters, BlockTable, FilteredParameters, Heaps, NodeId};
+use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
+use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Skip};
+use crate::buffer::{List, PageId, Setup};
 use crate::component::{parameters, words, Kind};
 use crate::component::{source, Provenance};
 use crate::units::Lpn;
@@ -56,7 +56,7 @@ parameters! {
     }
 }
 
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: "cbm",
         title: "CBM",

@@ -10,11 +10,11 @@
 //! count 1:  5 - 2        victim: 2
 //! ```
 
-use super::age_index::AgedLists;
-use super::entry::{cost, example_with, Entry, Family, Make};
-use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Skip};
-use super::second_chance::set;
-use super::{PageId, Setup};
+use crate::buffer::age_index::AgedLists;
+use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
+use crate::buffer::policy::{page_text, Access, DeviceView, Eviction, Policy, Skip};
+use crate::buffer::second_chance::set;
+use crate::buffer::{PageId, Setup};
 use crate::component::{parameters, Kind};
 use crate::component::{source, Provenance};
 
@@ -28,7 +28,7 @@ parameters! {
     }
 }
 
-pub(super) const ENTRIES: &[Entry] = &[Entry {
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "lfu",
     title: "LFU with ageing",
     line: "The page accessed least often leaves; counts are halved when they grow too large.",

@@ -21,10 +21,10 @@
 //!
 //! Only writes come in; reads hit as writes do.
 
-use super::blocks::{BlockTable, NodeId};
-use super::entry::{cost, example_with, Entry, Family, Make};
-use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
-use super::{PageId, Setup};
+use crate::buffer::blocks::{BlockTable, NodeId};
+use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
+use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
+use crate::buffer::{PageId, Setup};
 use crate::component::{parameters, Kind};
 use crate::component::{source, Provenance};
 use crate::list::Lists;
@@ -37,7 +37,7 @@ parameters! {
     }
 }
 
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: "req-block",
         title: "Req-block",

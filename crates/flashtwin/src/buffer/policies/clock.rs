@@ -7,13 +7,13 @@
 //! Corbato's bit is 1 when a page comes in, for the fault that brings it in is a reference; here it
 //! is 0, as in libCacheSim and most block caches, so that a page accessed once leaves first.
 
-use super::entry::{cost, example, Entry, Family, Make, GENERAL};
-use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
-use super::second_chance::{flagged_text, second_chance, set};
-use super::{Aged, PageId, Setup};
+use crate::buffer::entry::{cost, example, Entry, Family, Make, GENERAL};
+use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
+use crate::buffer::second_chance::{flagged_text, second_chance, set};
+use crate::buffer::{Aged, PageId, Setup};
 use crate::component::{source, Provenance};
 
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: "clock",
         title: "CLOCK",

@@ -3,13 +3,13 @@
 //! hit, insert: as LRU, cold flag 0. Victim search from the least recent page: clean -> victim, its
 //! flag does not matter; dirty and cold -> victim; dirty and not cold -> cold, most recent end.
 
-use super::entry::{cost, example, Entry, Family, Make};
-use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
-use super::second_chance::{flagged_text, second_chance, set};
-use super::{Aged, PageId, Setup};
+use crate::buffer::entry::{cost, example, Entry, Family, Make};
+use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
+use crate::buffer::second_chance::{flagged_text, second_chance, set};
+use crate::buffer::{Aged, PageId, Setup};
 use crate::component::{source, Provenance};
 
-pub(super) const ENTRIES: &[Entry] = &[Entry {
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "lru-wsr",
     title: "LRU-WSR",
     line: "LRU that gives a dirty page a second chance before it is written back.",

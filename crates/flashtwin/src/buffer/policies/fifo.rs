@@ -2,12 +2,12 @@
 //!
 //! hit -> nothing; miss -> newest end; victim = the page inserted first, whatever its state.
 
-use super::entry::{cost, example, Entry, Family, Make, GENERAL, PAGES};
-use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
-use super::{Aged, PageId, Setup};
+use crate::buffer::entry::{cost, example, Entry, Family, Make, GENERAL, PAGES};
+use crate::buffer::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
+use crate::buffer::{Aged, PageId, Setup};
 use crate::component::{source, Provenance};
 
-pub(super) const ENTRIES: &[Entry] = &[Entry {
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "fifo",
     title: "FIFO",
     line: "Pages are evicted in order of insertion; a hit changes nothing.",
@@ -45,7 +45,7 @@ impl Fifo {
     }
 
     #[inline(always)]
-    pub(super) fn list_mut(&mut self) -> &mut Aged {
+    pub(in crate::buffer) fn list_mut(&mut self) -> &mut Aged {
         &mut self.queue
     }
 }

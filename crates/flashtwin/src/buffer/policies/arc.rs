@@ -10,16 +10,16 @@
 //! Victim: the least recent page of T1 if |T1| > p, or |T1| = p and the page was in B2; else that of T2. Its
 //! ghost goes to B1 or B2. If T1 alone fills the buffer, its page is evicted without a ghost.
 
-use super::age_index::AgedLists;
-use super::entry::{cost, example, Entry, Family, Make, GENERAL};
-use super::ghosts::{Ghosts, Incoming};
-use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
-use super::second_chance::set;
-use super::{PageId, Setup};
+use crate::buffer::age_index::AgedLists;
+use crate::buffer::entry::{cost, example, Entry, Family, Make, GENERAL};
+use crate::buffer::ghosts::{Ghosts, Incoming};
+use crate::buffer::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
+use crate::buffer::second_chance::set;
+use crate::buffer::{PageId, Setup};
 use crate::component::{source, Provenance};
 use crate::units::Lpn;
 
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: "arc",
         title: "ARC",

@@ -14,10 +14,10 @@
 //!
 //! Filtered by GCaR, pages on chips in GC are never victims while there is another.
 
-use super::bloom::{Filter, FilterParameters};
-use super::entry::{cost, example_with, Entry, Family, Make, PAGES};
-use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
-use super::{Aged, PageId, Setup};
+use crate::buffer::bloom::{Filter, FilterParameters};
+use crate::buffer::entry::{cost, example_with, Entry, Family, Make, PAGES};
+use crate::buffer::policy::{page_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
+use crate::buffer::{Aged, PageId, Setup};
 use crate::component::{parameters, words, Kind};
 use crate::component::{source, Provenance, Source};
 use crate::memory::reach;
@@ -62,7 +62,7 @@ const CDA_GC: Source = source(
     2025,
 );
 
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: "cda-gc",
         title: "CDA-GC",

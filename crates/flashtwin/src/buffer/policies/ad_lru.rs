@@ -8,11 +8,11 @@
 //!
 //! Filtered by GCaR, the search for a clean page goes from FC towards the most recent end.
 
-use super::age_index::{Ages, Passed};
-use super::entry::{cost, example_with, Entry, Family, Make};
-use super::policy::{then, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
-use super::second_chance::flagged_text;
-use super::{PageId, Setup};
+use crate::buffer::age_index::{Ages, Passed};
+use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
+use crate::buffer::policy::{then, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
+use crate::buffer::second_chance::flagged_text;
+use crate::buffer::{PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
 use crate::component::{source, Provenance};
 use crate::list::Lists;
@@ -26,7 +26,7 @@ parameters! {
     }
 }
 
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: "ad-lru",
         title: "AD-LRU",

@@ -6,14 +6,14 @@
 //! victim; dirty -> cold, most recent end of ML; clean -> cold, most recent end of CCL. If ML runs
 //! empty, the least recent page of CCL: until then those just put there are left alone.
 
-use super::age_index::AgedLists;
-use super::entry::{cost, example, Entry, Family, Make};
-use super::policy::{then, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
-use super::second_chance::{flagged_text, second_chance, set};
-use super::{PageId, Setup};
+use crate::buffer::age_index::AgedLists;
+use crate::buffer::entry::{cost, example, Entry, Family, Make};
+use crate::buffer::policy::{then, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
+use crate::buffer::second_chance::{flagged_text, second_chance, set};
+use crate::buffer::{PageId, Setup};
 use crate::component::{source, Provenance};
 
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: "ccf-lru",
         title: "CCF-LRU",

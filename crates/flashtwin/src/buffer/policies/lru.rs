@@ -2,15 +2,15 @@
 //!
 //! hit -> most recent end; miss -> insert there; victim = the least recent page, whatever its state.
 
-use super::entry::{cost, example, Entry, Family, Make, PAGES};
-use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
-use super::{Aged, PageId, Setup};
+use crate::buffer::entry::{cost, example, Entry, Family, Make, PAGES};
+use crate::buffer::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
+use crate::buffer::{Aged, PageId, Setup};
 use crate::component::{source, Provenance};
 
 /// The baseline, by name.
-pub(super) const NAME: &str = "lru";
+pub(in crate::buffer) const NAME: &str = "lru";
 
-pub(super) const ENTRIES: &[Entry] = &[Entry {
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: NAME,
     title: "LRU",
     line: "The page not accessed for the longest time leaves; the baseline of the papers.",
@@ -53,7 +53,7 @@ impl Lru {
     }
 
     #[inline(always)]
-    pub(super) fn list_mut(&mut self) -> &mut Aged {
+    pub(in crate::buffer) fn list_mut(&mut self) -> &mut Aged {
         &mut self.list
     }
 }

@@ -6,12 +6,12 @@
 //! Victim: if A1in holds more than Kin pages, its oldest, which A1out remembers; else the least
 //! recent page of Am, which is forgotten. A1out holds Kout numbers; the oldest makes room.
 
-use super::age_index::AgedLists;
-use super::entry::{cost, example_with, Entry, Family, Make, GENERAL};
-use super::ghosts::{Ghosts, Incoming};
-use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
-use super::second_chance::set;
-use super::{PageId, Setup};
+use crate::buffer::age_index::AgedLists;
+use crate::buffer::entry::{cost, example_with, Entry, Family, Make, GENERAL};
+use crate::buffer::ghosts::{Ghosts, Incoming};
+use crate::buffer::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
+use crate::buffer::second_chance::set;
+use crate::buffer::{PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
 use crate::component::{source, Provenance};
 use crate::units::Lpn;
@@ -26,7 +26,7 @@ parameters! {
     }
 }
 
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: "2q",
         title: "2Q",

@@ -4,13 +4,13 @@
 //! and then begins again: visited -> not visited, the page stays where it is; not visited -> victim,
 //! and the hand stays where it stood.
 
-use super::entry::{cost, example, Entry, Family, Make, GENERAL};
-use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
-use super::second_chance::{flagged_text, set};
-use super::{List, PageId, Setup};
+use crate::buffer::entry::{cost, example, Entry, Family, Make, GENERAL};
+use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
+use crate::buffer::second_chance::{flagged_text, set};
+use crate::buffer::{List, PageId, Setup};
 use crate::component::{source, Provenance};
 
-pub(super) const ENTRIES: &[Entry] = &[Entry {
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "sieve",
     title: "SIEVE",
     line: "A queue with a hand that evicts the first page not accessed since its last pass.",

@@ -12,14 +12,14 @@
 //!
 //! `cache_reads`: reads move their block as writes do. Without it they neither move nor enter.
 
-use super::age_index::AgeIndex;
-use super::blocks::{
+use crate::buffer::age_index::AgeIndex;
+use crate::buffer::blocks::{
     BlockParameters, BlockRoom, BlockTable, FilteredParameters, NodeId, ReadParameters,
     RoomParameters,
 };
-use super::entry::{cost, example_with, Entry, Family, Make, BLOCKS};
-use super::policy::{Access, DeviceView, Eviction, Policy, Skip};
-use super::{List, PageId, Setup};
+use crate::buffer::entry::{cost, example_with, Entry, Family, Make, BLOCKS};
+use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Skip};
+use crate::buffer::{List, PageId, Setup};
 use crate::component::{parameters, Kind};
 use crate::component::{source, Provenance};
 use crate::units::Lpn;
@@ -34,7 +34,7 @@ parameters! {
     }
 }
 
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: "bplru",
         title: "BPLRU",

@@ -9,12 +9,12 @@
 //! Until the first eviction, pages for which S has no room go to M, as in libCacheSim; in the paper
 //! S takes them all.
 
-use super::age_index::AgedLists;
-use super::entry::{cost, example_with, Entry, Family, Make, GENERAL};
-use super::ghosts::{Ghosts, Incoming};
-use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
-use super::second_chance::{flagged_text, second_chance, set};
-use super::{PageId, Setup};
+use crate::buffer::age_index::AgedLists;
+use crate::buffer::entry::{cost, example_with, Entry, Family, Make, GENERAL};
+use crate::buffer::ghosts::{Ghosts, Incoming};
+use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
+use crate::buffer::second_chance::{flagged_text, second_chance, set};
+use crate::buffer::{PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
 use crate::component::{source, Provenance};
 use crate::memory::prefetch;
@@ -30,7 +30,7 @@ parameters! {
     }
 }
 
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: "s3-fifo",
         title: "S3-FIFO",

@@ -15,15 +15,15 @@
 //! blocks, which keep bit and place. `cache_reads`: reads set the bit and enter as writes do;
 //! without it they do neither.
 
-use super::blocks::{
+use crate::buffer::blocks::{
     BlockParameters, BlockTable, BySize, FilteredParameters, NodeId, ReadParameters,
 };
-use super::entry::{cost, example, Entry, Family, Make};
-use super::policy::{Access, DeviceView, Eviction, Policy, Skip};
-use super::{List, PageId, Setup};
+use crate::buffer::entry::{cost, example, Entry, Family, Make};
+use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Skip};
+use crate::buffer::{List, PageId, Setup};
 use crate::component::{source, Provenance};
 
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: "lb-clock",
         title: "LB-CLOCK",

@@ -8,10 +8,12 @@
 //! without a scan: a page enters the window when another leaves it, at the window's recent end, and
 //! leaves it only by a hit or an eviction.
 
-use super::age_index::{Ages, Passed};
-use super::entry::{cost, example, example_with, Entry, Family, Make, ECR, PAGES};
-use super::policy::{pages_text, then, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
-use super::{List, PageId, Setup};
+use crate::buffer::age_index::{Ages, Passed};
+use crate::buffer::entry::{cost, example, example_with, Entry, Family, Make, ECR, PAGES};
+use crate::buffer::policy::{
+    pages_text, then, Access, DeviceView, Eviction, Policy, Prefetch, Skip,
+};
+use crate::buffer::{List, PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
 use crate::component::{source, Provenance};
 use crate::memory::{prefetch, reach};
@@ -24,7 +26,7 @@ parameters! {
     }
 }
 
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: "cflru",
         title: "CFLRU",

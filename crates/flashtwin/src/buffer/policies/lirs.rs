@@ -13,11 +13,11 @@
 //! S is bounded to twice the buffer: the page that was evicted first is forgotten (not in the paper, which leaves
 //! the bound open; as in libCacheSim).
 
-use super::entry::{cost, example_with, Entry, Family, Make, GENERAL};
-use super::ghosts::{Ghosts, Incoming};
-use super::policy::{page_text, pages_text, Access, DeviceView, Eviction, Policy, Skip};
-use super::second_chance::set;
-use super::{Aged, List, PageId, Setup};
+use crate::buffer::entry::{cost, example_with, Entry, Family, Make, GENERAL};
+use crate::buffer::ghosts::{Ghosts, Incoming};
+use crate::buffer::policy::{page_text, pages_text, Access, DeviceView, Eviction, Policy, Skip};
+use crate::buffer::second_chance::set;
+use crate::buffer::{Aged, List, PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
 use crate::component::{source, Provenance};
 use crate::units::Lpn;
@@ -30,7 +30,7 @@ parameters! {
     }
 }
 
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: "lirs",
         title: "LIRS",
