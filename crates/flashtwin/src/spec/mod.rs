@@ -78,7 +78,7 @@ section! {
         name: String = "name", Kind::Name, None, &[],
             "Short name of the device, printed with every result.", "ours";
         description: String = "description", Kind::Text, Some("\"\""), &[],
-            "One line for people.", "ours";
+            "One-line description.", "ours";
         nand: Nand = "nand.backend", Kind::Choice(Backend::WORDS), None, &[],
             "`msr`: the element model of the MSR SSD extension, exact. `modern`: channels shared by dies, GC as queued operations.", "ours";
     } and {
