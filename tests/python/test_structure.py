@@ -177,7 +177,7 @@ def test_modules_of_the_model_call_only_those_above_them_in_the_table():
 
 #: Tables of components: the folder with them and its `mod.rs`, the table's lines, and what else names one.
 TABLES = {
-    "policy": ("flashtwin/src/buffer", r"^ {12}([a-z]\w+)::\w+", {"lru": {("buffer", "chosen")}}),
+    "policy": ("flashtwin/src/buffer/policies", r"^ {12}([a-z]\w+)::\w+", {"lru": {("buffer", "chosen")}}),
     "victim rule": ("flashtwin/src/gc/rules", r"^ {12}(\w+)::\w+", {}),
     # `idle` goes on where `selective` ends.
     "scheme": ("flashtwin/src/coordinate", r"^ {12}(\w+)::\w+", {"global": {("coordinate", "idle")}}),

@@ -160,7 +160,7 @@ fn every_decision_named_is_explained() {
 fn contributing_shows_the_code_as_it_is() {
     const PAGE: &str = include_str!("../../../CONTRIBUTING.md");
     const FILES: &str = concat!(
-        include_str!("../src/buffer/lfu.rs"),
+        include_str!("../src/buffer/policies/lfu.rs"),
         include_str!("policies/lfu.rs"),
         include_str!("../src/gc/rules/fifo.rs"),
         include_str!("../src/spec/ftl.rs"),

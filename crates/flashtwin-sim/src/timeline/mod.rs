@@ -120,7 +120,7 @@ impl Recording {
     /// The device's number of a request, as its logs have it; `None` beyond those.
     fn number(&self, tag: u64) -> Option<u32> {
         let number = u32::try_from(tag.checked_add(self.ahead)?).ok()?;
-        (number < FlashEvent::NOBODY).then_some(number)
+        (number < FlashEvent::NO_REQUEST).then_some(number)
     }
 
     /// Takes what the device logged until now.

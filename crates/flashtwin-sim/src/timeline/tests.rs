@@ -215,7 +215,7 @@ fn a_timeline_ends_with_the_numbers_of_requests() {
         from: Time::ZERO,
         length: Time::from_s(10),
     };
-    let ahead = u64::from(FlashEvent::NOBODY) - 10;
+    let ahead = u64::from(FlashEvent::NO_REQUEST) - 10;
     let mut recording = Recording::new(whole, ssd.now(), ahead);
     recording.open(&mut ssd);
     for tag in 0..50 {

@@ -69,7 +69,7 @@ impl Array {
         self.start_again(&front(&spec, units, &Host::default()), steps)
     }
 
-    /// What [`crate::Ssd::set_policy`] does, for the array's own buffer (D-144).
+    /// Replaces the policy of the array's own buffer, as [`crate::Ssd::set_policy`] does for an SSD (D-144).
     ///
     /// # Errors
     /// Fails as [`crate::Ssd::set_policy`] does.
@@ -86,17 +86,17 @@ impl Array {
         Ok(())
     }
 
-    /// What the array is.
+    /// Returns the array's specification.
     pub fn spec(&self) -> &ArraySpec {
         &self.backend.spec
     }
 
-    /// What the array did itself since the last [`Device::reset_metrics`].
+    /// Counters of the array itself since the last [`Device::reset_metrics`].
     pub fn raid_stats(&self) -> &RaidStats {
         &self.backend.io.record.stats
     }
 
-    /// What each member did since then.
+    /// Returns the flash counters of each member since the last [`Device::reset_metrics`].
     pub fn member_reports(&self) -> Vec<FlashReport> {
         let members = self.backend.io.members.iter();
         members.map(|m| m.drive.ssd.flash_report()).collect()
@@ -159,7 +159,7 @@ impl Array {
     }
 
     /// Takes the intervals since the last call or [`crate::Device::reset_metrics`], in the order of
-    /// their ends. What goes on is cut here.
+    /// their ends. Intervals still open end here; the rest of each belongs to the next call.
     pub fn take_gc_intervals(&mut self) -> Vec<GcInterval> {
         let now = self.now();
         let timeline = self.backend.io.watch.timeline.as_mut();

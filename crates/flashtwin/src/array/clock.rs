@@ -37,7 +37,7 @@ impl Alarm {
         }
     }
 
-    /// Its instant has come.
+    /// Clears the alarm after it fired.
     pub fn went_off(&mut self) {
         self.at = Time::NEVER;
     }

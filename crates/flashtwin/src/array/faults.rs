@@ -104,10 +104,10 @@ impl Array {
             }
         };
         let there = |raid: &Raid, at: &usize| raid.io.members[*at].state != State::Failed;
-        let mut told = 0;
+        let mut ordered = 0;
         for at in which.clone().filter(|at| there(raid, at)) {
             let dies = raid.io.members[at].drive.ssd.may_collect(die);
-            told += dies.map_err(|why| CollectError::At {
+            ordered += dies.map_err(|why| CollectError::At {
                 member: at,
                 why: Box::new(why),
             })?;
@@ -117,15 +117,15 @@ impl Array {
                 raid.collect_at(at, die, &mut clock);
             }
         }
-        Ok(told)
+        Ok(ordered)
     }
 
-    /// The phases since the last [`crate::Device::reset_metrics`]: one at least, the last one goes on.
+    /// Returns the phases since the last [`crate::Device::reset_metrics`]: at least one; the last is still open.
     pub fn phases(&self) -> &[Phase] {
         &self.backend.io.record.history.phases
     }
 
-    /// Members that were replaced since then, or were being rebuilt at the time.
+    /// Rebuilds since the last [`crate::Device::reset_metrics`], including those in progress at the time.
     pub fn rebuilds(&self) -> &[MemberRebuild] {
         &self.backend.io.record.history.rebuilds
     }
@@ -183,7 +183,7 @@ impl Raid {
         m.slow = lost.slow;
         self.io.members.whole = false;
         self.io.choose_features();
-        self.io.record.log.tell(|| ArrayEvent::Failed { member });
+        self.io.record.log.add(|| ArrayEvent::Failed { member });
         self.io.begin_phase(clock.now);
     }
 
@@ -191,7 +191,7 @@ impl Raid {
     /// sent, then jobs by number. Which pages of jobs have a request of their own depends on the log, so that order does
     /// not follow requests.
     fn replan(&mut self, member: usize, clock: &mut Clock) {
-        self.io.watch.coordinator.tells(member, false);
+        self.io.watch.coordinator.set_ordered(member, false);
         self.io.look_at(member, clock);
         self.jobs.forget_rebuilt(member);
         self.io.members[member].in_flight = 0;
@@ -245,7 +245,7 @@ impl Raid {
         for chain in chains {
             io.finish::<Every>(chain, Spent::default(), false);
         }
-        io.record.log.tell(|| ArrayEvent::Failed { member });
+        io.record.log.add(|| ArrayEvent::Failed { member });
         if let Some(timeline) = &mut io.watch.timeline {
             timeline.end(clock.now);
         }
@@ -280,7 +280,7 @@ impl Raid {
             pages: u64::from(rows) * chunk,
         });
         self.io.begin_phase(now);
-        self.io.record.log.tell(|| ArrayEvent::Replaced { member });
+        self.io.record.log.add(|| ArrayEvent::Replaced { member });
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! What is in flight, by numbers that are used again.
+//! Table of items in flight, by numbers that are reused.
 
 use std::ops::{Index, IndexMut};
 

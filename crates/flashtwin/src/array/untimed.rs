@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn members_hold_what_the_volume_says() {
+    fn members_hold_pages_of_the_volume() {
         for seed in crate::seeds(3) {
             for member in ["harmonia", "nvme-tlc"] {
                 let set = [

@@ -1,11 +1,11 @@
 //! Every buffer policy in words, for the command line, Python and `docs/policies.md`.
 //!
-//! Each policy's file has its entry; the table in `mod.rs` names the files.
+//! Each policy's file has its entry; the table in `policies/mod.rs` names the files.
 
 use std::sync::LazyLock;
 
+use super::policies::{gcar, min};
 use super::registry::registered;
-use super::{gcar, min};
 
 pub(crate) use super::entry::GCAR;
 pub use super::entry::{Cost, Entry, Example, Family, FILTER};

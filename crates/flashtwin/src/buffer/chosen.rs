@@ -2,7 +2,7 @@
 
 use super::catalog::{entries, find};
 use super::entry::{Entry, Make, FILTER, GCAR};
-use super::gcar::{self, Gcar};
+use super::policies::gcar::{self, Gcar};
 use super::registry::{Base, User, UserPolicy};
 use super::Setup;
 use crate::component::{Parameter, Settings};
@@ -21,7 +21,7 @@ pub struct ChosenPolicy {
 impl ChosenPolicy {
     /// LRU, which has no parameters.
     pub fn lru() -> ChosenPolicy {
-        let (gcar, base) = (false, super::lru::NAME);
+        let (gcar, base) = (false, super::policies::lru::NAME);
         let settings = Settings::default();
         ChosenPolicy {
             gcar,

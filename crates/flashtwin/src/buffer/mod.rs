@@ -1,78 +1,24 @@
 //! The buffer in front of the flash: one directory of cached pages, and the policies that rank them.
 //!
-//! A policy fits in one file and only orders pages. The directory, pages in flight, waiting host
+//! A policy fits in one file of `policies/` and only orders pages. The directory, pages in flight, waiting host
 //! requests and statistics exist once, in the front end of the device.
 
-/// The table: file and type of every policy that stands alone, in the order of the documentation. Another policy
-/// is another line; `+ Prefetch` where it implements [`policy::Prefetch`].
-macro_rules! policies {
-    ($then:ident! $rest:tt) => {
-        $then! { $rest
-            lru::Lru + Prefetch
-            cflru::Cflru + Prefetch
-            lru_wsr::LruWsr + Prefetch
-            ccf_lru::CcfLru + Prefetch
-            ad_lru::AdLru + Prefetch
-            bplru::Bplru
-            fab::Fab
-            lb_clock::LbClock
-            pud_lru::PudLru
-            bpac::Bpac
-            cbm::Cbm
-            req_block::ReqBlock + Prefetch
-            ecr::Ecr
-            co_active::CoActive
-            cda_gc::CdaGc + Prefetch
-            fifo::Fifo + Prefetch
-            clock::Clock + Prefetch
-            two_q::TwoQ + Prefetch
-            arc::Arc + Prefetch
-            lirs::Lirs
-            lfu::Lfu
-            s3_fifo::S3Fifo + Prefetch
-            sieve::Sieve + Prefetch
-        }
-    };
-}
+#[macro_use]
+mod policies;
 
-mod ad_lru;
 mod age_index;
-mod arc;
 mod blocks;
 mod bloom;
-mod bpac;
-mod bplru;
 pub mod catalog;
-mod cbm;
-mod ccf_lru;
-mod cda_gc;
-mod cflru;
 mod chosen;
-mod clock;
-mod co_active;
 mod directory;
-mod ecr;
 mod entry;
-mod fab;
-mod fifo;
-mod gcar;
 mod ghosts;
-mod lb_clock;
-mod lfu;
-mod lirs;
-mod lru;
-mod lru_wsr;
-pub mod min;
 mod policy;
-mod pud_lru;
 mod registry;
-mod req_block;
 mod room;
-mod s3_fifo;
 mod second_chance;
-mod sieve;
 pub mod trace;
-mod two_q;
 pub mod untimed;
 
 pub use crate::list::List;
@@ -82,6 +28,7 @@ pub(crate) use bloom::Filter;
 pub(crate) use chosen::AnyPolicy;
 pub use chosen::ChosenPolicy;
 pub(crate) use directory::Directory;
+pub use policies::min;
 pub(crate) use policy::Prefetch;
 pub use policy::{page_text, pages_text, Access, DeviceView, Eviction, Policy, Skip};
 pub use registry::UserPolicy;

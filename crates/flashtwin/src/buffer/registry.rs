@@ -1,4 +1,4 @@
-//! Every policy of the table (in the folder's `mod.rs`) behind one type; dispatch by match, no call through a pointer.
+//! Every policy of the table (in `policies/mod.rs`) behind one type; dispatch by match, no call through a pointer.
 
 use super::age_index::Aged;
 use super::entry::Entry;
@@ -35,23 +35,23 @@ impl std::fmt::Debug for User {
 
 macro_rules! declare {
     (() $($file:ident::$Type:ident $(+ $Prefetch:ident)?)+) => {
-        /// A policy that stands alone. With a number of its own each is found in fewer steps.
+        /// A policy that needs no other. `repr(u8)` makes dispatch cheaper.
         #[derive(Clone, Debug)]
         #[repr(u8)]
         pub(crate) enum Base {
-            $($Type(super::$file::$Type),)+
+            $($Type(super::policies::$file::$Type),)+
             User(User),
         }
 
-        $(impl From<super::$file::$Type> for Base {
-            fn from(policy: super::$file::$Type) -> Base {
+        $(impl From<super::policies::$file::$Type> for Base {
+            fn from(policy: super::policies::$file::$Type) -> Base {
                 Base::$Type(policy)
             }
         })+
 
         /// The files' descriptions of their policies.
         pub(super) fn registered() -> impl Iterator<Item = &'static [Entry]> {
-            [$(super::$file::ENTRIES),+].into_iter()
+            [$(super::policies::$file::ENTRIES),+].into_iter()
         }
     };
 }

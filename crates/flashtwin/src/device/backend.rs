@@ -1,11 +1,11 @@
-//! What a device's front end sees of what is behind it: the flash of an SSD, or the members of an
-//! array. Both take page operations and give them back when they are done.
+//! Interface between a device's front end and its back end: the flash of an SSD, or the members of an array.
+//! A back end takes page operations and hands them back when they are done.
 //!
-//! Contract: within one thing that happens, the front end queues any number of operations
-//! ([`Backend::enqueue`]) and then calls [`Backend::settle`] once. It lets the clock run to the next
-//! instant of the event queue, calls [`Backend::on_event`], deals with what finished, asks for more
+//! Contract: while it processes one event, the front end queues any number of operations
+//! ([`Backend::enqueue`]) and then calls [`Backend::settle`] once. It advances the clock to the next
+//! event of the queue, calls [`Backend::on_event`], processes the finished operations, asks for more
 //! ([`Backend::more_done`]), and calls [`Backend::activate`] for the unit that was named. A back end
-//! never calls upwards.
+//! never calls the front end.
 
 use crate::chips::ChipSet;
 use crate::events::EventQueue;
@@ -13,8 +13,8 @@ use crate::metrics::FlashReport;
 use crate::nand::{Done, PageOp};
 use crate::units::{ChipId, Lpn, Time};
 
-/// What is behind a front end. A *unit* is what does one thing after the other and collects garbage
-/// for itself: a chip of an SSD, a member of an array.
+/// The back end of a device. A *unit* works on one operation at a time and collects its own garbage: a chip of
+/// an SSD, a member of an array.
 pub trait Backend: Clone + std::fmt::Debug + sealed::Work {
     /// Where a page lies or would lie; `None`: it is nowhere yet and may come to lie anywhere.
     fn unit_of(&self, lpn: Lpn) -> Option<ChipId>;
@@ -32,9 +32,9 @@ pub trait Backend: Clone + std::fmt::Debug + sealed::Work {
     fn gc_trigger_blocks(&self, unit: usize) -> u32;
     /// Free pages of its open block; of a dead die `u32::MAX`.
     fn open_pages(&self, unit: usize) -> u32;
-    /// What was done since `since`.
+    /// Returns the counters since `since`.
     fn report(&self, now: Time, since: Time) -> FlashReport;
-    /// The same without the wear of blocks, which takes a pass over them.
+    /// Returns the counters without the wear of blocks, which takes a pass over them.
     fn report_without_wear(&self, now: Time, since: Time) -> FlashReport;
 }
 
@@ -52,7 +52,7 @@ pub(crate) mod sealed {
     pub unsafe trait Work {
         /// The front end before it is a plain one.
         const PLAIN: bool = false;
-        /// Which kind of its type it is.
+        /// Tag of the back end's variant, for which the request path is specialized.
         #[inline(always)]
         fn kind(&self) -> u8 {
             0
@@ -96,7 +96,7 @@ pub(crate) mod sealed {
         }
         /// Lets a unit start its next operation, if it is free and there is one.
         fn activate(&mut self, unit: usize, now: Time, events: &mut EventQueue);
-        /// What was written, and is reported as done, may be lost in a power loss until it is flushed.
+        /// True if a power loss may take written, acknowledged data that has not been flushed.
         #[inline]
         fn is_volatile(&self) -> bool {
             false

@@ -62,7 +62,7 @@ impl<B: Backend> Device<B> {
     #[inline(never)]
     pub(super) fn wait_for_controller(&mut self, id: ReqId) {
         let is_free = self.controller.is_free_of_cost();
-        // Until it is dispatched, this is when it came here.
+        // Holds the arrival time at the controller until the request is dispatched.
         self.requests[id].dispatched = self.now;
         self.queues.push(self.requests[id].queue, id);
         match (is_free, self.queues.waiting()) {
@@ -109,8 +109,8 @@ impl<B: Backend> Device<B> {
             .at_work
             .take()
             .expect("the processor's event has a request");
-        let came = self.requests[id].dispatched;
-        self.requests[id].cpu = self.now - came;
+        let arrived = self.requests[id].dispatched;
+        self.requests[id].cpu = self.now - arrived;
         self.controller.inspected = 0;
         self.controller.in_hand = Some(id);
         self.without_bus(|device| device.dispatch(id));

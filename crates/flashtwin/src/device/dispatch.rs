@@ -10,7 +10,7 @@ impl<B: Backend> Device<B> {
         self.dispatch_now(id, self.requests[id].op);
     }
 
-    /// The same, inlined: for the most frequent caller.
+    /// Dispatches a request; inlined for the most frequent caller.
     #[inline(always)]
     pub(super) fn dispatch_now(&mut self, id: ReqId, op: Op) {
         let r = &mut self.requests[id];
@@ -23,7 +23,7 @@ impl<B: Backend> Device<B> {
         self.dispatch_past_cache(id);
     }
 
-    /// The same for what is not an access to cached pages.
+    /// Dispatches a flush, a trim, a refused request, or an access to a device without a buffer.
     #[inline(never)]
     fn dispatch_past_cache(&mut self, id: ReqId) {
         let r = &mut self.requests[id];
@@ -84,7 +84,7 @@ impl<B: Backend> Device<B> {
         self.cached_page(id, Lpn(first), write, spans.of(0, 1));
     }
 
-    /// The same for several pages.
+    /// Accesses the pages of a request of several pages.
     #[inline(never)]
     fn dispatch_pages(&mut self, id: ReqId, write: bool, first: u32, pages: u32) {
         let spans = self.requests[id].spans(&self.address);
@@ -123,7 +123,7 @@ impl<B: Backend> Device<B> {
         self.one_less(id);
     }
 
-    /// The same for a page that since the dispatch has waited for a slot, if for anything.
+    /// Ends a page that waited only for a slot, or for nothing, since the dispatch.
     #[inline(always)]
     pub(super) fn page_done_in_slot(&mut self, id: ReqId, slot: Time) {
         let r = &mut self.requests[id];
@@ -221,7 +221,7 @@ impl<B: Backend> Device<B> {
         self.leave_queue(queue);
     }
 
-    /// The same where the request, which has been removed, failed or more than usual is kept of it.
+    /// Completes a request that failed, or for which more than the ordinary metrics is kept; `id` is already removed.
     #[inline(never)]
     fn complete_unusually(&mut self, id: ReqId) {
         let now = self.now;

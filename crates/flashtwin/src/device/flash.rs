@@ -25,7 +25,7 @@ impl<B: Backend> Device<B> {
         self.queue_for(request, chip, lpn, cause, owner, (stream, fua));
     }
 
-    /// The same for the sake of the request with this number.
+    /// Queues a flash operation on behalf of the request with this number.
     #[inline(always)]
     pub(super) fn queue_for(
         &mut self,
@@ -68,7 +68,7 @@ impl<B: Backend> Device<B> {
         self.direct_flash_done(done);
     }
 
-    /// The same for an operation that did not come from the buffer.
+    /// Ends a flash operation that the buffer did not issue.
     #[inline(never)]
     fn direct_flash_done(&mut self, done: &Done) {
         debug_assert_eq!(done.op.owner.receiver(), Receiver::HostRequest);

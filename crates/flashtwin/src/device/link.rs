@@ -15,7 +15,7 @@ use crate::request::{Op, Status};
 use crate::spec;
 use crate::units::Time;
 
-/// What the link and the buffer wait for, beside the flash.
+/// Timers of the link, the buffer and the controller: indices into [`Pending`].
 pub(super) const BUS: usize = 0;
 pub(super) const OVERHEAD: usize = 1;
 pub(super) const BUFFER: usize = 2;
@@ -79,7 +79,7 @@ impl Link {
         self.has_mode_alone(Mode::Free)
     }
 
-    /// It has this mode, and commands take no time.
+    /// True if the link has this mode and no command overhead.
     pub fn has_mode_alone(&self, mode: Mode) -> bool {
         self.overhead == Time::ZERO && self.mode == mode
     }
@@ -95,15 +95,15 @@ impl Link {
 /// Pending instants of [`BUS`], [`OVERHEAD`], [`BUFFER`], [`CPU`] and [`WAY_OUT`].
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
-    /// The instant, below it its place in the order of setting, below that which it is.
+    /// The instant, below it the order of setting, below that the timer's index.
     entries: [u128; 5],
-    /// Which are pending, as bits.
+    /// Pending timers, as bits.
     set: u32,
-    /// The least of them: it is looked at more often than one changes.
+    /// The earliest entry: read more often than an entry changes.
     first: u128,
 }
 
-/// Low bits of an entry: which it is.
+/// Low bits of an entry: the timer's index.
 const WHICH_BITS: u32 = 3;
 
 #[inline(always)]
@@ -128,13 +128,13 @@ impl Pending {
         Time((self.first >> 64) as u64)
     }
 
-    /// Which comes first.
+    /// Index of the earliest timer.
     #[inline]
     pub fn next(&self) -> usize {
         self.first as usize & ((1 << WHICH_BITS) - 1)
     }
 
-    /// Its place in the order of setting.
+    /// Order of setting of the earliest timer.
     #[inline]
     pub fn next_order(&self) -> u64 {
         self.first as u64 >> WHICH_BITS
@@ -267,7 +267,7 @@ impl<B: Backend> Device<B> {
         self.hand_on_bus();
     }
 
-    /// The same for an event, which is in the middle of nothing.
+    /// Runs work that may finish requests in an event, outside any other work of the link; requests leave afterwards.
     #[inline(always)]
     pub(super) fn without_bus_in_event(&mut self, work: impl FnOnce(&mut Device<B>)) {
         debug_assert!(!self.link.handing_on, "an event within another's work");

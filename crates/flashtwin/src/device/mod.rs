@@ -50,7 +50,7 @@ use requests::{ReqId, Requests};
 pub struct OutOfRange {
     /// First byte of the request.
     pub offset: u64,
-    /// Its length in bytes.
+    /// Length of the request in bytes.
     pub bytes: u64,
     /// Bytes the device exports.
     pub exported_bytes: u64,
@@ -68,7 +68,7 @@ impl std::fmt::Display for OutOfRange {
 
 impl std::error::Error for OutOfRange {}
 
-/// What a front end is made of.
+/// Parameters of a front end.
 #[derive(Debug)]
 pub(crate) struct Front<'a> {
     pub page_bytes: u32,
@@ -77,9 +77,9 @@ pub(crate) struct Front<'a> {
     pub link: &'a spec::Link,
     pub controller: &'a spec::Controller,
     pub buffer: Option<&'a spec::Buffer>,
-    /// What requests for part of a page do.
+    /// Behaviour of requests for part of a page.
     pub partial: Partial,
-    /// What its buffer's policy is made for.
+    /// Device parameters passed to the buffer's policy.
     pub setup: Setup,
 }
 
@@ -108,7 +108,7 @@ pub struct Device<B: Backend> {
     programs: ProgramLog,
     latencies: BufferLatencies,
     pub(crate) read_only: bool,
-    /// What is behind it has lost data: every request completes with [`Status::Failed`].
+    /// The back end has lost data: every request completes with [`Status::Failed`].
     pub(crate) broken: bool,
 }
 
@@ -232,20 +232,20 @@ impl<B: Backend> Device<B> {
         self.read_only
     }
 
-    /// What the host's requests have met since the last [`Device::reset_metrics`].
+    /// Returns the metrics of host requests since the last [`Device::reset_metrics`].
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// What the flash did since the last [`Device::reset_metrics`].
+    /// Returns the flash counters since the last [`Device::reset_metrics`].
     pub fn flash_report(&self) -> FlashReport {
         let mut report = self.backend.report(self.now, self.metrics.since());
         self.cache.report(&mut report);
         report
     }
 
-    /// The same except the wear of blocks (`erase_spread` and `erase_counts` are empty), which takes a pass over
-    /// all of them: for callers while the device is served in real time.
+    /// Returns the flash counters without the wear of blocks (`erase_spread` and `erase_counts` are empty), which
+    /// needs a pass over all blocks: for callers that poll a device in real time.
     pub fn flash_report_without_wear(&self) -> FlashReport {
         let since = self.metrics.since();
         let mut report = self.backend.report_without_wear(self.now, since);
@@ -321,7 +321,7 @@ impl<B: Backend> Device<B> {
         self.step_before(Time::NEVER)
     }
 
-    /// The same if it is due before `limit`; false if not.
+    /// Processes the next event if it is due before `limit`; false if not.
     #[inline]
     pub fn step_before(&mut self, limit: Time) -> bool {
         let is_due = self.next_time() < limit;
@@ -346,7 +346,7 @@ impl<B: Backend> Device<B> {
         on_path!(self, device => device.run_on(limit, below))
     }
 
-    /// The same, on the path that is chosen.
+    /// Processes events on the chosen copy of the request path.
     #[inline(never)]
     fn run_on(&mut self, limit: Time, below: usize) {
         let mut link_at = self.link.pending.next_time();
@@ -440,8 +440,8 @@ impl<B: Backend> Device<B> {
         self.submit_by(now, request, tag, None)
     }
 
-    /// The same by a submission queue, in place of the one that `host.assign` would give; numbers beyond
-    /// the last queue count from the first again.
+    /// Submits a request by a given submission queue instead of the one that `host.assign` selects; numbers beyond
+    /// the last queue wrap around.
     ///
     /// # Errors
     /// Fails as [`Device::submit`] does.
@@ -466,7 +466,7 @@ impl<B: Backend> Device<B> {
         on_path!(self, device => device.submit_on(now, request, tag, queue))
     }
 
-    /// The same, on the path that is chosen.
+    /// Submits a request on the chosen copy of the request path.
     fn submit_on(
         &mut self,
         now: Time,

@@ -132,7 +132,7 @@ impl<B: Backend> Device<B> {
         self.direct_write(id, lpn);
     }
 
-    /// What a write leaves as it was has been read.
+    /// Ends the read of the rest of a page that is written in part.
     pub(super) fn partial_read_done(&mut self, id: ReqId, done: &Done) {
         let parts = flash_parts(done, self.now);
         let at = self.writes.find(done.op.lpn);

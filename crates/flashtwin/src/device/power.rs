@@ -24,8 +24,8 @@ pub enum Durable {
     Flushed,
 }
 
-/// What becomes of a page that is being written. Programs of one page are reported in the order in which they
-/// were queued, and end in that order as far as the page's contents go.
+/// Progress of a page's programs. Programs of one page are reported in the order in which they were queued, and
+/// take effect in that order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageProgram {
     /// A program is queued: it carries what the page holds at this instant.
@@ -41,7 +41,7 @@ pub enum PageProgram {
 #[derive(Clone, Debug, Default)]
 pub(super) struct ProgramLog {
     on: bool,
-    told: Vec<PageProgram>,
+    programs: Vec<PageProgram>,
 }
 
 impl ProgramLog {
@@ -52,14 +52,14 @@ impl ProgramLog {
     #[inline]
     pub fn queued(&mut self, op: &PageOp) {
         if self.on && !op.is_read() {
-            self.told.push(PageProgram::Queued(op.lpn));
+            self.programs.push(PageProgram::Queued(op.lpn));
         }
     }
 
     #[inline]
     pub fn done(&mut self, done: &Done) {
         if self.on && !done.op.is_read() {
-            self.told.push(match done.written {
+            self.programs.push(match done.written {
                 true => PageProgram::Ended(done.op.lpn),
                 false => PageProgram::Failed(done.op.lpn),
             });
@@ -84,14 +84,14 @@ impl<B: Backend> Device<B> {
     pub fn set_program_log(&mut self, on: bool) {
         self.programs = ProgramLog {
             on,
-            told: Vec::new(),
+            programs: Vec::new(),
         };
         self.find_path();
     }
 
     /// Takes what was logged since the last call, in its order.
     pub fn take_program_log(&mut self) -> std::vec::Drain<'_, PageProgram> {
-        self.programs.told.drain(..)
+        self.programs.programs.drain(..)
     }
 
     /// Simulates a power loss at this instant: what [`Device::power_cut`] lists is lost, no request in flight
@@ -119,7 +119,7 @@ impl<B: Backend> Device<B> {
             self.backend_to_rest(steps)?;
         }
         self.completions.clear();
-        self.programs.told.clear();
+        self.programs.programs.clear();
         self.metrics = Metrics::new(self.now, None);
         self.backend.reset_stats(self.now);
         self.find_path();

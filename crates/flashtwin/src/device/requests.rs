@@ -19,12 +19,12 @@ pub(super) struct ReqId(pub u32);
 #[repr(C)]
 pub(super) struct InDevice {
     pub tag: u64,
-    /// Its number in the order of arrival.
+    /// Order of arrival.
     pub number: u64,
     pub arrival: Time,
-    /// When it passed the host link.
+    /// Time at which the request passed the host link.
     pub dispatched: Time,
-    /// When its last page was done.
+    /// Time at which the last page was done.
     pub pages_done: Time,
     pub offset: u64,
     pub bytes: u64,
@@ -34,13 +34,13 @@ pub(super) struct InDevice {
     pub left: u32,
     pub op: Op,
     pub fua: bool,
-    /// Its submission queue.
+    /// Submission queue of the request.
     pub queue: u16,
     pub hits: u32,
     /// Number in logs, which keep 32 bits of it.
     pub number_in_logs: u32,
     pub status: Status,
-    /// A page read came from elsewhere than the separate read cache.
+    /// A page was read from elsewhere than the separate read cache.
     pub past_read_cache: bool,
     /// A flush whose last step has begun: what is behind the front end writes what it holds.
     pub flushing: bool,
@@ -54,7 +54,7 @@ pub(super) struct InDevice {
     pub parts: Breakdown,
 }
 
-/// Which sectors of its first and last page a request covers; all of those between.
+/// Sectors covered in the first and last page of a request, and in the pages between.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spans {
     whole: u64,
@@ -86,8 +86,8 @@ pub(super) fn low_bits(n: u64) -> u64 {
     }
 }
 
-/// The number of a request in 32 bits, as logs have it: from 2^32 - 1 on [`FlashEvent::NOBODY`](crate::FlashEvent::NOBODY),
-/// never the number of another request.
+/// Number of a request in 32 bits, as logs keep it: numbers that do not fit become
+/// [`FlashEvent::NO_REQUEST`](crate::FlashEvent::NO_REQUEST), never another request's number.
 #[inline(always)]
 pub(super) fn number_in_logs(number: u64) -> u32 {
     number.min(u32::MAX.into()) as u32
@@ -104,7 +104,7 @@ impl InDevice {
         }
     }
 
-    /// What the metrics take of it, once it has been finished at `now`.
+    /// Returns the request's entry in the metrics; it finished at `now`.
     #[inline(always)]
     pub fn finished(&self, now: Time) -> Finished<'_> {
         debug_assert!(!self.slot_alone || self.cpu == Time::ZERO);
@@ -276,11 +276,11 @@ mod tests {
     use crate::nand::FlashEvent;
 
     #[test]
-    fn numbers_beyond_those_of_logs_are_of_nobody() {
-        let last = u64::from(FlashEvent::NOBODY) - 1;
-        assert_eq!(number_in_logs(last), FlashEvent::NOBODY - 1);
+    fn number_beyond_32_bits_is_no_request_in_logs() {
+        let last = u64::from(FlashEvent::NO_REQUEST) - 1;
+        assert_eq!(number_in_logs(last), FlashEvent::NO_REQUEST - 1);
         for number in [last + 1, last + 2, last + 3, u64::MAX] {
-            assert_eq!(number_in_logs(number), FlashEvent::NOBODY);
+            assert_eq!(number_in_logs(number), FlashEvent::NO_REQUEST);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a request's data takes on the host link.
+//! Transfer times of requests on the host link.
 
 use crate::spec::{self, LinkKind};
 use crate::units::Time;
@@ -13,7 +13,7 @@ const SATA_TURN: Time = Time::from_ns(900);
 /// Command, set-up and status frames. Fitted: SATA drives end at 98 000 requests of 4 KiB a second.
 const SATA_COMMAND: Time = Time::from_ns(2_400);
 
-/// What goes with the payload of a PCIe packet: framing, a header of four words, checksum.
+/// Bytes a PCIe packet adds to its payload: framing, a header of four words, checksum.
 const PCIE_PACKET_BYTES: u64 = 24;
 
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +62,7 @@ impl Wire {
         )
     }
 
-    /// It is the reference's.
+    /// True for the bus of the reference simulator.
     #[inline(always)]
     pub fn is_bus(self) -> bool {
         matches!(self, Wire::Bus { .. })
@@ -74,7 +74,7 @@ impl Wire {
         matches!(self, Wire::Sata)
     }
 
-    /// What goes in does not wait for what goes out.
+    /// True if the two directions are independent.
     #[inline]
     pub fn is_duplex(self) -> bool {
         matches!(self, Wire::Pcie { .. })

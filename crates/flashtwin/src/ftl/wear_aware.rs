@@ -281,7 +281,7 @@ mod tests {
             lpn: Lpn(40),
             owner: Owner::cached_page(0),
             cause: Cause::HostWrite,
-            request: crate::nand::FlashEvent::NOBODY,
+            request: crate::nand::FlashEvent::NO_REQUEST,
             stream: Stream::Cold,
             fua: false,
             again: 0,

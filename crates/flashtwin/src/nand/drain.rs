@@ -7,13 +7,13 @@ use crate::ftl::PageMap;
 use crate::spec::DeviceSpec;
 use crate::units::Time;
 
-/// What the equations ask of a chip, in the paper's letters.
+/// Inputs of the drain-time equations for a chip, in the paper's letters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drain {
     /// N_r, N_w: reads and writes of the chip.
     pub reads: u32,
     pub writes: u32,
-    /// Those of N_w that wait. The others have taken their pages off the free ones already (D-162).
+    /// Writes of N_w that wait. The others have already taken their pages from the free pages (D-162).
     pub waiting_writes: u32,
     /// S: a GC is running, or will be with these writes.
     pub collects: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Drain {
     pub pages_per_block: u32,
 }
 
-/// What the operations of a chip take.
+/// Latencies of a chip's operations.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Latencies {
     /// L_r, L_w, L_gc of the array.
@@ -67,7 +67,7 @@ impl Latencies {
     }
 }
 
-/// What a chip has begun and not ended.
+/// Work in service on a chip.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct InHand {
     /// Reads and writes in service, and the time until the last of them ends.
@@ -80,8 +80,8 @@ pub(crate) struct InHand {
 }
 
 impl Drain {
-    /// What the equations ask of a chip that has `reads` and `writes` to do, of the writes
-    /// `waiting_writes` without a page yet, and is in GC with `gc_moves` pages still to be moved.
+    /// Collects the inputs for a chip with `reads` and `writes` to do, `waiting_writes` of them without a page yet,
+    /// and a running GC with `gc_moves` pages still to move.
     #[inline]
     pub fn of(
         ftl: &PageMap,
@@ -136,8 +136,8 @@ impl Drain {
             + l.summary * self.summaries(moved)
     }
 
-    /// The same for the work that only waits, transfers included, after what is in hand (D-14). A running GC
-    /// counts with its rest, in place of one to come.
+    /// Drain time of the waiting work only, transfers included, after the work in service (D-14). A running GC counts
+    /// with its remaining time, instead of a future one.
     pub fn time_exact(&self, l: &Latencies, in_hand: &InHand) -> Time {
         let (collecting, moved) = match in_hand.gc_rest {
             Some(rest) => (rest, in_hand.gc_moves),
@@ -161,8 +161,8 @@ fn starts_gc(free_pages: u32, writes: u32, low_pages: u32) -> bool {
     free_pages.saturating_sub(writes) <= low_pages
 }
 
-/// The same of a chip as it stands, in pages that hold data. Most often its free blocks decide. A dead die has
-/// none, and never collects.
+/// True if the chip starts GC with these writes, counted in pages that hold data. The free blocks usually decide.
+/// A dead die has none, and never collects.
 #[inline]
 fn is_short(ftl: &PageMap, chip: u32, writes: u32) -> bool {
     let low = ftl.low_pages_of_chip();

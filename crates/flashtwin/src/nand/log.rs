@@ -6,7 +6,7 @@
 use super::Cause;
 use crate::units::{Lpn, Time};
 
-/// What does one thing at a time.
+/// A resource that works on one operation at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
     /// A chip.
@@ -58,7 +58,7 @@ pub enum FlashEvent {
         place: Option<Place>,
         /// From dispatch to completion, without waiting for a channel.
         duration: Time,
-        /// The request for whose sake it is done, by its number; [`FlashEvent::NOBODY`] if for none.
+        /// The request for whose sake it is done, by its number; [`FlashEvent::NO_REQUEST`] if for none.
         request: u32,
     },
     /// A place is done with what it began.
@@ -75,16 +75,16 @@ pub enum FlashEvent {
         /// The chip.
         chip: u32,
     },
-    /// It went on with it.
+    /// A suspended operation resumed.
     Resumed {
         /// When.
         at: Time,
         /// The chip.
         chip: u32,
     },
-    /// What a chip began ahead is now the one thing it does.
+    /// An operation begun ahead (cached commands) became the chip's current one.
     Moved {
-        /// Since when the chip has nothing else to do.
+        /// Instant from which the chip has no other work.
         since: Time,
         /// When the second register was free again.
         at: Time,
@@ -117,7 +117,7 @@ pub enum FlashEvent {
 
 impl FlashEvent {
     /// The request of what is done for none, and of what is done for requests numbered from 2^32 - 1 on.
-    pub const NOBODY: u32 = u32::MAX;
+    pub const NO_REQUEST: u32 = u32::MAX;
 
     /// Both ends of a time that a chip collects.
     pub(super) fn collection(chip: usize, begins: bool, at: Time) -> FlashEvent {
@@ -130,7 +130,7 @@ impl FlashEvent {
                 pages: 0,
                 lpn: None,
                 block: None,
-                request: FlashEvent::NOBODY,
+                request: FlashEvent::NO_REQUEST,
             },
             false => FlashEvent::End { at, place },
         }

@@ -60,21 +60,21 @@ pub enum Cause {
     WriteBack,
     /// Read of a page that fills up a block which is written back whole.
     PaddingRead,
-    /// Its program.
+    /// Program of a page that pads a block.
     Padding,
     /// Program of a clean page of the read cache, written with a block.
     Merge,
     /// Read and program of a page that GC moves.
     GcMove,
-    /// The same of a page that moves from a block in SLC mode.
+    /// Read and program of a page that moves out of a block in SLC mode.
     Fold,
-    /// The same of a page that moves to a worn block, for the sake of wear.
+    /// Read and program of a page that moves to a worn block, for wear levelling.
     Migration,
     /// A block's summary page.
     Summary,
     /// Read of a page of the map that lies in flash.
     MapRead,
-    /// Its program.
+    /// Program of a page of the map that lies in flash.
     MapWrite,
     /// Read and program of a page that a merge of a log block with its data block moves.
     MergeCopy,
@@ -137,7 +137,7 @@ pub struct PageOp {
     /// The receiver of the result.
     pub owner: Owner,
     pub cause: Cause,
-    /// The host's request for whose sake it is done, by its number; [`FlashEvent::NOBODY`]: for none.
+    /// The host's request for whose sake it is done, by its number; [`FlashEvent::NO_REQUEST`]: for none.
     pub request: u32,
     /// For a write, which open block it goes to.
     pub stream: Stream,
@@ -189,7 +189,7 @@ impl Done {
             lpn: Lpn(0),
             owner: Owner::cached_page(0),
             cause: Cause::HostRead,
-            request: FlashEvent::NOBODY,
+            request: FlashEvent::NO_REQUEST,
             stream: Stream::Cold,
             fua: false,
             again: 0,
@@ -261,7 +261,7 @@ impl FlashStats {
     }
 }
 
-/// What both back ends keep of a chip. What a move of a collection takes stands in the first cache line.
+/// State of a chip common to both back ends. Fields used by a collection's move are in the first cache line.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Chip {
@@ -271,13 +271,13 @@ pub(crate) struct Chip {
     pub busy_total: Time,
     /// Since when a GC action is running, if one is.
     gc_since: Time,
-    /// Time of the finished GC actions. It goes on through a start of the counters, since operations that wait
-    /// have noted it.
+    /// Time of the finished GC actions. A reset of the counters leaves it, since waiting operations have recorded its
+    /// value.
     gc_total: Time,
     /// Reads and writes that wait or are in service.
     inside: [u32; 2],
     pub queue: VecDeque<PageOp>,
-    /// What of `gc_total` was before the counters were started.
+    /// `gc_total` at the last reset of the counters.
     gc_before_start: Time,
     /// A GC action is running.
     pub in_gc: bool,
@@ -299,17 +299,17 @@ impl Chip {
         }
     }
 
-    /// An operation comes.
+    /// Counts an arriving operation, and records the GC time before it.
     #[inline(always)]
-    fn came(&mut self, op: &mut PageOp, now: Time) {
+    fn count_arrival(&mut self, op: &mut PageOp, now: Time) {
         op.gc_before = self.gc_time(now);
         self.inside[op.kind()] += 1;
     }
 
-    /// An operation comes: a read that overtakes, or one that waits for its turn.
+    /// Queues an operation: among the reads that overtake, or in order.
     #[inline(always)]
     fn take_in(&mut self, mut op: PageOp, overtakes: bool, now: Time) {
-        self.came(&mut op, now);
+        self.count_arrival(&mut op, now);
         match overtakes {
             true => self.reads.push_back(op),
             false => self.queue.push_back(op),
@@ -335,7 +335,7 @@ impl Chip {
     }
 }
 
-/// A flash back end. With a number of its own each is found in fewer steps.
+/// A flash back end. `repr(u8)` makes dispatch cheaper.
 #[derive(Clone, Debug)]
 #[repr(u8)]
 pub(crate) enum Nand {
@@ -372,7 +372,7 @@ impl Nand {
         self.take_in(chip, op, now, events);
     }
 
-    /// The same of one that has waited elsewhere already.
+    /// Queues an operation that has already waited elsewhere.
     #[inline(always)]
     pub fn take_in(&mut self, chip: usize, mut op: PageOp, now: Time, events: &mut EventQueue) {
         match self {
@@ -384,7 +384,7 @@ impl Nand {
                 }
                 n.chips[chip].take_in(op, overtakes, now);
                 if overtakes {
-                    n.read_came(chip, now, events);
+                    n.suspend_for_read(chip, now, events);
                 }
                 n.activate(chip, now, events);
             }
@@ -467,7 +467,7 @@ impl Nand {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns the orders, mutably.
     #[inline]
     pub fn orders_mut(&mut self) -> Option<&mut Orders> {
         match self {

@@ -16,9 +16,9 @@ use crate::units::{Lpn, Time};
 pub(crate) struct PoolBlocks {
     /// All of them.
     pub blocks: u32,
-    /// Those that the host does not see.
+    /// Blocks that the host does not see.
     pub reserved: u32,
-    /// Free ones at or below which it collects.
+    /// The GC watermark in free blocks: at or below it, the pool collects.
     pub low: u32,
 }
 
@@ -28,7 +28,7 @@ pub(super) enum Placed<'a> {
     Layers(&'a Layered),
 }
 
-/// The same, to be changed.
+/// Keeper of the pages' locations, mutable.
 enum PlacedMut<'a> {
     Map(&'a mut PageMap),
     Layers(&'a mut Layered),
@@ -257,7 +257,7 @@ impl Nand {
         }
     }
 
-    /// What translation layers counted; `None` with the page map.
+    /// Counters of the translation layers; `None` with the page map.
     pub fn ftl_counters(&self) -> Option<Counters> {
         match self.placed() {
             Placed::Map(_) => None,

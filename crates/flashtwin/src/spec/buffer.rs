@@ -12,11 +12,11 @@ const SIZE: u64 = 1 << 52;
 const BACKGROUND: Only = &[(Buffer::evict.name(), &[EvictMode::Background.name()])];
 
 words! {
-    /// When the access that needs a slot goes on (D-2).
+    /// Instant at which an access that needs a slot proceeds (D-2).
     pub enum EvictMode {
         /// When its victim's program has completed.
         Blocking = "blocking",
-        /// At once, while at most `background_depth` write-backs are in flight.
+        /// Immediately, while at most `background_depth` write-backs are in flight.
         Background = "background",
     }
 }
@@ -44,25 +44,25 @@ section! {
             read policy(v, capacity_pages),
             write Some(Value::Text(spec.buffer.as_ref()?.policy.name()));
         evict: EvictMode = "buffer.evict", Kind::Choice(EvictMode::WORDS), Some("\"blocking\""), &[],
-            "When the access that needs a slot goes on: once its victim is programmed, or at once.", "D-2";
+            "When the access that needs a slot proceeds: once its victim is programmed (`blocking`), or immediately (`background`).", "D-2";
         background_depth: u32 = "buffer.background_depth", Kind::Count(1, 65_535), Some("8"), BACKGROUND,
-            "Write-backs in flight before an access must wait; active write-backs of pages that stay count too.", "D-2";
+            "Maximum write-backs in flight before an access must wait; active write-backs of pages that stay cached count too.", "D-2";
         partial: Partial = "buffer.partial", Kind::Choice(Partial::WORDS), Some("\"round\""), &[],
-            "Requests that cover part of a page: round outwards, or keep a bitmap of valid sectors.", "D-1";
+            "How requests that cover part of a page are handled: rounded to whole pages, or tracked by a bitmap of valid sectors.", "D-1";
         latency: Time = "buffer.latency_us", Kind::Micros(STEP_US), Some("0"), &[],
-            "Access time of the buffer memory for a read, and for a write unless `write_latency_us` says otherwise.", "not printed anywhere but in CBM";
+            "Read latency of the buffer memory, and write latency unless `write_latency_us` is set.", "not printed anywhere but in CBM";
         write_latency: Time = "buffer.write_latency_us", Kind::Micros(STEP_US), OPTIONAL, &[],
-            "Access time of the buffer memory for a write; left out: `latency_us`.", "CBM Table I: 40 ns a 64-byte line of NVM, 2.56 (D-21)",
+            "Write latency of the buffer memory; default: `latency_us`.", "CBM Table I: 40 ns a 64-byte line of NVM, 2.56 (D-21)",
             follows latency;
         read_cache_pages: u32 = "buffer.read_cache", Kind::Window, OPTIONAL, &[],
-            "Separate LRU cache for pages that were read, beside `capacity`: pages or a share of the capacity; left out: 0, with `cbm` 0.75 (24 MB to 32 MB, CBM section V).", "CBM section III; D-6",
+            "Size of a separate LRU cache for read pages, in addition to `capacity`: pages, or a share of the capacity. Default: 0; with `cbm` 0.75 (24 MB to 32 MB, CBM section V).", "CBM section III; D-6",
             read v.get(&Self::read_cache_pages).map_or(0, |given| share(given, capacity_pages)),
             write read_cache(spec);
         read_cache_latency: Time = "buffer.read_cache_latency_us", Kind::Micros(STEP_US), OPTIONAL, &[],
-            "Access time of the separate read cache; left out: `latency_us`.", "CBM Table I: 15 ns a 64-byte line of DRAM, 0.96 (D-21)",
+            "Latency of the separate read cache; default: `latency_us`.", "CBM Table I: 15 ns a 64-byte line of DRAM, 0.96 (D-21)",
             follows latency;
         power_loss_protection: bool = "buffer.power_loss_protection", Kind::Bool, Some("false"), &[],
-            "A flush or FUA write is done once its data is in the buffer, and a power cut loses nothing; always so with `cbm` (its write buffer is non-volatile).", "ours";
+            "The buffer survives a power loss: a flush or FUA write completes once its data is in the buffer. Always so with `cbm` (its write buffer is non-volatile).", "ours";
     } and {
         /// The memory is non-volatile, as the policy of the device file has it. Another policy that takes its place
         /// governs the same memory.

@@ -4,7 +4,7 @@
 //! written there; it is scaled as that decimal, in integers. So `0.0002384` ms is 238 400 ps, and
 //! 29 % of 100 blocks are 29 blocks.
 
-/// What to do with the part below one.
+/// Treatment of the fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rounding {
     Nearest,

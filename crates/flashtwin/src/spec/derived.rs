@@ -101,7 +101,7 @@ impl DeviceSpec {
         }
     }
 
-    /// What requests for part of a page do: as the buffer specifies, or without one the FTL (D-97).
+    /// Behaviour of requests for part of a page: set by the buffer, or by the FTL if there is no buffer (D-97).
     pub fn partial(&self) -> Partial {
         match (&self.buffer, self.ftl.partial, &self.nand) {
             (Some(buffer), ..) => buffer.partial,
@@ -132,7 +132,7 @@ impl DeviceSpec {
         ))
     }
 
-    /// The same while no host operation waits.
+    /// GC watermark of a chip in blocks while no host operation waits.
     pub fn idle_blocks_chip(&self) -> u32 {
         let percent = self.gc.idle_percent.unwrap_or(self.gc.low_percent);
         saturating_u32(percent_of(self.blocks_per_chip().into(), percent))

@@ -1,8 +1,8 @@
-//! What is wrong with a device file, in the form of a compiler's messages.
+//! Errors of a device file, printed like a compiler's messages.
 
 use std::fmt;
 
-/// Everything wrong with a device file, in file order; never empty.
+/// All errors of a device file, in file order; never empty.
 ///
 /// Prints one line a problem: `devices/x.toml:12:1: buffer.capcity: unknown key; did you mean
 /// "capacity"?`
@@ -19,11 +19,11 @@ pub struct Problem {
     pub place: Place,
     /// Dotted key, as in `buffer.capacity`; empty when the file is not TOML.
     pub key: String,
-    /// What was found and what would be right.
+    /// The value found, and what is allowed.
     pub message: String,
 }
 
-/// Where a key stands.
+/// Location of a key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// In the file as a whole: something is missing.

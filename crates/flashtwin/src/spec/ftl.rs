@@ -44,20 +44,20 @@ section! {
     /// Mapping of logical to physical pages.
     pub struct Ftl(v) in (spec: DeviceSpec => Some(&spec.ftl)) {
         kind: Mapping = "ftl.kind", Kind::Choice(&[]), Some("\"page\""), &[],
-            "How logical pages are mapped. Those but `page`, on docs/ftls.md, map each chip by itself and pay for it on flash.", "GCaR, Harmonia, ECR: page; CBM: fast and faster",
+            "Mapping of logical to physical pages. All kinds but `page` map each chip separately and store the map on flash, at a cost (docs/ftls.md).", "GCaR, Harmonia, ECR: page; CBM: fast and faster",
             among mappings();
         placement: Placement = "ftl.placement", Kind::Choice(Placement::WORDS), Some("\"static\""), PAGE,
-            "`static`: chip = (page / stride) mod chips, for ever. `dynamic`: every write goes to the next chip of a round robin, channel first (`modern` only).", "D-3";
+            "Assignment of pages to chips. `static`: chip = (page / stride) mod chips, permanently. `dynamic`: each write goes to the next chip in round-robin order, channel first (`modern` only).", "D-3";
         stride_pages: u32 = "ftl.stride_pages", Kind::Count(1, U32), Some("1"), STATIC,
-            "Consecutive pages on a chip before the next chip.", "the reference as shipped: 1";
+            "Consecutive pages placed on a chip before the next chip follows.", "the reference as shipped: 1";
         summary_page: bool = "ftl.summary_page", Kind::Bool, Some("true"), PAGE,
-            "The last page of each block holds a summary that the device writes.", "the reference: always";
+            "Reserve the last page of each block for a summary written by the device.", "the reference: always";
         partial: Option<Partial> = "ftl.partial", Kind::Choice(Partial::WORDS), OPTIONAL, &[],
-            "Without a buffer, requests that cover part of a page: round outwards, or carry their sectors only, a write reading the rest of the page from flash first; left out: `round` on `msr`, `sectors` on `modern`. With a buffer `buffer.partial` says it.", "D-1; D-97";
+            "Without a buffer, how requests that cover part of a page are handled: rounded to whole pages, or by sectors, where a write first reads the rest of the page from flash. Default: `round` on `msr`, `sectors` on `modern`. With a buffer, use `buffer.partial`.", "D-1; D-97";
         separation: Separation = "ftl.separation", Kind::Choice(Separation::WORDS), Some("\"none\""), PAGE,
-            "Pages that go to open blocks of their own. `gc`: those that GC moves. `region`: the first logical pages, as two namespaces or placement handles keep them, also when GC moves them. With `none` the buffer policy may still tell hot pages from cold ones.", "common firmware practice";
+            "Pages with their own open blocks. `gc`: pages moved by GC. `region`: the first logical pages, like a namespace or placement handle, also when moved by GC. With `none`, the buffer policy may still separate hot pages from cold ones.", "common firmware practice";
         region_percent: f64 = "ftl.region_percent", Kind::Percent, None, REGION,
-            "The first logical pages that are kept apart, as a share of all.", "ours";
+            "Size of the region: the first logical pages, as a share of all.", "ours";
     }
 }
 
@@ -163,22 +163,22 @@ section! {
     /// Garbage collection.
     pub struct Gc(v) in (spec: DeviceSpec => Some(&spec.gc)) {
         victim: Chosen = "gc.victim", Kind::Choice(&[]), Some("\"greedy\""), PAGE,
-            "Which sealed block is collected.", "GCaR, Harmonia, ECR: greedy",
+            "Selection of the sealed block to collect.", "GCaR, Harmonia, ECR: greedy",
             among RULES;
         granularity: Granularity = "gc.granularity", Kind::Choice(Granularity::WORDS), Some("\"block\""), MODERN_PAGE,
-            "What is opened, collected and erased as one: an erase block of a die, or one of every die (D-98).", "client and data-centre drives";
+            "Unit that is opened, collected and erased: an erase block of a die, or a superblock of one erase block per die (D-98).", "client and data-centre drives";
         low_percent: f64 = "gc.low_percent", Kind::Percent, None, PAGE,
-            "A pool collects when its free blocks are at or below this share of its blocks, rounded down.", "GCaR Table 2, Harmonia Table 7: 5";
+            "GC watermark: a pool collects when its free blocks are at or below this share of its blocks, rounded down.", "GCaR Table 2, Harmonia Table 7: 5";
         watermark: Watermark = "gc.watermark", Kind::Choice(Watermark::WORDS), Some("\"blocks\""), MODERN_BLOCKS,
-            "What counts against `low_percent`: free blocks, or free pages, of open blocks too, beyond the pages of one block (D-207).", "the reference: blocks";
+            "What `low_percent` counts: free blocks, or free pages, including those of open blocks, in excess of one block (D-207).", "the reference: blocks";
         idle_percent: Option<f64> = "gc.idle_percent", Kind::Percent, OPTIONAL, MODERN_PAGE,
-            "With `background_gc`, what a chip collects at while no host operation waits; left out: `low_percent`.", "common firmware practice";
+            "With `background_gc`, the GC watermark of a chip while no host operation waits; default: `low_percent`.", "common firmware practice";
         preemptible: bool = "gc.preemptible", Kind::Bool, Some("false"), MODERN_PAGE,
-            "Host writes, too, pass between two moves of a collection: always while more blocks are free than `low_percent`, else in step with the moves (D-170); reads pass with `read_priority`.", "semi-preemptive GC (Lee, Kim, Oral, Shipman, Kim, ISPASS 2011)";
+            "Host writes may run between two moves of a collection: always while more blocks are free than `low_percent`, else in proportion to the moves (D-170). Reads do so with `read_priority`.", "semi-preemptive GC (Lee, Kim, Oral, Shipman, Kim, ISPASS 2011)";
         moves: Moves = "gc.moves", Kind::Choice(Moves::WORDS), Some("\"cold\""), PAGE,
-            "Where GC moves pages to if the buffer policy separates hot pages from cold ones: the cold open block, an open block of the victim's kind, or that of the class that the policy gives the page then (D-220). Without effect under other policies.", "not printed clearly: CDA-GC section 3.2.2";
+            "Destination of pages moved by GC if the buffer policy separates hot pages from cold ones: the cold open block, an open block of the victim's kind, or that of the class the policy assigns to the page at that time (D-220). No effect under other policies.", "not printed clearly: CDA-GC section 3.2.2";
         ideal: bool = "gc.ideal", Kind::Bool, Some("false"), PAGE,
-            "Collecting takes no time: a bound on what any policy can gain.", "Harmonia section 6, \"Ideal\"";
+            "Collection takes no time: an upper bound on the gain of any policy.", "Harmonia section 6, \"Ideal\"";
     }
 }
 
@@ -193,15 +193,15 @@ section! {
     /// Endurance.
     pub struct Wear(v) in (spec: DeviceSpec => Some(&spec.wear)) {
         erase_limit: Option<NonZeroU32> = "wear.erase_limit", Kind::Count(0, U32), Some("0"), PAGE,
-            "Erases a block survives; 0: no limit. A device whose blocks are spent is read-only (Q4).", "the reference: 50, a constant";
+            "Erases a block survives; 0: unlimited. A device that runs out of blocks becomes read-only (Q4).", "the reference: 50, a constant";
         endurance_spread_percent: f64 = "wear.endurance_spread_percent", Kind::Percent, Some("0"), PAGE,
-            "Standard deviation over blocks of the erases they survive, as a share of `erase_limit`: blocks go bad one after the other. A block that is spent keeps its data, which stay readable.", "ours";
+            "Standard deviation of the erases that blocks survive, as a share of `erase_limit`: blocks fail one after another. A worn-out block keeps its data, which remain readable.", "ours";
         levelling: Chosen = "wear.levelling", Kind::Choice(&[]), Some("\"none\""), PAGE,
-            "How erases are spread over blocks.", "the reference as shipped, GCaR, Harmonia: none; ECR section 4.1: dynamic",
+            "Wear levelling: distribution of erases over blocks.", "the reference as shipped, GCaR, Harmonia: none; ECR section 4.1: dynamic",
             among LEVELLING;
         rated_erases: Option<NonZeroU32> = "wear.rated_erases", Kind::Count(0, U32), Some("0"), &[],
-            "Erases a block is rated for; 0: not known. Lifetime is projected from it.", "datasheets";
+            "Rated erases per block, used to project the lifetime; 0: unknown.", "datasheets";
         warranty_years: u32 = "wear.warranty_years", Kind::Count(1, 100), Some("5"), &[],
-            "Years over which drive writes a day are counted.", "common warranty";
+            "Warranty period in years, over which drive writes per day are computed.", "common warranty";
     }
 }

@@ -33,29 +33,29 @@ section! {
     /// The submission queues of the host, and whose turn it is.
     pub struct Host(v) in (spec: DeviceSpec => Some(&spec.host)) {
         queues: u32 = "host.queues", Kind::Count(1, 65_535), Some("1"), &[],
-            "Submission queues.", "NVMe; SATA has one";
+            "Number of submission queues.", "NVMe; SATA has one";
         queue_depth: u32 = "host.queue_depth", Kind::Count(0, 65_535), Some("0"), &[],
-            "Requests of a queue that the device has not finished, at most; others wait at the host; 0: no limit.", "NVMe: at most 65 535";
+            "Maximum unfinished requests per queue; further requests wait at the host; 0: no limit.", "NVMe: at most 65 535";
         commands: u32 = "host.commands", Kind::Count(0, 65_535), Some("0"), &[],
-            "Requests that the controller works on at a time, from all queues; 0: no limit.", "ours";
+            "Maximum requests that the controller processes at a time, over all queues; 0: no limit.", "ours";
         assign: Assign = "host.assign", Kind::Choice(Assign::WORDS), Some("\"turn\""), &[],
-            "Which queue a request goes to: one after the other (`turn`), or reads to the first half of them and all else to the second (`kind`).", "ours";
+            "Assignment of requests to queues: round robin (`turn`), or reads to the first half of the queues and all others to the second (`kind`).", "ours";
         arbitration: Arbitration = "host.arbitration", Kind::Choice(Arbitration::WORDS), Some("\"round-robin\""), &[],
-            "Which queue the controller takes from: one after the other, or urgent ones first and the others by weights.", "NVMe Base Specification 2.0, 3.4.4";
+            "Order in which the controller serves the queues: round robin, or urgent queues first and the others by weights.", "NVMe Base Specification 2.0, 3.4.4";
         burst: u32 = "host.burst", Kind::Count(0, 64), Some("1"), &[],
-            "Commands taken from a queue before the next has its turn: a power of 2; 0: no limit.", "NVMe: Arbitration Burst";
+            "Maximum commands taken from a queue before the next queue is served: a power of 2; 0: no limit.", "NVMe: Arbitration Burst";
         urgent_queues: u32 = "host.urgent_queues", Kind::Count(0, 65_535), Some("0"), WEIGHTED,
-            "Queues that go before all others: the first ones.", "NVMe Base Specification 2.0, 3.4.4.2";
+            "Number of urgent queues, served before all others: the first ones.", "NVMe Base Specification 2.0, 3.4.4.2";
         high_queues: u32 = "host.high_queues", Kind::Count(0, 65_535), Some("0"), WEIGHTED,
-            "Queues of high priority, after those.", "NVMe Base Specification 2.0, 3.4.4.2";
+            "Number of high-priority queues, after the urgent ones.", "NVMe Base Specification 2.0, 3.4.4.2";
         medium_queues: u32 = "host.medium_queues", Kind::Count(0, 65_535), Some("0"), WEIGHTED,
-            "Queues of medium priority, after those; what is left is of low priority.", "NVMe Base Specification 2.0, 3.4.4.2";
+            "Number of medium-priority queues, after those of high priority; the rest are of low priority.", "NVMe Base Specification 2.0, 3.4.4.2";
         high_weight: u32 = "host.high_weight", Kind::Count(1, 256), Some("1"), WEIGHTED,
-            "Commands in a round of the queues of high priority.", "NVMe: High Priority Weight";
+            "Commands per round from the high-priority queues.", "NVMe: High Priority Weight";
         medium_weight: u32 = "host.medium_weight", Kind::Count(1, 256), Some("1"), WEIGHTED,
-            "The same of medium priority.", "NVMe: Medium Priority Weight";
+            "Commands per round from the medium-priority queues.", "NVMe: Medium Priority Weight";
         low_weight: u32 = "host.low_weight", Kind::Count(1, 256), Some("1"), WEIGHTED,
-            "The same of low priority.", "NVMe: Low Priority Weight";
+            "Commands per round from the low-priority queues.", "NVMe: Low Priority Weight";
     }
 }
 
@@ -95,17 +95,17 @@ section! {
     /// The host interface.
     pub struct Link(v) in (spec: DeviceSpec => Some(&spec.link)) {
         kind: LinkKind = "link.kind", Kind::Choice(LinkKind::WORDS), Some("\"reference\""), &[],
-            "`reference`: one bus, a request at a time, finished ones first. `sata`: 6 Gb/s, half duplex, served alike but that reads come in at any time. `pcie`: reads and writes do not wait for each other.", "ours";
+            "Host link. `reference`: one bus, one request at a time, completions first. `sata`: 6 Gb/s, half duplex, as `reference` except that read commands are accepted at any time. `pcie`: full duplex.", "ours";
         command_overhead: Time = "link.command_overhead_us", Kind::Micros(STEP_US), Some("0"), &[],
-            "Delay of every request before the device sees it.", "not printed anywhere";
+            "Delay of every request before the device receives it.", "not printed anywhere";
         bus_per_sector: Time = "link.bus_ns_per_sector", Kind::Nanos(TRANSFER_NS), Some("0"), REFERENCE,
-            "One 512-byte sector on the host bus; requests cross it one at a time.", "the reference as shipped: 238.4";
+            "Transfer time of a 512-byte sector on the host bus, which carries one request at a time.", "the reference as shipped: 238.4";
         pcie_generation: u32 = "link.pcie_generation", Kind::Count(1, 5), Some("3"), PCIE,
-            "2.5, 5, 8, 16 or 32 GT/s a lane, 8 bits in 10 below the third and 128 in 130 from there.", "PCI Express Base Specification";
+            "PCIe generation: 2.5, 5, 8, 16 or 32 GT/s per lane, 8b/10b encoding in generations 1 and 2, 128b/130b from 3.", "PCI Express Base Specification";
         pcie_lanes: u32 = "link.pcie_lanes", Kind::Count(1, 16), Some("4"), PCIE,
-            "Lanes.", "drives in U.2 and M.2";
+            "Number of PCIe lanes.", "drives in U.2 and M.2";
         pcie_payload_bytes: u32 = "link.pcie_payload_bytes", Kind::Count(128, 4096), Some("256"), PCIE,
-            "Most data of a packet; 24 bytes of framing, header and checksum go with each.", "common hosts: 256";
+            "Maximum payload of a packet; framing, header and checksum add 24 bytes to each.", "common hosts: 256";
     }
 }
 
@@ -113,8 +113,8 @@ section! {
     /// Time that the controller's processor needs for its own work (D-10).
     pub struct Controller(v) in (spec: DeviceSpec => Some(&spec.controller)) {
         request: Time = "controller.request_us", Kind::Micros(STEP_US), Some("0"), &[],
-            "Time of the controller's one processor for every request.", "D-10: 2 for CDA-GC's platform, else 0";
+            "Time of the controller's processor per request; it has one processor.", "D-10: 2 for CDA-GC's platform, else 0";
         scan_entry: Time = "controller.scan_entry_ns", Kind::Nanos(TRANSFER_NS), Some("0"), &[],
-            "Time of the controller's processor for every list entry that the published policy inspects to find a victim.", "D-10: 100 for CDA-GC's platform, else 0";
+            "Time of the controller's processor per list entry that the published policy inspects to find a victim.", "D-10: 100 for CDA-GC's platform, else 0";
     }
 }

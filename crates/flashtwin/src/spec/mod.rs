@@ -1,4 +1,4 @@
-//! What a device is: geometry, timing, reserve, policies.
+//! Specification of a device: geometry, timing, over-provisioning, policies.
 //!
 //! A [`DeviceSpec`] is read from TOML, checked as a whole, and is from then on only data. Every
 //! number in it carries its unit in its type or at the end of its name.
@@ -78,7 +78,7 @@ section! {
         name: String = "name", Kind::Name, None, &[],
             "Short name of the device, printed with every result.", "ours";
         description: String = "description", Kind::Text, Some("\"\""), &[],
-            "One line for people.", "ours";
+            "One-line description.", "ours";
         nand: Nand = "nand.backend", Kind::Choice(Backend::WORDS), None, &[],
             "`msr`: the element model of the MSR SSD extension, exact. `modern`: channels shared by dies, GC as queued operations.", "ours";
     } and {

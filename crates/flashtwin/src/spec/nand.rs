@@ -82,16 +82,16 @@ section! {
     /// Parameters of the reference's element model.
     pub struct MsrNand(v) in (spec: DeviceSpec => spec.nand.msr()) {
         parallel_units: u32 = "nand.parallel_units", Kind::Count(1, 4), Some("1"), MSR_PAGE,
-            "The planes are split evenly into this many units (1, 2 or 4) that may work at once; 1 without copy-back.", "the reference as shipped: 1";
+            "Number of parallel units (1, 2 or 4) among which the planes are split evenly; 1 without copy-back.", "the reference as shipped: 1";
         copy_back: bool = "nand.copy_back", Kind::Bool, None, &[],
-            "GC moves pages inside the chip, and each plane is a pool of its own; else pages cross the pins and the chip is the pool.", "the reference as shipped: true",
+            "GC moves pages inside the chip, and each plane is a pool. Otherwise pages cross the pins, and the chip is the pool.", "the reference as shipped: true",
             write Some(Value::Bool(spec.copy_back()));
         plane_mapping: PlaneMapping = "nand.plane_mapping", Kind::Choice(PlaneMapping::WORDS), Some("\"striped\""), MSR_PAGE,
-            "Block number to plane: `concatenated` = block / blocks_per_plane, `striped` = block mod planes.", "the reference as shipped: striped (3)";
+            "Mapping of blocks to planes: `concatenated` = block / blocks_per_plane, `striped` = block mod planes.", "the reference as shipped: striped (3)";
         allocation_pool: AllocationPool = "nand.allocation_pool", Kind::Choice(AllocationPool::WORDS), Some("\"chip\""), MSR_PAGE,
-            "A write goes to any plane of the chip, or to the plane of the old copy (copy-back only).", "the reference as shipped: chip (1)";
+            "Planes that may take a write: any plane of the chip, or the plane of the old copy (copy-back only).", "the reference as shipped: chip (1)";
         cleaning_in_background: bool = "nand.cleaning_in_background", Kind::Bool, Some("false"), MSR_PAGE,
-            "Look for cleaning after every completion, not only when requests wait.", "the reference as shipped: false";
+            "Check for cleaning after every completion, instead of only while requests wait.", "the reference as shipped: false";
     }
 }
 
@@ -143,28 +143,28 @@ section! {
         read_priority: bool = "nand.read_priority", Kind::Bool, Some("true"), MODERN,
             "Host reads overtake other waiting operations of their die.", "common firmware practice";
         background_gc: bool = "nand.background_gc", Kind::Bool, Some("true"), MODERN_PAGE,
-            "Collect also when no host operation waits.", "common firmware practice";
+            "Collect garbage also while no host operation waits.", "common firmware practice";
         cell: Cell = "nand.cell", Kind::Choice(Cell::WORDS), Some("\"slc\""), MODERN,
-            "Bits a cell holds, 1 to 4: how many page types `read_us` and `program_us` may tell apart. Rows of a block take the types in turn.", "published parts";
+            "Bits per cell, 1 to 4: the number of page types for which `read_us` and `program_us` may differ. Rows of a block cycle through the types.", "published parts";
         multi_plane: u32 = "nand.multi_plane", Kind::Count(1, 16), Some("1"), MODERN_PAGE,
-            "Planes that a block is striped over: waiting writes fill a flash page in each and are programmed at once, waiting reads of a row are read at once, and one erase erases all.", "ONFI multi-plane commands";
+            "Planes over which a block is striped: waiting writes fill a flash page in each plane and are programmed together, waiting reads of a row are performed together, and one erase covers all planes.", "ONFI multi-plane commands";
         independent_reads: bool = "nand.independent_reads", Kind::Bool, Some("false"), MODERN_PAGE,
-            "Waiting reads of different rows go together, too, if each is on another plane.", "ONFI asynchronous plane reads";
+            "Waiting reads of different rows are also performed together if each is on another plane.", "ONFI asynchronous plane reads";
         cached_commands: bool = "nand.cached_commands", Kind::Bool, Some("false"), MODERN_PAGE,
-            "The data of the next program cross the channel while the array programs, and the array reads for the next read while the data of the last cross (D-68).", "ONFI: page cache program, read cache";
+            "Overlap of transfers and array operations: the data of the next program cross the channel while the array programs, and the array reads the next page while the data of the last one cross (D-68).", "ONFI: page cache program, read cache";
         program_wait: Time = "nand.program_wait_us", Kind::Micros(STEP_US), Some("0"), MODERN_PAGE,
-            "How long a write-back waits for others that fill its program; a flush or a write that the host waits for makes it start at once.", "our decision";
+            "Time a write-back waits for others to fill its program. A flush, or a write for which the host waits, starts it immediately.", "our decision";
         suspend: bool = "nand.suspend", Kind::Bool, Some("false"), MODERN_PAGE,
-            "A host read that comes during a program or erase stops it and goes first; one that comes while the data of a program crosses the channel does not.", "measured on a Micron 7300 PRO (ublk-disksim, VALIDATION section 5)";
+            "An arriving host read suspends a running program or erase and is served first, except while the data of a program cross the channel.", "measured on a Micron 7300 PRO (ublk-disksim, VALIDATION section 5)";
         suspend_cost: Time = "nand.suspend_us", Kind::Micros(STEP_US), Some("20"), MODERN_PAGE,
-            "Time lost when the array stops, and again when it goes on.", "Wu and He, FAST '12: a verify phase of some 24";
+            "Cost of a suspension: lost once when the array stops and again when it resumes.", "Wu and He, FAST '12: a verify phase of some 24";
         suspend_rest: Time = "nand.suspend_rest_us", Kind::Micros(STEP_US), OPTIONAL, MODERN_PAGE,
-            "A program or erase that would end within this time is not stopped; left out: `suspend_us`.", "our decision (D-66)",
+            "A program or erase with at most this time left is not suspended; default: `suspend_us`.", "our decision (D-66)",
             follows suspend_cost;
         suspend_limit: u32 = "nand.suspend_limit", Kind::Count(1, 65_535), Some("16"), MODERN_PAGE,
-            "Read commands that may go before one program or erase; later ones wait for its end.", "our decision: a program must end";
+            "Maximum read commands served before one program or erase; later ones wait for its end.", "our decision: a program must end";
         read_retry: Ppm = "nand.read_retry_percent", Kind::Percent, Some("0"), MODERN_PAGE,
-            "Share of the reads of a flash page that must be repeated, each repetition by the same share again, up to 8.", "our decision";
+            "Share of flash page reads that must be retried; each retry needs another with the same probability, up to 8 times.", "our decision";
     } and {
         /// GC moves pages inside the die, without the channel.
         copy_back: bool = v.field(&MsrNand::copy_back);
@@ -177,13 +177,13 @@ section! {
     /// A write cache of blocks in SLC mode.
     pub struct SlcCache(v) in (spec: DeviceSpec => spec.slc_cache()) {
         percent: f64 = "nand.pslc_percent", Kind::Percent, Some("0"), MODERN_PAGE,
-            "Most of the blocks of a chip that are written in SLC mode at a time, as a cache of what the host writes; a block then holds as many pages as otherwise, divided by the bits of `cell` (D-65).", "consumer drives",
+            "Maximum share of a chip's blocks used as a write cache in SLC mode. A block in SLC mode holds 1/`cell` of its pages (D-65).", "consumer drives",
             write Some(Value::Float(spec.slc_cache().map_or(0.0, |cache| cache.percent)));
         read: Time = "nand.pslc_read_us", Kind::Micros(STEP_US), Some("25"), MODERN_PAGE,
-            "Page read in SLC mode; without effect while `pslc_percent` is 0, as the next two.", "published parts: 20 to 30";
+            "Page read latency in SLC mode; this key and the next two have no effect while `pslc_percent` is 0.", "published parts: 20 to 30";
         program: Time = "nand.pslc_program_us", Kind::Micros(STEP_US), Some("200"), MODERN_PAGE,
-            "Page program in SLC mode.", "published parts: 160 to 300";
+            "Page program latency in SLC mode.", "published parts: 160 to 300";
         idle: Time = "nand.pslc_idle_us", Kind::Micros(STEP_US), Some("100000"), MODERN_PAGE,
-            "How long a chip must have had nothing to do until it folds: moves what stands in SLC mode to other blocks.", "our decision";
+            "Idle time after which a chip folds: moves pages from blocks in SLC mode to other blocks.", "our decision";
     }
 }

@@ -10,7 +10,7 @@ section! {
     #[derive(Default)]
     pub struct Published(v) in (spec: DeviceSpec => Some(&spec.published)) {
         source: String = "published.source", Kind::Text, Some("\"\""), &[],
-            "Where the figures of this section stand.", "ours",
+            "Source of the figures of this section.", "ours",
             write source(&spec.published);
     } and {
         /// Names and values in the order of the keys. `_min` and `_max` after the name of a figure is a bound of it.

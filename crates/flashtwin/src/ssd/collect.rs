@@ -11,11 +11,11 @@ impl Ssd {
     /// # Errors
     /// Fails if there is no such die, or if the device cannot collect a single block.
     pub fn collect(&mut self, die: Option<u32>) -> Result<u32, CollectError> {
-        let told = self.may_collect(die)?;
+        let dies = self.may_collect(die)?;
         let now = self.now();
         self.advance(now);
         self.backend.collect(die, now, &mut self.events);
-        Ok(told)
+        Ok(dies)
     }
 
     /// The number of dies to which [`Ssd::collect`] would give the order.

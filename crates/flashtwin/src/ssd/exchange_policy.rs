@@ -5,10 +5,10 @@ use super::{front, Ssd};
 use crate::spec::{refused, SpecError};
 
 impl Ssd {
-    /// From now on the buffer is governed by the policy of that name, with these of its keys set
-    /// ([`crate::DeviceSpec::other_policy`]). It begins with the pages that the present one holds, in the order
-    /// in which that would have evicted them, as if they had just come in; clean ones that it would not take in
-    /// on a read are evicted. Requests in flight go on. [`Ssd::spec`] names it from then on.
+    /// Replaces the buffer's policy by the policy `name` with these settings of its keys
+    /// ([`crate::DeviceSpec::other_policy`]). The new policy takes over the cached pages in the old policy's eviction
+    /// order, as if just inserted; clean pages that it would not insert on a read are evicted. Requests in flight are
+    /// unaffected. [`Ssd::spec`] names the new policy.
     ///
     /// # Errors
     /// Fails as [`crate::DeviceSpec::other_policy`] does; the present policy then remains.

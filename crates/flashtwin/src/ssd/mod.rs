@@ -38,7 +38,7 @@ pub struct Flash {
     has_dead: bool,
 }
 
-/// Which chip a page goes to.
+/// Assignment of pages to chips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Places {
     by_stride: Divider,
@@ -349,7 +349,7 @@ impl Ssd {
         self.start_again(&front(&spec), steps)
     }
 
-    /// What the device is.
+    /// Returns the device's specification.
     pub fn spec(&self) -> &DeviceSpec {
         &self.backend.spec
     }

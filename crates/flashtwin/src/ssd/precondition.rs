@@ -272,9 +272,9 @@ mod tests {
     use crate::spec::builtin;
     use crate::{DeviceSpec, Ssd};
 
-    /// What a device did before it is preconditioned leaves no trace.
+    /// Requests served before preconditioning leave no trace.
     #[test]
-    fn a_used_device_is_preconditioned_as_a_new_one_is() {
+    fn preconditioned_state_ignores_earlier_requests() {
         for seed in crate::seeds(3) {
             let state = |ssd: &Ssd| {
                 let mut bytes = Vec::new();

@@ -18,8 +18,8 @@ pub(super) fn is_local(spec: &ArraySpec) -> bool {
 }
 
 impl Message {
-    /// Its entry in the log.
-    pub fn told(self) -> ArrayEvent {
+    /// Returns the log entry of the message.
+    pub fn log_entry(self) -> ArrayEvent {
         let (what, member) = match self {
             Message::Participate { from } => (GcMessage::Participate, from),
             Message::Request { from } => (GcMessage::Request, from),
@@ -74,7 +74,7 @@ impl Coordinator {
     }
 
     /// The member was ordered to collect and has not finished.
-    pub fn has_told(&self, member: usize) -> bool {
+    pub fn has_ordered(&self, member: usize) -> bool {
         self.views[member].ordered
     }
 
@@ -102,8 +102,8 @@ impl Coordinator {
     }
 
     /// A member is ordered to collect, or to stop; or nothing is expected of it any more.
-    pub fn tells(&mut self, member: usize, told: bool) {
-        self.views[member].ordered = told;
+    pub fn set_ordered(&mut self, member: usize, ordered: bool) {
+        self.views[member].ordered = ordered;
     }
 
     /// When the coordinator wants to look at the members by itself, [`Time::NEVER`] if it does not.
@@ -113,7 +113,7 @@ impl Coordinator {
             .map_or(Time::NEVER, |scheme| scheme.next_check())
     }
 
-    /// It does, if its time has come.
+    /// Runs the scheme's periodic check if it is due.
     pub fn check(&mut self, now: Time) {
         if let Some(scheme) = self.scheme.get() {
             if scheme.next_check() <= now {

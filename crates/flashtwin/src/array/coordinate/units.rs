@@ -14,11 +14,11 @@ pub(crate) struct Units {
     pub collecting: ChipSet,
     /// The first unit of each member.
     first: TrustedTable<u32>,
-    /// Which members count as being in GC.
+    /// Members that count as being in GC.
     in_gc: TrustedTable<bool>,
     /// The number of chips in GC from which on a member counts.
     least_chips: Vec<u32>,
-    /// One is enough.
+    /// One chip in GC puts its member in GC.
     pub any_chip_counts: bool,
     level: Level,
     protect: Protect,
@@ -130,7 +130,7 @@ impl Units {
         chips.is_empty() != self.in_gc[member]
     }
 
-    /// The same where it may have changed.
+    /// Updates the chips and the state of a member whose GC state may have changed.
     #[inline(never)]
     fn note_chips(&mut self, member: usize, chips: &ChipSet) {
         if (self.protect, self.member_in_gc) == (Protect::Data, MemberInGc::Chip) {
@@ -172,7 +172,7 @@ impl Units {
         }
     }
 
-    /// What of this is known of a member.
+    /// True if the member counts as being in GC.
     #[cfg(test)]
     pub fn is_in_gc(&self, member: usize) -> bool {
         self.in_gc[member]

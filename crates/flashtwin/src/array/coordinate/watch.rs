@@ -16,7 +16,7 @@ use crate::units::Time;
 pub(crate) struct Watch {
     pub units: Units,
     pub coordinator: Coordinator,
-    /// It does nothing.
+    /// The scheme is `local`: members collect without coordination.
     pub is_local: bool,
     /// When members collect, if that is logged.
     pub timeline: Option<Timeline>,
@@ -100,27 +100,27 @@ impl Watch {
     fn note_interval(&mut self, member: usize, members: &Members, now: Time) {
         if let Some(timeline) = &mut self.timeline {
             let collects = members[member].drive.ssd.is_in_gc();
-            let told = self.coordinator.has_told(member);
-            timeline.note(member, collects, told, now);
+            let ordered = self.coordinator.has_ordered(member);
+            timeline.note(member, collects, ordered, now);
         }
     }
 
     fn observe(&mut self, member: usize, members: &mut Members, record: &mut Record, now: Time) {
         let ssd = &mut members[member].drive.ssd;
         if self.coordinator.observe(member, ssd, now) {
-            record.log.tell(|| ArrayEvent::Collected { member });
+            record.log.add(|| ArrayEvent::Collected { member });
         }
     }
 
     fn carry_out(&mut self, members: &mut Members, record: &mut Record, clock: &mut Clock) {
         while let Some(message) = self.coordinator.take_message() {
-            record.log.tell(|| message.told());
+            record.log.add(|| message.log_entry());
             match message {
                 Message::Participate { .. } => record.stats.gc_participations += 1,
                 Message::Request { .. } => record.stats.gc_requests += 1,
                 Message::Force { to, force } => {
                     record.stats.gc_forced += 1;
-                    self.coordinator.tells(to, true);
+                    self.coordinator.set_ordered(to, true);
                     members[to].force_gc(clock, force);
                     self.note(to, members, clock.now);
                     self.observe(to, members, record, clock.now);
@@ -128,7 +128,7 @@ impl Watch {
                 }
                 Message::Cancel { to } => {
                     record.stats.gc_left_off += 1;
-                    self.coordinator.tells(to, false);
+                    self.coordinator.set_ordered(to, false);
                     members[to].drive.ssd.cancel_forced_gc();
                 }
             }

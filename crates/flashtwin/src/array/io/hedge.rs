@@ -14,11 +14,11 @@ use crate::array::table::NONE;
 use crate::spec::{ArraySpec, Reads};
 use crate::units::Time;
 
-/// Of a page operation, in the place of its twin: it was requested where the page lies, and the response came
-/// from elsewhere; or the other way round.
+/// Mark in the place of an operation's twin: the original read, whose hedge completed first ([`LATE`]), or the
+/// hedge, whose original completed first ([`LATE_HEDGE`]).
 const LATE: u32 = NONE - 1;
 const LATE_HEDGE: u32 = NONE - 2;
-/// The twin is the hedge, not what was asked first.
+/// Flag in a twin's number: the twin is the hedge.
 const IS_HEDGE: u32 = 1 << 31;
 
 /// Reads between two looks at how long they take.
@@ -29,9 +29,9 @@ const PARTS: u64 = 16;
 /// How long to wait before a read is hedged.
 #[derive(Clone, Debug)]
 enum After {
-    /// So long.
+    /// A fixed delay.
     Fixed(Time),
-    /// As long as this share of the reads before took, in millionths; the later ones count more.
+    /// The latency that this share (in millionths) of the earlier reads did not exceed; recent reads weigh more.
     Share {
         millionths: u64,
         /// Reads by how long they took.
@@ -144,12 +144,12 @@ impl Hedge {
         self.twin(op) == NONE
     }
 
-    /// Its twin was before it.
+    /// True if the twin of the operation completed first.
     pub fn is_late(&self, op: u32) -> bool {
         matches!(self.twin(op), LATE | LATE_HEDGE)
     }
 
-    /// `hedge` asks for the page of `op` elsewhere.
+    /// Pairs a read with its hedge, a read of the same page from other members.
     pub fn pair(&mut self, op: u32, hedge: u32) {
         self.set(op, hedge | IS_HEDGE);
         self.set(hedge, op);

@@ -54,8 +54,8 @@ pub(crate) struct Io {
     pub hedge: Option<Box<Hedge>>,
     /// A member has memory that a power loss empties.
     pub volatile: bool,
-    /// What the array's buffer evicts must not be lost, while that buffer survives a power loss and members' do
-    /// not: all writes are forced through (D-91).
+    /// Forces all writes through the members' buffers (D-91): the array's buffer survives a power loss, members' do
+    /// not, so pages evicted from it must reach flash.
     pub through: bool,
     /// Pages are read from elsewhere while their chip collects.
     reads_around_gc: bool,
@@ -208,14 +208,14 @@ impl Io {
         op.enqueued = now;
         let id = self.ops.add(op);
         if self.record.log.is_on() {
-            self.tell_asked(id, &op, what);
+            self.log_start(id, &op, what);
         }
         id
     }
 
     #[cold]
-    fn tell_asked(&mut self, id: u32, op: &PageOp, what: Op) {
-        self.record.log.tell(|| ArrayEvent::Asked {
+    fn log_start(&mut self, id: u32, op: &PageOp, what: Op) {
+        self.record.log.add(|| ArrayEvent::OpStarted {
             op: id,
             lpn: op.lpn,
             request: op.request,
@@ -237,9 +237,9 @@ impl Io {
                 self.ops
                     .done
                     .push_back(spent.on(*self.ops.get(op), written));
-                self.tell::<F>(|| ArrayEvent::Answered { op });
+                self.log_event::<F>(|| ArrayEvent::OpDone { op });
             } else {
-                self.record.log.tell(|| ArrayEvent::Late { op });
+                self.record.log.add(|| ArrayEvent::Late { op });
             }
             self.ops.free(op);
         }
@@ -281,7 +281,7 @@ impl Io {
         self.members[member].submit(&ask, clock);
         self.look_at(member, clock);
         self.members[member].wake(clock);
-        self.record.log.tell(|| ArrayEvent::Sent {
+        self.record.log.add(|| ArrayEvent::Sent {
             part,
             member,
             first,
@@ -310,7 +310,7 @@ impl Io {
 
     /// Logs the page of an owner that was sent without a record.
     #[inline(always)]
-    pub fn tell_page_sent<F: Features>(
+    pub fn log_page_sent<F: Features>(
         &mut self,
         member: usize,
         ask: &Ask,
@@ -318,7 +318,7 @@ impl Io {
     ) {
         if F::LOG {
             let number = self.members[member].last_number();
-            self.record.log.tell(|| ArrayEvent::Sent {
+            self.record.log.add(|| ArrayEvent::Sent {
                 part: part_without_record(ask.owner, member),
                 member,
                 first: ask.first,
@@ -330,19 +330,19 @@ impl Io {
         }
     }
 
-    /// Logs that the response to a page came which was sent without a record.
+    /// Logs the completion of a page request that was sent without a record.
     #[inline(always)]
-    pub fn tell_page_came<F: Features>(&mut self, owner: Owner, member: usize) {
-        self.tell::<F>(|| ArrayEvent::Came {
+    pub fn log_page_done<F: Features>(&mut self, owner: Owner, member: usize) {
+        self.log_event::<F>(|| ArrayEvent::PartDone {
             part: part_without_record(owner, member),
         });
     }
 
     /// Logs an event.
     #[inline(always)]
-    pub fn tell<F: Features>(&mut self, event: impl FnOnce() -> ArrayEvent) {
+    pub fn log_event<F: Features>(&mut self, event: impl FnOnce() -> ArrayEvent) {
         if F::LOG {
-            self.record.log.tell(event);
+            self.record.log.add(event);
         }
     }
 
@@ -407,7 +407,7 @@ impl Io {
         }
         let order = self.requests.take_order();
         self.ops.note_sent(id, member, order);
-        self.tell_page_sent::<F>(member, &ask, || SentFor::Pages(vec![id]));
+        self.log_page_sent::<F>(member, &ask, || SentFor::Pages(vec![id]));
     }
 
     #[inline(never)]

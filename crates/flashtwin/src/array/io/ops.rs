@@ -122,7 +122,7 @@ impl Ops {
         std::iter::successors(Some(chain.head).filter(|&head| head != NONE), next)
     }
 
-    /// These, if there are any, are reads.
+    /// True if the chain holds reads; a chain never mixes operations.
     pub fn are_reads(&self, chain: Chain) -> bool {
         let first = self.table.get(chain.head);
         first.is_some_and(|item| item.op.is_read())

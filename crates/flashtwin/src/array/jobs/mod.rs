@@ -254,7 +254,7 @@ impl Jobs {
         };
         if F::LOG {
             let ops = &io.ops;
-            io.record.log.tell(|| ArrayEvent::Begun {
+            io.record.log.add(|| ArrayEvent::Begun {
                 job: id,
                 kind: match what.kind {
                     Kind::Write(places) => JobKind::Write { method, places },
@@ -340,7 +340,7 @@ impl Jobs {
             let member = members.at(at);
             if is_single && io.send_page::<F>(member, &ask, clock) {
                 pages_at |= 1 << member;
-                io.tell_page_sent::<F>(member, &ask, || SentFor::Job { job: id, place: at });
+                io.log_page_sent::<F>(member, &ask, || SentFor::Job { job: id, place: at });
                 continue;
             }
             let order = Order {
@@ -377,7 +377,7 @@ impl Jobs {
         (member, spent, written): (usize, Spent, bool),
         clock: &mut Clock,
     ) {
-        io.tell_page_came::<F>(Owner::job(id), member);
+        io.log_page_done::<F>(Owner::job(id), member);
         self.jobs[id].pages_at &= !(1 << member);
         self.step_done::<F>(io, id, spent, written, clock);
     }

@@ -1,4 +1,4 @@
-//! Which rows are rebuilt next, and when.
+//! Order and pace of the rows to rebuild.
 //!
 //! A row that is there again is read and written like any other. One that is not is read and written
 //! as if the member were missing. Which rows are there is kept as one bit a row, so that rows may

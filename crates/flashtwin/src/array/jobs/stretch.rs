@@ -1,5 +1,5 @@
-//! A new member gets what the missing one held, row after row, while the host goes on (D-89): what is
-//! read and written for adjacent rows.
+//! Rebuilds a replaced member row by row under host load (D-89): the reads and writes of a stretch of
+//! adjacent rows.
 
 use crate::array::clock::Clock;
 use crate::array::io::requests::Origin;
@@ -149,7 +149,7 @@ fn lacking(io: &Io, stripe: Stripe) -> Places {
     })
 }
 
-/// What is read, and what is written, to have in a row what members lack.
+/// Returns the places to read and to write to restore the missing pages of a row.
 fn plan(io: &Io, stripe: Stripe) -> (Places, Places) {
     let (layout, writes) = (&io.layout, lacking(io, stripe));
     if layout.copies > 1 {
@@ -190,7 +190,7 @@ pub(super) fn rebuilt(io: &mut Io, (first, pages): Extent, members: Places, now:
             io.members.count();
             io.choose_features();
             io.begin_phase(now);
-            io.record.log.tell(|| ArrayEvent::Rebuilt { member });
+            io.record.log.add(|| ArrayEvent::Rebuilt { member });
         }
     }
 }

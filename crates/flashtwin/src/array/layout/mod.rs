@@ -100,7 +100,7 @@ impl Layout {
         (stripe, place)
     }
 
-    /// The same with the members of the stripe.
+    /// Returns the stripe and place of a page, with the members of the stripe.
     #[inline(always)]
     pub fn placed(&self, lpn: Lpn) -> (Stripe, u32, MembersOf<'_>) {
         let (unit, offset) = self.chunk.div_rem(lpn.0);
@@ -187,7 +187,7 @@ impl Layout {
     }
 }
 
-/// Which members hold what of one page stripe.
+/// Roles of the members in one page stripe.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MembersOf<'a> {
     layout: &'a Layout,
@@ -208,7 +208,7 @@ impl MembersOf<'_> {
         self.at(self.layout.data + which)
     }
 
-    /// The member at a place.
+    /// Returns the member at a place of the stripe.
     #[inline(always)]
     pub fn at(&self, place: u32) -> usize {
         usize::from(self.layout.members[(self.first + place) as usize])

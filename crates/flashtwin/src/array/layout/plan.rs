@@ -26,7 +26,7 @@ pub enum Method {
     WithoutParity,
 }
 
-/// What a write does.
+/// Reads and writes of a stripe's write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub method: Method,
@@ -99,8 +99,8 @@ pub(crate) fn plan_write(data: usize, parity: usize, written: Places, missing: P
     }
 }
 
-/// What is read to work out the data places that are missing: all other data, and as many parities as
-/// data places are missing.
+/// Returns the places to read to reconstruct missing data places: all other data, and one parity per missing
+/// data place.
 pub(crate) fn sources(data: usize, parity: usize, missing: Places) -> Places {
     let all_data = bits(data);
     let mut wanted = count(missing & all_data);

@@ -145,7 +145,7 @@ impl Ahead {
         self.pieces = pieces;
         self.note_responses(drive, until);
         if last {
-            // The array's clock goes on to the last thing that happens.
+            // The array's clock advances to the member's last event.
             self.responses.push_back(Foreseen {
                 at: drive.ssd.now(),
                 response: None,

@@ -37,18 +37,18 @@ pub(crate) enum State {
 pub(crate) struct Member {
     pub drive: Drive,
     pub state: State,
-    /// What is there while it is being rebuilt.
+    /// Rows restored so far, during a rebuild.
     pub rows: Rows,
-    /// It has a buffer that a power loss empties.
+    /// The member has a buffer that a power loss empties.
     pub volatile: bool,
-    /// What it has done before the array got there.
+    /// Results of the member's simulation past the array's current instant.
     pub ahead: Option<Box<Ahead>>,
-    /// Requests to it that are not done.
+    /// Requests in flight at the member.
     pub in_flight: u32,
     pub alarm: Alarm,
     pub slow: Slow,
-    /// It takes pages, its flash has its events in the array's queue, and it was never made slow: all responses come
-    /// from its flash.
+    /// Page requests may bypass the member's front end: the array's queue holds the events of its flash, all its
+    /// responses come from flash, and it was never slowed down.
     is_usual: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which rows of a member that is being rebuilt are there again.
+//! Rows of a member under rebuild that are restored.
 
 /// A set of rows, a bit each.
 #[derive(Clone, Debug, Default)]

@@ -28,7 +28,7 @@ impl Default for Slow {
 }
 
 impl Slow {
-    /// It holds responses back.
+    /// True if the member delays its responses.
     #[inline(always)]
     pub fn is_slow(&self) -> bool {
         self.times_milli > ONCE

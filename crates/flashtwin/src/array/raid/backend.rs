@@ -27,7 +27,7 @@ impl Raid {
         values.into_iter()
     }
 
-    /// What all members did.
+    /// Adds up a report of all members.
     fn sum_of(&self, span: Time, report: impl Fn(&Ssd) -> FlashReport) -> FlashReport {
         let mut whole = FlashReport {
             span,

@@ -1,4 +1,4 @@
-//! What the front end queued at one instant becomes requests to members and jobs on stripes.
+//! Turns the operations that the front end queued at one instant into member requests and stripe jobs.
 
 use crate::array::clock::Clock;
 use crate::array::features::{Every, Features};
@@ -24,7 +24,7 @@ struct Stretch {
     end: usize,
 }
 
-/// What was queued at this instant.
+/// Operations queued at the current instant.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Batch {
     pub ops: Vec<u32>,

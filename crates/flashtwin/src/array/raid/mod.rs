@@ -232,7 +232,7 @@ impl Raid {
         } else if owner.is_member_request() {
             self.request_done(response, clock);
         } else {
-            self.io.tell_page_came::<F>(owner, member);
+            self.io.log_page_done::<F>(owner, member);
             let chain = Chain::only(owner.number());
             self.io.finish::<F>(chain, spent, written);
         }
@@ -297,7 +297,7 @@ impl Raid {
         let id = response.owner.number();
         let (spent, written) = (response.spent, response.written);
         let request = io.requests.take(id);
-        io.record.log.tell(|| ArrayEvent::Came { part: id });
+        io.record.log.add(|| ArrayEvent::PartDone { part: id });
         match (request.origin, &mut self.swan) {
             (Origin::Host(chain), swan) => {
                 if let Some(swan) = swan {
@@ -517,7 +517,7 @@ unsafe impl Work for Raid {
 
     fn trim(&mut self, lpn: Lpn, _now: Time, _events: &mut EventQueue) {
         self.batch.trims.push(lpn);
-        self.io.record.log.tell(|| ArrayEvent::Forgotten { lpn });
+        self.io.record.log.add(|| ArrayEvent::Forgotten { lpn });
     }
 
     #[inline]

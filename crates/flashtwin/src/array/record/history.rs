@@ -1,5 +1,5 @@
-//! What has become of an array since it was last measured from: phases in which the same members were
-//! there, and members that were rebuilt.
+//! Phases of an array, in each of which the same members are present, and rebuilds, since the last reset of the
+//! metrics.
 
 use super::stats::RaidStats;
 use crate::units::Time;
@@ -34,9 +34,9 @@ impl Condition {
 pub struct Phase {
     /// How much was there.
     pub condition: Condition,
-    /// Since when.
+    /// Start of the phase.
     pub from: Time,
-    /// What the array had done by then.
+    /// Counters of the array at the start of the phase.
     pub stats_before: RaidStats,
 }
 
@@ -45,9 +45,9 @@ pub struct Phase {
 pub struct MemberRebuild {
     /// The member.
     pub member: usize,
-    /// When it came.
+    /// Time of the replacement.
     pub from: Time,
-    /// When its last row was there; `None`: not yet, or it failed before.
+    /// Time at which the last row was restored; `None` while in progress, or if the member failed first.
     pub until: Option<Time>,
     /// Pages written to it because it lacked them.
     pub pages_written: u64,
@@ -55,7 +55,7 @@ pub struct MemberRebuild {
     pub pages: u64,
 }
 
-/// What has become of an array.
+/// Phases and rebuilds of an array.
 #[derive(Clone, Debug)]
 pub(crate) struct History {
     pub phases: Vec<Phase>,

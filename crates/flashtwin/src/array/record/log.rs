@@ -1,11 +1,11 @@
-//! What an array does, as it happens: for tests that hold real contents, and for timelines.
+//! Log of an array's operations: for tests that hold real contents, and for timelines.
 
 use crate::array::layout::plan::{Method, Places};
 use crate::request::Op;
 use crate::units::Lpn;
 
-/// What a job is for. Places of a stripe are bits: those of data, then of parity; with mirrors, the
-/// copies of each.
+/// Purpose of a job. Places of a stripe are bits: data places first, then parity; with mirrors, the copies of
+/// each page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobKind {
     /// Write these data places.
@@ -26,21 +26,21 @@ pub enum JobKind {
     Trim,
 }
 
-/// For whom a request is sent to a member.
+/// Purpose of a request to a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SentFor {
-    /// These page operations, page after page; none if it is a trim.
+    /// Page operations, one per page; empty for a trim.
     Pages(Vec<u32>),
     /// A job, for this place of its stripes.
     Job {
-        /// Its number.
+        /// The job's number.
         job: u32,
         /// The place.
         place: u32,
     },
     /// The rebuilding of adjacent rows.
     Rows {
-        /// Its number.
+        /// The job's number.
         job: u32,
         /// The member's place in each row.
         places: Vec<u32>,
@@ -49,23 +49,23 @@ pub enum SentFor {
     Parity,
     /// A page that is moved: first its read, then its write.
     Move {
-        /// Its number.
+        /// The move's number.
         number: u32,
     },
 }
 
-/// Something that an array did. Numbers of operations, jobs and parts are used again once done.
+/// An event of an array. Numbers of operations, jobs and parts are reused once these are done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArrayEvent {
-    /// An operation came from the front end.
-    Asked {
-        /// Its number.
+    /// The front end started an operation.
+    OpStarted {
+        /// The operation's number.
         op: u32,
         /// The page; nothing if it is a flush.
         lpn: Lpn,
         /// A read, a write or a flush.
         what: Op,
-        /// The request for whose sake, by its number; [`crate::FlashEvent::NOBODY`] if for none.
+        /// The request for whose sake, by its number; [`crate::FlashEvent::NO_REQUEST`] if for none.
         request: u32,
     },
     /// The front end forgot a page; the array may do so, then or later.
@@ -74,65 +74,65 @@ pub enum ArrayEvent {
         lpn: Lpn,
     },
     /// An operation is done.
-    Answered {
-        /// Its number.
+    OpDone {
+        /// The operation's number.
         op: u32,
     },
     /// A read returns what its newest write, which is in flight, will have written.
     FromMemory {
-        /// Its number.
+        /// The operation's number.
         op: u32,
     },
     /// A read returns zeros: the page is written nowhere.
     Unwritten {
-        /// Its number.
+        /// The operation's number.
         op: u32,
     },
-    /// A page that was asked for is asked for elsewhere, too: what is done first counts.
+    /// A page is also read from other members: the first completion counts.
     Hedged {
         /// The operation.
         op: u32,
-        /// The other one, on the same page.
+        /// The second operation on the page.
         twin: u32,
     },
-    /// An operation is done whose twin was before it.
+    /// An operation is done after its twin.
     Late {
-        /// Its number.
+        /// The operation's number.
         op: u32,
     },
-    /// A job got its row; or begins anew, because a member failed. Flushes have no row.
+    /// A job was granted its row, or starts again after a member failed. Flushes have no row.
     Begun {
-        /// Its number.
+        /// The job's number.
         job: u32,
-        /// What it is for.
+        /// The job's purpose.
         kind: JobKind,
         /// The first page on each member, and how many.
         first: u32,
-        /// Their number.
+        /// The number of pages.
         pages: u32,
         /// Page operations that wait for it.
         ops: Vec<u32>,
     },
     /// A request was sent to a member.
     Sent {
-        /// Its number.
+        /// The number of the request (part).
         part: u32,
         /// The member.
         member: usize,
         /// The first page there.
         first: u32,
-        /// How many.
+        /// The number of pages.
         pages: u32,
-        /// What is asked.
+        /// The kind of request.
         op: Op,
-        /// For whom.
+        /// The purpose.
         on_behalf: SentFor,
         /// The request's number at the member.
         number: u32,
     },
-    /// It was done.
-    Came {
-        /// Its number.
+    /// A member completed a request.
+    PartDone {
+        /// The number of the request.
         part: u32,
     },
     /// A member failed with its contents and all that was in flight there.
@@ -140,21 +140,21 @@ pub enum ArrayEvent {
         /// The member.
         member: usize,
     },
-    /// An empty one came in its place.
+    /// An empty member took the place of a failed one.
     Replaced {
         /// The member.
         member: usize,
     },
-    /// It holds all it should again.
+    /// The rebuild of a member is complete.
     Rebuilt {
         /// The member.
         member: usize,
     },
     /// A message of the coordinator's protocol.
     Message {
-        /// Its content.
+        /// The message.
         what: GcMessage,
-        /// The member that sends or gets it.
+        /// The sender, or the receiver of an order.
         member: usize,
     },
     /// A member has finished its order.
@@ -204,13 +204,13 @@ impl Log {
         !self.is_on() || (cfg!(debug_assertions) && self.includes_plain)
     }
 
-    /// What was logged since the last call.
+    /// Takes the events since the last call.
     pub fn take(&mut self) -> Vec<ArrayEvent> {
         self.events.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     #[inline]
-    pub fn tell(&mut self, event: impl FnOnce() -> ArrayEvent) {
+    pub fn add(&mut self, event: impl FnOnce() -> ArrayEvent) {
         if let Some(log) = &mut self.events {
             log.push(event());
         }

@@ -1,5 +1,4 @@
-//! What the array knows of its past: counters, the log, what became of its members, which of them collected
-//! garbage when.
+//! Records of an array: counters, event log, phases and rebuilds, and collections by member.
 
 pub(super) mod history;
 pub(super) mod log;
@@ -29,16 +28,16 @@ impl Record {
         });
     }
 
-    /// Forgets what was before, except the rebuilds that go on.
+    /// Resets the counters, and drops all rebuilds but those in progress.
     pub fn reset(
         &mut self,
         condition: Condition,
         now: Time,
-        goes_on: impl Fn(&MemberRebuild) -> bool,
+        in_progress: impl Fn(&MemberRebuild) -> bool,
     ) {
         self.stats = RaidStats::default();
         self.history.phases.clear();
         self.begin_phase(condition, now);
-        self.history.rebuilds.retain(goes_on);
+        self.history.rebuilds.retain(in_progress);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::request::Op;
 
-/// What the array did itself, beside what its members did.
+/// Counters of the array itself, in addition to its members' counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RaidStats {
     /// Pages that the front end read of the array.
@@ -19,11 +19,11 @@ pub struct RaidStats {
     pub pages_read_for_parity: u64,
     /// Pages worked out from the others of their stripe.
     pub pages_recovered: u64,
-    /// Pages asked for elsewhere, too, because they took long.
+    /// Pages that were also read from other members (hedged), because the first read took long.
     pub pages_hedged: u64,
-    /// Those of them that came from there first.
+    /// Hedged pages whose hedge completed first.
     pub hedges_won: u64,
-    /// Pages read from members for a response that came too late.
+    /// Pages read from members whose response was no longer needed.
     pub pages_read_in_vain: u64,
     /// Pages read to rebuild members.
     pub pages_read_to_rebuild: u64,

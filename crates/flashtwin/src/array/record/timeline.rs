@@ -1,4 +1,4 @@
-//! Which member collects when: a log of intervals, kept when asked for.
+//! Log of the intervals in which each member collects garbage; kept on demand.
 
 use crate::units::Time;
 
@@ -9,7 +9,7 @@ pub struct GcInterval {
     pub member: usize,
     /// The first chip began.
     pub begin: Time,
-    /// The last one was done; or the member was ordered to go on, or the log was taken.
+    /// The last chip ended; or the coordinator's order changed, or the log was taken.
     pub end: Time,
     /// By order of the coordinator; else a pool of its own was at its watermark.
     pub forced: bool,
@@ -32,9 +32,9 @@ impl Timeline {
         }
     }
 
-    /// The interval of a member ends here, if there is one; another begins, if it goes on.
-    fn turn(&mut self, member: usize, now: Time, goes_on: Option<bool>) {
-        let next = goes_on.map(|forced| (now, forced));
+    /// Closes a member's interval, if one is open, and opens the next one if `next_forced` is given.
+    fn turn(&mut self, member: usize, now: Time, next_forced: Option<bool>) {
+        let next = next_forced.map(|forced| (now, forced));
         if let Some((begin, forced)) = std::mem::replace(&mut self.open[member], next) {
             if begin < now {
                 self.closed.push(GcInterval {
@@ -49,20 +49,20 @@ impl Timeline {
 
     /// Something happened to a member: it may have begun to collect, or have done so.
     #[inline]
-    pub fn note(&mut self, member: usize, collects: bool, told: bool, now: Time) {
+    pub fn note(&mut self, member: usize, collects: bool, ordered: bool, now: Time) {
         match (self.open[member], collects) {
-            (None, true) => self.turn(member, now, Some(told)),
-            (Some((_, forced)), true) if told && !forced => self.turn(member, now, Some(true)),
+            (None, true) => self.turn(member, now, Some(ordered)),
+            (Some((_, forced)), true) if ordered && !forced => self.turn(member, now, Some(true)),
             (Some(_), false) => self.turn(member, now, None),
             _ => {}
         }
     }
 
-    /// The intervals since the last call, in the order of their ends. What goes on is cut here.
+    /// Takes the intervals since the last call, in the order of their ends. Intervals still open are split here.
     pub fn take(&mut self, now: Time) -> Vec<GcInterval> {
         for member in 0..self.open.len() {
-            let goes_on = self.open[member].map(|(_, forced)| forced);
-            self.turn(member, now, goes_on);
+            let next_forced = self.open[member].map(|(_, forced)| forced);
+            self.turn(member, now, next_forced);
         }
         std::mem::take(&mut self.closed)
     }

@@ -98,7 +98,7 @@ impl Swan {
         self.place_of_op[op] = place;
     }
 
-    /// What the front end queued at this instant.
+    /// Places the operations that the front end queued at this instant.
     pub fn place(&mut self, io: &mut Io, (ops, trims): (&[u32], &[Lpn]), clock: &mut Clock) {
         io.runs.alone = ops.len() == 1;
         for &id in ops {
@@ -127,8 +127,8 @@ impl Swan {
                 let spot = self.volume.spot(place);
                 return io.join::<Every>(spot, id, (Op::Read, false), clock);
             }
-            Some(_) => io.record.log.tell(|| ArrayEvent::FromMemory { op: id }),
-            None => io.record.log.tell(|| ArrayEvent::Unwritten { op: id }),
+            Some(_) => io.record.log.add(|| ArrayEvent::FromMemory { op: id }),
+            None => io.record.log.add(|| ArrayEvent::Unwritten { op: id }),
         }
         io.finish::<Every>(Chain::only(id), Spent::default(), true);
     }
@@ -206,7 +206,7 @@ impl Swan {
         }
     }
 
-    /// What host requests had asked of a member is done there.
+    /// Ends host operations whose requests to a member are done.
     pub fn places_done(&mut self, io: &Io, chain: Chain, written: bool) {
         self.worn_out |= !written;
         for op in io.ops.of(chain) {

@@ -1,11 +1,11 @@
 //! Page policies beyond the access strings of the vectors: pages that are cleaned in the buffer, and pages whose
 //! chip changes or is not known.
 
-use super::super::ad_lru::AdLru;
-use super::super::ccf_lru::CcfLru;
-use super::super::clock::Clock;
 use super::super::entry::Family;
-use super::super::lru_wsr::LruWsr;
+use super::super::policies::ad_lru::AdLru;
+use super::super::policies::ccf_lru::CcfLru;
+use super::super::policies::clock::Clock;
+use super::super::policies::lru_wsr::LruWsr;
 use super::super::policy::{Access, DeviceView, Eviction, Policy, Skip};
 use super::super::{AnyPolicy, ChosenPolicy, Setup};
 use crate::chips::ChipSet;

@@ -1,9 +1,9 @@
 //! System-aware policies beyond the access strings of the vectors: placement that changes, idle channels, chips
 //! close to GC.
 
-use super::super::cda_gc::CdaGc;
-use super::super::co_active::CoActive;
-use super::super::ecr::Ecr;
+use super::super::policies::cda_gc::CdaGc;
+use super::super::policies::co_active::CoActive;
+use super::super::policies::ecr::Ecr;
 use super::super::policy::{Access, DeviceView, Eviction, Policy, Skip};
 use super::super::{Filter, Setup};
 use crate::chips::ChipSet;

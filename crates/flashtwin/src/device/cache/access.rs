@@ -39,7 +39,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// The same for an access that has waited.
+    /// Repeats an access that was held up, out of line: such accesses are rare.
     #[inline(never)]
     pub(super) fn access_page_again(&mut self, request: ReqId, lpn: Lpn, sectors: u64) -> bool {
         let write = self.requests[request].op == Op::Write;

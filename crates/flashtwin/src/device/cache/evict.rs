@@ -10,10 +10,10 @@ use crate::memory::prefetch;
 use crate::nand::FlashEvent;
 use crate::units::{ChipId, Lpn};
 
-/// What a user's policy may break.
+/// Panic message: a policy of the user broke the contract.
 const HELD: &str = "a policy names pages that it holds";
 
-/// What left for the sake of an access.
+/// Pages evicted for an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Evicted {
     /// Nothing had to.
@@ -144,7 +144,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// The same where the fourth one is known: the second step is made one victim earlier.
+    /// Starts these loads if the policy knows its fourth victim: the first load is for the fourth victim, not the
+    /// third, so each later one has more time.
     #[inline(always)]
     pub(super) fn look_ahead_to(&mut self, fourth: PageId) {
         let [third, second, first] = self.cache.ahead;
@@ -289,7 +290,7 @@ impl<B: Backend> Device<B> {
         let p = self.cache.pages.get_mut(id as usize);
         let p = p.expect(HELD);
         p.want = Want::WriteBack;
-        p.by = FlashEvent::NOBODY;
+        p.by = FlashEvent::NO_REQUEST;
         self.cache.active_write_backs += 1;
         self.pump(id);
     }

@@ -59,7 +59,7 @@ impl<B: Backend> Device<B> {
             self.idle_chip(unit as usize);
         }
         // The new policy may name what the old one could not.
-        self.cache.may_go_on = true;
+        self.cache.may_retry = true;
         self.admit_pending();
         self.backend.settle(now, &mut self.events);
     }
@@ -92,7 +92,7 @@ impl<B: Backend> Device<B> {
             let victims = out.victims.drain(..);
             order.extend(victims.filter(|page| std::mem::take(&mut left[page.0 as usize])));
         }
-        // Pages in flight are not named, nor are blocks that have one: they came last.
+        // Pages in flight are not named, nor are blocks that have one: they are the most recent.
         let rest = (0..).zip(left).filter(|&(_, left)| left);
         let mut rest: Vec<u32> = rest.map(|(page, _)| page).collect();
         debug_assert!(

@@ -26,7 +26,8 @@ impl<B: Backend> Device<B> {
             Some(&group) => std::mem::take(&mut self.cache.groups[group as usize].pages),
             None => Vec::new(),
         };
-        let by = (out.victims.first()).map_or(FlashEvent::NOBODY, |victim| self.page(victim.0).by);
+        let by =
+            (out.victims.first()).map_or(FlashEvent::NO_REQUEST, |victim| self.page(victim.0).by);
         for victim in &out.victims {
             let p = self.page(victim.0);
             if p.dirty {

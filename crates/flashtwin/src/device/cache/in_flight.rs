@@ -35,7 +35,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// The same for one of several pages.
+    /// Accesses one of a request's several pages; out of line, to keep the loop small.
     #[inline(never)]
     pub(in crate::device) fn one_cached_page(
         &mut self,
@@ -56,7 +56,7 @@ impl<B: Backend> Device<B> {
         });
     }
 
-    /// Has accesses go on that waited until something may be evicted.
+    /// Retries accesses that were held up until a page could be evicted.
     #[inline(always)]
     pub(in crate::device) fn resume_accesses(&mut self) {
         if !self.cache.held_up.is_empty() {
@@ -66,7 +66,7 @@ impl<B: Backend> Device<B> {
 
     #[inline(never)]
     fn resume_held_up(&mut self) {
-        while !self.cache.held_up.is_empty() && std::mem::take(&mut self.cache.may_go_on) {
+        while !self.cache.held_up.is_empty() && std::mem::take(&mut self.cache.may_retry) {
             self.without_bus(|device| {
                 while let Some(next) = device.cache.held_up.front().copied() {
                     if !device.access_page_again(next.request, next.lpn, next.sectors) {
@@ -84,8 +84,8 @@ impl<B: Backend> Device<B> {
         let cache = &mut self.cache;
         let p = &mut cache.pages[id as usize];
         match (p.rank, p.is_ready()) {
-            _ if p.pool == Pool::ReadCache => cache.may_go_on = true,
-            (Rank::Left, _) | (Rank::Evictable, true) => cache.may_go_on = true,
+            _ if p.pool == Pool::ReadCache => cache.may_retry = true,
+            (Rank::Left, _) | (Rank::Evictable, true) => cache.may_retry = true,
             (Rank::InFlight, false) => {}
             (Rank::InFlight, true) => self.has_arrived(id),
             (Rank::Evictable, false) => {
@@ -104,7 +104,7 @@ impl<B: Backend> Device<B> {
         debug_assert!(p.rank == Rank::InFlight && p.is_ready());
         p.rank = Rank::Evictable;
         cache.in_flight -= 1;
-        cache.may_go_on = true;
+        cache.may_retry = true;
         self.notify_moved(id);
     }
 
@@ -126,6 +126,6 @@ impl<B: Backend> Device<B> {
         let p = &mut cache.pages[id as usize];
         let was = std::mem::replace(&mut p.rank, Rank::Left);
         cache.in_flight -= u32::from(was == Rank::InFlight);
-        cache.may_go_on = true;
+        cache.may_retry = true;
     }
 }

@@ -11,12 +11,12 @@ use crate::device::{Backend, Device, NO_HOME};
 use crate::nand::{Cause, Owner};
 use crate::units::Lpn;
 
-/// What a usual miss exchanges.
+/// Pages exchanged by a miss in the ordinary case: the victim and the incoming page.
 struct Exchanged {
     victim: u32,
-    /// The record of the page that comes in.
+    /// Record of the incoming page.
     id: u32,
-    /// The page that leaves fourth from now on.
+    /// The page that becomes the fourth victim.
     fourth: PageId,
 }
 

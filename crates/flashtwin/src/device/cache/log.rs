@@ -19,7 +19,7 @@ pub enum BufferEvent {
         lpn: Lpn,
         /// The request.
         request: u32,
-        /// It writes.
+        /// True for a write.
         write: bool,
         /// The page was in the buffer.
         hit: bool,
@@ -30,7 +30,7 @@ pub enum BufferEvent {
         at: Time,
         /// The page.
         lpn: Lpn,
-        /// It has to be written back.
+        /// True if the page has to be written back.
         dirty: bool,
         /// The request of the access.
         request: u32,
@@ -54,7 +54,7 @@ pub enum BufferEvent {
         lpn: Lpn,
         /// Why.
         cause: Cause,
-        /// For whose sake; [`FlashEvent::NOBODY`](crate::FlashEvent::NOBODY) if for none.
+        /// Number of the request that caused it; [`FlashEvent::NO_REQUEST`](crate::FlashEvent::NO_REQUEST) if none.
         request: u32,
     },
 }

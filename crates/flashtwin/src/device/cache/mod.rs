@@ -55,7 +55,7 @@ use page::{Page, Pool, Residency};
 pub use power_cut::PowerCut;
 use waiters::Waiters;
 
-/// What the buffer counted.
+/// Counters of the buffer.
 #[derive(Clone, Debug, Default)]
 struct Counters {
     evicted_clean: u64,
@@ -91,8 +91,8 @@ pub(super) struct Cache {
     in_flight: u32,
     /// Accesses that wait until something may be evicted, in their order.
     held_up: VecDeque<HeldUp>,
-    /// Something may be evicted that could not be before.
-    may_go_on: bool,
+    /// A held-up access may succeed now: a page has become evictable.
+    may_retry: bool,
     waiters: Waiters,
     /// Pages likely to be evicted: the fourth from now at the last eviction, then the third and the second. A hint.
     ahead: [PageId; 3],
@@ -162,7 +162,7 @@ impl Cache {
             waiting: Default::default(),
             in_flight: 0,
             held_up: VecDeque::new(),
-            may_go_on: false,
+            may_retry: false,
             waiters: Waiters::default(),
             ahead: [PageId(0); 3],
             groups: Vec::new(),
@@ -203,7 +203,7 @@ impl Cache {
         self.directory.prefetch(lpn);
     }
 
-    /// The cached page of `lpn` that came last.
+    /// The newest cached copy of `lpn`.
     #[inline(always)]
     fn find(&self, lpn: Lpn) -> Option<PageId> {
         self.directory.get(lpn)

@@ -23,7 +23,7 @@ impl Index {
     }
 }
 
-/// Which slots: the policy's, or those of the separate read cache.
+/// Owner of a slot: the policy, or the separate read cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pool {
     Policy,
@@ -46,7 +46,7 @@ pub(super) enum Slot {
 pub(super) enum Residency {
     /// The record is unused.
     Free,
-    /// Its slot still belongs to another page. The write that created the page, if it waits for the slot.
+    /// The slot still belongs to another page. `writer`: the write that created the page and waits for the slot.
     Awaiting { writer: Option<Index> },
     /// Being read from flash.
     Filling(Slot),
@@ -54,14 +54,14 @@ pub(super) enum Residency {
     Ready(Slot),
 }
 
-/// What the policy, or the read cache's list, knows of the page.
+/// State of the page in the policy, or in the read cache's list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rank {
-    /// It may be named as a victim.
+    /// May be chosen as a victim.
     Evictable,
     /// Held by the policy and in flight: pinned (D-36).
     InFlight,
-    /// It was evicted, trimmed or replaced, and is no longer known there.
+    /// Evicted, trimmed or replaced: removed from the policy.
     Left,
 }
 
@@ -72,7 +72,7 @@ pub(super) enum Program {
     /// Delayed until an older copy of the logical page is on flash.
     BehindOlder,
     Running {
-        /// It carries what flash does not have.
+        /// The page has content that flash lacks.
         fresh: bool,
         /// The page was trimmed meanwhile.
         trimmed: bool,
@@ -85,7 +85,7 @@ pub(super) enum Want {
     Nothing,
     /// A flush or a forced write waits for the page.
     Flush,
-    /// Its chip was idle. Counted among the active write-backs.
+    /// Background write-back to an idle chip; counts as an active write-back.
     WriteBack,
     /// Clean, it leaves with its block, which is written whole.
     Padding,
@@ -160,7 +160,7 @@ impl Page {
             program: Program::None,
             want: Want::Nothing,
             group: Membership::None,
-            by: FlashEvent::NOBODY,
+            by: FlashEvent::NO_REQUEST,
             slot_successor: None,
             older: None,
             younger: None,

@@ -24,7 +24,7 @@ impl<B: Backend> Device<B> {
         &mut self.cache.pages[id as usize]
     }
 
-    /// What happens in the buffer is logged.
+    /// True if buffer events are logged.
     #[inline(always)]
     pub(super) fn logs_buffer(&self) -> bool {
         !B::PLAIN && self.cache.is_logged()
@@ -45,7 +45,7 @@ impl<B: Backend> Device<B> {
         self.give_slot_now(id);
     }
 
-    /// The same, inlined: for the most frequent caller.
+    /// Gives the page its slot; inlined for the most frequent caller.
     #[inline(always)]
     fn give_slot_now(&mut self, id: u32) {
         let now = self.now;
@@ -116,8 +116,8 @@ impl<B: Backend> Device<B> {
         self.queue_flash(chip, lpn, cause, Owner::cached_page(id));
     }
 
-    /// The page has all its sectors now, and so have the copies of the same logical page that came after it;
-    /// `done` is the read that has brought them, if one has.
+    /// Completes the sectors of the page and of younger copies of the same logical page. `done` is the read that
+    /// brought them, if any.
     #[inline(never)]
     fn filled(&mut self, id: u32, done: Option<&Done>) {
         let whole = self.cache.whole;
@@ -146,7 +146,7 @@ impl<B: Backend> Device<B> {
         self.pump_on(id);
     }
 
-    /// The same, inlined: for frequent callers.
+    /// Performs the next step that the page's state allows; inlined for frequent callers.
     #[inline(always)]
     pub(super) fn pump_on(&mut self, id: u32) {
         let whole = self.cache.whole;
@@ -299,7 +299,7 @@ impl<B: Backend> Device<B> {
         self.program_ended(id, done);
     }
 
-    /// The same for a page that stays, or of which more is wanted.
+    /// Ends the program of a page that stays cached, or that has a further program pending.
     #[inline(never)]
     fn program_ended(&mut self, id: u32, done: &Done) {
         let p = self.page(id);
@@ -348,9 +348,9 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// What the page lacks cannot be read (D-146), and the accesses that wait for it fail. A page that was to be
-    /// written is then as flash has it: what was written to it is lost. Later copies of the same logical page
-    /// keep what they hold, and read what they lack themselves.
+    /// Handles a failed fill (D-146): accesses that wait for the missing sectors fail. If the page was to be written,
+    /// its writes are lost and flash keeps the old content. Younger copies of the same logical page keep their
+    /// content and read missing sectors themselves.
     #[cold]
     fn fill_failed(&mut self, id: u32, done: &Done) {
         let p = self.page(id);
@@ -385,8 +385,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// What was written to the page and acknowledged will not reach flash. Flushes and forced writes that wait
-    /// for it are about to fail; if none does, the next one will (D-148).
+    /// Records the loss of a page's acknowledged writes: they will not reach flash. Flushes and forced writes that
+    /// wait for the page fail; if there are none, the next one fails (D-148).
     #[cold]
     fn lose(&mut self, id: u32, how: Status) {
         let cache = self.cache();
@@ -423,13 +423,13 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// An evicted page is done with: its slot goes to its successor.
+    /// Releases an evicted page: its slot passes to its successor.
     #[inline(always)]
     pub(super) fn release(&mut self, id: u32) {
         self.release_to::<false>(id);
     }
 
-    /// The same; `INLINED` inlines what gives the slot to the successor.
+    /// Releases an evicted page; with `INLINED`, the hand-over of the slot is inlined.
     #[inline(always)]
     fn release_to<const INLINED: bool>(&mut self, id: u32) {
         let cache = self.cache();

@@ -7,10 +7,10 @@ use crate::device::{Backend, Device};
 use crate::request::{Op, Request};
 use crate::units::Lpn;
 
-/// What a power loss took from the buffer.
+/// Losses of a power loss.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PowerCut {
-    /// Logical pages whose newest contents flash lacks, ascending. Of a page not listed, flash has what was
+    /// Logical pages whose newest content is lost, ascending. For all other pages, flash has the content
     /// acknowledged to the host.
     pub lost: Vec<Lpn>,
     /// Host requests that were not finished.
@@ -53,9 +53,9 @@ impl<B: Backend> Device<B> {
         steps
     }
 
-    /// What a power loss at this instant would take: the contents of volatile buffer memory that flash does not
-    /// have, nothing where the memory is non-volatile or protected; and what the volatile memory of an array's
-    /// members holds. A running program counts as not done; a trimmed page is not missed.
+    /// Returns the losses of a power loss at this instant: content of volatile buffer memory that flash lacks (none
+    /// if the memory is non-volatile or protected), and of the volatile memory of an array's members. Running
+    /// programs count as not done; trimmed pages do not count.
     pub fn power_cut(&self) -> PowerCut {
         let unfinished = self.requests.len();
         let mut lost = Vec::new();

@@ -1,4 +1,4 @@
-//! What a policy sees of the device.
+//! The policy's view of the device.
 
 use super::page::Page;
 use crate::buffer::{DeviceView, PageId};

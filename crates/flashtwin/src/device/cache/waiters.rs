@@ -10,14 +10,14 @@ use crate::request::Breakdown;
 use crate::request::Status;
 use crate::units::Time;
 
-/// What an access waits for.
+/// Condition that ends an access's wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wants {
     /// A slot, to write into.
     Slot,
     /// A slot to write into, then the program.
     SlotThenProgram,
-    /// These sectors.
+    /// Sectors of the page, as bits.
     Data(u64),
     /// The end of this many programs.
     Programs(u32),
@@ -196,7 +196,7 @@ impl<B: Backend> Device<B> {
 pub(super) fn wait_parts(since: Time, slot_at: Time, done: Option<&Done>, now: Time) -> Breakdown {
     let mut parts = done.map_or(Breakdown::default(), |d| flash_parts(d, now));
     let waited = now - since;
-    // An access that came later than the operation waited only for its end.
+    // An access that arrived after the operation began waited only for the rest of it.
     let mut over = parts.total().saturating_sub(waited);
     for part in [
         &mut parts.queue_gc,

@@ -234,7 +234,7 @@ fn an_array_does_the_same_on_both_paths() {
 
 /// A front end that takes time, or has limits, is not plain.
 #[test]
-fn what_has_more_than_a_plain_front_end_takes_the_way_of_any() {
+fn features_of_the_front_end_select_the_general_path() {
     for (key, value) in [
         ("link.command_overhead_us", "1"),
         ("link.kind", "pcie"),

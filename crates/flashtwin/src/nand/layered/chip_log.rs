@@ -36,7 +36,7 @@ impl Note {
             pages: u32::from(block.is_none()),
             lpn: host.map(|op| op.lpn),
             block,
-            request: host.map_or(FlashEvent::NOBODY, |op| op.request),
+            request: host.map_or(FlashEvent::NO_REQUEST, |op| op.request),
             begins: false,
             ends: false,
             on_channel: false,
@@ -44,13 +44,13 @@ impl Note {
         }
     }
 
-    fn tell_begin(&mut self, chip: usize, at: Time, log: &mut Vec<FlashEvent>) {
+    fn log_begin(&mut self, chip: usize, at: Time, log: &mut Vec<FlashEvent>) {
         if std::mem::take(&mut self.begins) {
             log.push(self.event(Place::Chip(chip as u32), at));
         }
     }
 
-    fn tell_end(&self, chip: usize, at: Time, log: &mut Vec<FlashEvent>) {
+    fn log_end(&self, chip: usize, at: Time, log: &mut Vec<FlashEvent>) {
         if self.ends {
             let place = Place::Chip(chip as u32);
             log.push(FlashEvent::End { at, place });
@@ -101,9 +101,9 @@ impl Layered {
             if at + note.time > until {
                 break;
             }
-            note.tell_begin(chip, at, log);
+            note.log_begin(chip, at, log);
             at += note.time;
-            note.tell_end(chip, at, log);
+            note.log_end(chip, at, log);
             notes.pop_front();
         }
     }
@@ -113,7 +113,7 @@ impl Layered {
     pub(super) fn log_wait(&mut self, chip: usize, now: Time) {
         let Some(log) = &mut self.log else { return };
         if let Some(note) = self.lanes[chip].notes.front_mut() {
-            note.tell_begin(chip, now, log);
+            note.log_begin(chip, now, log);
         }
     }
 
@@ -128,7 +128,7 @@ impl Layered {
         let at = now + time;
         log.push(note.event(place, now));
         log.push(FlashEvent::End { at, place });
-        note.tell_end(chip, at, log);
+        note.log_end(chip, at, log);
     }
 
     /// A chip begins or ends to collect.

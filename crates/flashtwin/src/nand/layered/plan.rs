@@ -9,7 +9,7 @@ use crate::ftl::chip::{FlashOp, OpKind, Why};
 use crate::spec::DeviceSpec;
 use crate::units::Time;
 
-/// What a chip does next; two of them take time.
+/// A step of a chip's work; two kinds take time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// The chip works by itself.
@@ -31,21 +31,21 @@ pub(super) struct Lane {
     pub in_hand: Option<Done>,
     /// Steps not begun, in order.
     steps: VecDeque<Step>,
-    /// What they take.
+    /// Total time of `steps`.
     planned: Time,
-    /// The running step takes so long.
+    /// Duration of the running step.
     begun: Option<Time>,
-    /// When it ends; `NEVER` while it waits for the channel.
+    /// End of the running step; `NEVER` while it waits for the channel.
     pub ends: Time,
     pub since: Time,
     /// Log entries of the steps not begun; empty if no log is kept.
     pub notes: VecDeque<Note>,
-    /// They are complete.
+    /// All notes are present.
     pub noted: bool,
 }
 
 impl Lane {
-    /// It has nothing to do, not even in no time.
+    /// True if no step is left, not even one of zero duration.
     fn is_empty(&self) -> bool {
         self.is_free() && self.steps.is_empty()
     }
@@ -97,7 +97,7 @@ impl Lane {
     }
 }
 
-/// What each operation takes.
+/// Latency of each kind of operation.
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
     pages_per_block: u32,
@@ -130,7 +130,7 @@ impl Costs {
         }
     }
 
-    /// What an operation takes, part by part, and whether that is on the channel.
+    /// Returns the parts of an operation's latency; true marks a transfer on the channel.
     pub fn parts(&self, kind: OpKind) -> Vec<(Time, bool)> {
         let array = |times: &[Time], ppn| (self.of_type(times, ppn), false);
         let transfer = (self.transfer, true);

@@ -1,5 +1,5 @@
-//! Chips too small for their translation layer, which only tests can make: a write that finds no room
-//! fails, and the chip goes on.
+//! Chips too small for their translation layer, which only tests can build: a write without room fails, and the
+//! chip serves later operations.
 
 use super::super::{Nand, PageOp};
 use super::*;
@@ -13,7 +13,7 @@ fn op(lpn: u32, cause: Cause, now: Time) -> PageOp {
         lpn: Lpn(lpn),
         owner: Owner::cached_page(0),
         cause,
-        request: crate::nand::FlashEvent::NOBODY,
+        request: crate::nand::FlashEvent::NO_REQUEST,
         stream: Stream::Cold,
         fua: false,
         again: 0,
@@ -39,7 +39,7 @@ fn pass(nand: &mut Nand, lpn: u32, cause: Cause, now: &mut Time) -> Done {
 }
 
 #[test]
-fn a_write_without_room_fails_and_the_chip_goes_on() {
+fn chip_serves_operations_after_a_write_without_room() {
     for seed in crate::seeds(3) {
         for kind in ENTRIES.iter().map(|entry| entry.name) {
             let overrides = [
@@ -84,7 +84,7 @@ fn a_write_without_room_fails_and_the_chip_goes_on() {
     }
 }
 
-/// What a chip still needs counts down to the instant at which it is free.
+/// The remaining time of a chip counts down to the instant at which it is free.
 #[test]
 fn the_rest_of_an_access_is_known() {
     let overrides = [("ftl.kind", "dftl"), ("buffer", "none")];

@@ -31,9 +31,14 @@ impl Modern {
         self.params.cached_commands && !self.lanes[self.ahead(die)].is_free()
     }
 
-    /// Begins something ahead, or goes on with what has begun; true if nothing else may begin now.
+    /// Begins an operation ahead, or resumes one already begun; true if no other may begin now.
     #[inline(never)]
-    pub(super) fn go_on(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
+    pub(super) fn continue_ahead(
+        &mut self,
+        die: usize,
+        now: Time,
+        events: &mut EventQueue,
+    ) -> bool {
         if !self.lanes[die].is_free() {
             self.begin_ahead(die, now, events);
             return false;

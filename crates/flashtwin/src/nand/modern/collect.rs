@@ -70,15 +70,15 @@ impl Run {
 /// A page that was moved in the map.
 struct Move {
     from: Ppn,
-    /// Its new page in its block.
+    /// New page number within its new block.
     page: u32,
-    /// It was the last of that block.
+    /// The page was the last of that block.
     sealed: bool,
     stream: Stream,
 }
 
 impl Modern {
-    /// Whether the die has at most `low` free blocks, and a block worth collecting; takes it up.
+    /// Whether the die has at most `low` free blocks, and a block worth collecting; begins to collect it.
     #[inline(never)]
     pub(super) fn pick_victim(&mut self, die: usize, low: u32, now: Time) -> bool {
         let pool = die as u32;
@@ -88,14 +88,14 @@ impl Modern {
         // A block of the cache first: all of it gives back more than its pages take.
         let victim = self.ftl.oldest_slc(pool);
         let victim = victim.or_else(|| gc::victim(&self.ftl, pool, self.victims, Tie::Lowest));
-        let taken = victim.is_some_and(|(bit, valid)| self.take_up(die, bit, valid, now));
+        let taken = victim.is_some_and(|(bit, valid)| self.begin_collection(die, bit, valid, now));
         if !taken {
             self.orders.collected(&self.ftl, pool, false);
         }
         taken
     }
 
-    /// What counts against the watermark of a die, in blocks.
+    /// Free space of a die that counts against the watermark, in blocks.
     #[inline(always)]
     pub(super) fn free_of(&self, die: usize) -> u32 {
         match self.in_pages {
@@ -111,7 +111,7 @@ impl Modern {
     }
 
     /// Begins to collect a block of the die, if its pages find room.
-    fn take_up(&mut self, die: usize, bit: u32, valid: u32, now: Time) -> bool {
+    fn begin_collection(&mut self, die: usize, bit: u32, valid: u32, now: Time) -> bool {
         let pool = die as u32;
         if !gc::worth_collecting(&self.ftl, pool, valid) {
             return false;
@@ -156,7 +156,7 @@ impl Modern {
         };
         let due = self.lanes[die].served + cache.idle;
         if due <= now {
-            return self.take_up(die, bit, valid, now);
+            return self.begin_collection(die, bit, valid, now);
         }
         if !std::mem::replace(&mut self.resting[die], true) {
             events.set(

@@ -9,12 +9,12 @@ impl Modern {
     pub fn pages_to_lose(&self, die: usize) -> u32 {
         let of_die = |lane: &usize| self.die_of(*lane) == die;
         let lanes = (0..self.lanes.len()).filter(of_die);
-        let under_way = lanes.flat_map(|lane| self.lanes[lane].ops.iter());
+        let in_service = lanes.flat_map(|lane| self.lanes[lane].ops.iter());
         let is_there = |lpn: &Lpn| {
             let ppn = self.ftl.lookup(*lpn);
             ppn.is_some_and(|ppn| self.ftl.chip_of(ppn) as usize == die)
         };
-        let programs = under_way.filter(|done| !done.op.is_read() && done.written);
+        let programs = in_service.filter(|done| !done.op.is_read() && done.written);
         let mut pages: Vec<Lpn> = programs.map(|done| done.op.lpn).filter(is_there).collect();
         pages.sort_unstable();
         pages.dedup();

@@ -27,7 +27,7 @@ impl Modern {
             pages: lane.ops.len() as u32,
             lpn: None,
             block: None,
-            request: FlashEvent::NOBODY,
+            request: FlashEvent::NO_REQUEST,
         });
         let chip = at % self.chips.len();
         for done in lane.ops.iter() {
@@ -63,11 +63,11 @@ impl Modern {
             pages: part.1,
             lpn: None,
             block: block.map(|block| block % self.ftl.shape.blocks_per_pool),
-            request: FlashEvent::NOBODY,
+            request: FlashEvent::NO_REQUEST,
         });
     }
 
-    /// What a lane has in hand is done.
+    /// Logs the end of a lane's operations.
     #[cold]
     pub(super) fn log_end(&mut self, at: usize, now: Time) {
         let place = self.place(at);
@@ -96,7 +96,7 @@ impl Modern {
             pages: 1,
             lpn: done.map(|done| done.op.lpn),
             block: None,
-            request: FlashEvent::NOBODY,
+            request: FlashEvent::NO_REQUEST,
         });
     }
 

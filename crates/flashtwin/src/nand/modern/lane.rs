@@ -4,14 +4,14 @@ use super::super::{Done, InHand};
 use crate::short::Short;
 use crate::units::Time;
 
-/// What a die does next; each but the last takes time.
+/// A step of a die's work; each but the last takes time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// The array works and cannot be stopped: a read.
     Array(Time),
     /// The array programs or erases: it may be suspended.
     Pulse(Time),
-    /// The same for a move of a collection, after which nothing is due in this lane.
+    /// The array works on a move of a collection, after which the lane has nothing to deliver.
     Move,
     /// A page crosses the channel.
     Transfer(Time),
@@ -39,11 +39,11 @@ pub(super) struct Lane {
     /// When it ends; `NEVER` while it waits for the channel or is suspended.
     pub ends: Time,
     pub since: Time,
-    /// What is left of a suspended step.
+    /// Remaining time of a suspended step.
     pub held: Option<Time>,
     /// When an operation of the host ended last on the die.
     pub served: Time,
-    /// Reads that went before what the lane has in hand.
+    /// Reads served before the lane's own operations.
     pub passed: u32,
     /// The channel of its die.
     pub channel: u16,
@@ -61,7 +61,7 @@ impl Lane {
         self.step.is_none()
     }
 
-    /// Time until all its steps are done if it waits for nothing and goes on now.
+    /// Time until all its steps are done if it resumes now and waits for nothing.
     pub fn rest(&self, now: Time) -> Time {
         let begun = match (self.held, self.step) {
             (Some(held), _) => held,
@@ -72,7 +72,7 @@ impl Lane {
         self.steps.iter().fold(begun, |sum, step| sum + step.time())
     }
 
-    /// Its writes.
+    /// Number of writes in the lane.
     #[inline]
     pub fn writes(&self) -> u32 {
         self.ops.iter().filter(|done| !done.op.is_read()).count() as u32

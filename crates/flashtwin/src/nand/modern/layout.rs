@@ -93,8 +93,8 @@ impl Layout {
         }
     }
 
-    /// Which planes have to work for a page, and what they read: the whole row, or the page's own
-    /// plane where planes read by themselves.
+    /// Returns the plane that works for a page, and the unit it reads: the whole row, or the flash page of one plane
+    /// if planes read independently.
     fn sensed(&self, ppn: Ppn) -> (usize, u32) {
         match self.independent {
             true => {
@@ -106,7 +106,7 @@ impl Layout {
     }
 }
 
-/// What planes read, one after the other, and how long each of them takes.
+/// Last read and read time of each plane, for planes that read one page after the other.
 pub(super) struct Sensing {
     last: [u32; PLANES_MAX],
     time: [Time; PLANES_MAX],

@@ -50,7 +50,7 @@ impl Modern {
         self.start_next_move(die, time, now, events);
     }
 
-    /// The same after another move.
+    /// Starts the next move of a collection, after another move.
     #[inline(always)]
     pub(super) fn start_next_move(
         &mut self,

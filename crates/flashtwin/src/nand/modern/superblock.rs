@@ -17,12 +17,12 @@ use super::*;
 const HOST: usize = 0;
 const MOVES: usize = 1;
 
-/// What a die does for a run.
+/// Current activity of a die in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
     Nothing,
     Reading,
-    /// Programming so many pages.
+    /// Programs this many pages.
     Programming(u32),
     Erasing,
 }
@@ -30,9 +30,9 @@ enum Doing {
 /// A die's part in runs.
 #[derive(Clone, Debug)]
 struct Part {
-    /// Its block of the superblock, until it is erased.
+    /// Block of the superblock on this die, until it is erased.
     block: Option<u32>,
-    /// Where its next live page is looked for.
+    /// First page at which to look for the next live page.
     page: u32,
     /// The reads of all its live pages have begun.
     read: bool,
@@ -194,12 +194,12 @@ impl Modern {
         self.sets.is_some() && self.ftl.is_full(die as u32) && self.ftl.is_ahead(die as u32, false)
     }
 
-    /// It waits for that: not where the other die never will, as it has no block left.
+    /// True if the die must wait for another die: not if that die has no block left and never opens one.
     pub(super) fn must_hold(&self, die: usize) -> bool {
         self.is_blocked(die) && (self.in_run() || !self.ftl.is_ahead(die as u32, true))
     }
 
-    /// A die has opened a block, or found none: others may have waited for that.
+    /// Wakes dies that may have waited until a die opened a block, or found none.
     pub(super) fn block_opened(&mut self) {
         if let Some(sets) = &mut self.sets {
             sets.wake_all();

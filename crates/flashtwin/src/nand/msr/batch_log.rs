@@ -39,7 +39,7 @@ impl Msr {
             pages: 1,
             lpn: None,
             block: None,
-            request: FlashEvent::NOBODY,
+            request: FlashEvent::NO_REQUEST,
         });
         log.push(FlashEvent::Page {
             at: now,
@@ -76,7 +76,7 @@ impl Msr {
             pages,
             lpn: None,
             block: Some(block),
-            request: FlashEvent::NOBODY,
+            request: FlashEvent::NO_REQUEST,
         });
         log.push(FlashEvent::End {
             at: at + took,

@@ -6,11 +6,11 @@ impl Msr {
     /// Collects what the watermarks, or the array's controller, ask for now: how long it takes, and
     /// whether it is the beginning of a collection; `None` if nothing.
     pub(super) fn clean(&mut self, chip: usize, now: Time) -> Option<(Time, bool)> {
-        let told = self.orders.any(chip);
-        if !told && !self.ftl.is_needy(chip as u32) {
+        let ordered = self.orders.any(chip);
+        if !ordered && !self.ftl.is_needy(chip as u32) {
             return None;
         }
-        if told && self.orders.yields {
+        if ordered && self.orders.yields {
             return self.clean_step(chip, now);
         }
         self.service[chip].in_steps = None;

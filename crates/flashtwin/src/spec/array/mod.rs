@@ -1,4 +1,4 @@
-//! What an array is: its members, how they are put together, and the front end before them.
+//! Specification of an array: members, layout, and front end.
 //!
 //! An array file has a section `[array]`, whose keys are declared here. Its `[buffer]`, `[link]` and `[controller]`
 //! are those of the array's own front end; `[member]` sets keys of the members (`gc.low_percent = 6`) on top of
@@ -108,7 +108,7 @@ words! {
 }
 
 words! {
-    /// What keeps a page in the array's buffer.
+    /// Collections that keep a page in the array's buffer.
     pub enum Protect {
         /// GC on the member that holds it (GCaR section 3.2).
         Data = "data",
@@ -131,51 +131,51 @@ section! {
     /// An array, checked. Build one with [`ArraySpec::parse`].
     pub struct ArraySpec(v, made: Made) in (spec: ArraySpec => Some(spec)) {
         level: Level = "array.level", Kind::Choice(Level::WORDS), None, &[],
-            "How members are put together.", "RAID levels; swan: Kim et al., USENIX ATC 2019";
+            "Layout of the array: RAID level or SWAN.", "RAID levels; swan: Kim et al., USENIX ATC 2019";
         members: Vec<DeviceSpec> = "array.members", Kind::Text, None, &[],
-            "The members: devices that come with flashtwin, each with how many of it, as in \"harmonia*8\" or \"nvme-tlc*4, sata-tlc*2\".", "ours",
+            "The members: device profiles that come with flashtwin, each with a count, as in \"harmonia*8\" or \"nvme-tlc*4, sata-tlc*2\".", "ours",
             read made.members, write Some(Value::Text(spec.member_names()));
         chunk_pages: u32 = "array.chunk", Kind::Size(1 << 32), Some("\"4 KiB\""), &[],
-            "Consecutive bytes on a member (stripe unit); whole pages.", "Harmonia section 5.1 (D-23)",
+            "Stripe unit: consecutive bytes on a member, in whole pages.", "Harmonia section 5.1 (D-23)",
             read chunk_pages(v, &members[0]), write Some(spec.bytes_of(spec.chunk_pages));
         rotation: Rotation = "array.rotation", Kind::Choice(Rotation::WORDS), Some("\"left-symmetric\""), &[],
-            "How parity moves from row to row (raid5, raid6, swan).", "D-23";
+            "Rotation of parity from row to row (raid5, raid6, swan).", "D-23";
         groups: u32 = "array.groups", Kind::Count(2, 30), Some("2"), SWAN,
-            "Groups of members, of which one takes the writes; two members each at least.", "SWAN (ATC 2019)";
+            "Number of groups of members, one of which takes the writes at a time; at least two members each.", "SWAN (ATC 2019)";
         segment_pages: u32 = "array.segment", Kind::Size(1 << 40), OPTIONAL, SWAN,
-            "Bytes of a member that are written, collected and trimmed together; whole pages. By default as much as the data pages of one block of each plane of the first member.", "SWAN (ATC 2019), D-102",
+            "Bytes of a member that are written, collected and trimmed together, in whole pages. Default: the data pages of one block per plane of the first member.", "SWAN (ATC 2019), D-102",
             read segment_pages(v, &members[0]), write Some(spec.bytes_of(spec.segment_pages));
         spare_percent: f64 = "array.spare_percent", Kind::Percent, Some("20"), SWAN,
-            "Share of the groups' data that the host does not see, so that segments can be collected.", "not printed (D-103)";
+            "Share of the groups' data hidden from the host, so that segments can be collected.", "not printed (D-103)";
         member_in_gc: MemberInGc = "array.member_in_gc", Kind::Choice(MemberInGc::WORDS), Some("\"any\""), &[],
-            "When the array's buffer takes a page for one whose chip is in GC: any chip of its member is, the chip that holds it is, or a share of the member's chips is.", "GCaR section 3.2, D-26";
+            "When the array's buffer considers a page's chip to be in GC: if any chip of its member is, if the chip that holds it is, or if a share of the member's chips is.", "GCaR section 3.2, D-26";
         member_in_gc_share: Option<f64> = "array.member_in_gc_share", Kind::Share, Some("0.5"), &[],
-            "That share.", "D-26",
+            "Share of a member's chips in GC from which the whole member counts as in GC.", "D-26",
             read share(v, member_in_gc);
         protect: Protect = "array.protect", Kind::Choice(Protect::WORDS), Some("\"data\""), &[],
-            "What keeps a page in the array's buffer under GCaR: GC on the member that holds it, or also on one that holds its parity or another copy.", "GCaR sections 3.2 and 4.4; stripe: ours (D-93)";
+            "Collections that keep a page in the array's buffer under GCaR: on the member that holds it, or also on a member with its parity or another copy.", "GCaR sections 3.2 and 4.4; stripe: ours (D-93)";
         reads: Reads = "array.reads", Kind::Choice(Reads::WORDS), Some("\"direct\""), &[],
-            "How a page is read: where it lies; if its chip is in GC, from the others of its stripe or another copy if none of those is in GC; or from there, too, when it takes long, and what comes first counts.", "the idea of TTFLASH (FAST 2017) and IODA (SOSP 2021); hedged: Dean, Barroso (CACM 2013)";
+            "How pages are read: always from their own member; reconstructed from the stripe, or read from another copy, if their chip is in GC and none of the others is; or hedged, i.e. additionally read from there after a delay, and the first completion counts.", "the idea of TTFLASH (FAST 2017) and IODA (SOSP 2021); hedged: Dean, Barroso (CACM 2013)";
         hedge_percent: f64 = "array.hedge_percent", Kind::Percent, Some("95"), &[],
-            "With reads hedged, a read is when it takes longer than this share of the reads of members before it.", "Dean, Barroso (CACM 2013), D-108";
+            "With hedged reads, a read is hedged when it takes longer than this share of the earlier reads of members.", "Dean, Barroso (CACM 2013), D-108";
         hedge_after: Option<Time> = "array.hedge_after_us", Kind::Count(1, 1_000_000), OPTIONAL, &[],
-            "With reads hedged, a read is when it takes longer than this; by default as hedge_percent says.", "D-108",
+            "With hedged reads, a read is hedged after this time; default: given by `hedge_percent`.", "D-108",
             read hedge_after(v), write Some(Value::Number(spec.hedge_after?.to_ns() / 1_000));
         rebuild_depth: u32 = "array.rebuild_depth", Kind::Count(1, 4096), Some("8"), &[],
-            "Stretches of adjacent rows, of up to 64 KiB a member, under way at a time while a member is rebuilt.", "D-89, D-106";
+            "Maximum stretches of adjacent rows in flight during a rebuild, each up to 64 KiB per member.", "D-89, D-106";
         rebuild_mib_per_s: u32 = "array.rebuild_mib_per_s", Kind::Count(0, 1_000_000), Some("0"), &[],
-            "MiB written to the new member a second at most; 0: as fast as it goes.", "D-89";
+            "Maximum write rate to the new member during a rebuild, in MiB/s; 0: no limit.", "D-89";
         coordination: Chosen = "array.coordination", Kind::Choice(&[]), Some("\"local\""), &[],
-            "Which member collects when.", "Harmonia section 4",
+            "Coordination of the members' garbage collection.", "Harmonia section 4",
             among SCHEMES;
         soft_percent: f64 = "array.soft_percent", Kind::Percent, Some("7"), &[],
             "A member is registered when the free blocks of one of its pools are at or below this share.", "not printed (D-24)";
         hard_percent: Option<f64> = "array.hard_percent", Kind::Percent, OPTIONAL, &[],
-            "A member asks the coordinator when the free blocks of one of its pools are at or below this share; by default when it would collect by itself (gc.low_percent).", "Harmonia section 4.3.1";
+            "A member requests permission from the coordinator when the free blocks of one of its pools are at or below this share; default: its own watermark (`gc.low_percent`).", "Harmonia section 4.3.1";
         stop_blocks: u32 = "array.stop_blocks", Kind::Count(0, 1_000_000), Some("1"), &[],
-            "Told to collect, a pool takes one victim and goes on until it has more free blocks than T_hard and this.", "not printed (D-24, D-25)";
+            "A pool ordered to collect starts with one victim and continues until it has more free blocks than T_hard and than this.", "not printed (D-24, D-25)";
         idle_until_percent: Option<f64> = "array.idle_until_percent", Kind::Percent, OPTIONAL, &[],
-            "While the array is idle, pools collect until this share of their blocks is free; by default the whole reserve.", "Harmonia section 4.3.2: the reserve";
+            "While the array is idle, pools collect until this share of their blocks is free; default: the whole reserve.", "Harmonia section 4.3.2: the reserve";
     } and {
         /// Short name, as in `devices/NAME.toml`.
         name: String = made.front.name;

@@ -169,8 +169,8 @@ mod tests {
                  needs \"data\"",
             ),
         ] {
-            let said = make(more).expect_err("must be refused");
-            assert!(said.contains(want), "{said}\n{want}");
+            let found = make(more).expect_err("must be refused");
+            assert!(found.contains(want), "{found}\n{want}");
         }
     }
 

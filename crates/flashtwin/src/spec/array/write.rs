@@ -60,8 +60,8 @@ impl ArraySpec {
             for doc in keys() {
                 let value = member.value_toml(doc.key);
                 // For an ideal array this follows.
-                let says = doc.key != Gc::ideal.name() || self.coordination.name != IDEAL;
-                if value != named.value_toml(doc.key) && says {
+                let is_written = doc.key != Gc::ideal.name() || self.coordination.name != IDEAL;
+                if value != named.value_toml(doc.key) && is_written {
                     set.extend(value.map(|value| (doc.key, value)));
                 }
             }
@@ -119,7 +119,7 @@ mod tests {
     use crate::spec::{builtin_array, builtin_array_names};
 
     #[test]
-    fn what_is_written_reads_back_as_the_same_array() {
+    fn written_array_file_reads_back_as_the_same_array() {
         let changes: &[&[(&str, &str)]] = &[
             &[],
             &[

@@ -1,4 +1,4 @@
-//! What must hold of garbage collection and wear levelling.
+//! Constraints between the settings of garbage collection and wear levelling.
 
 use super::super::{
     Buffer, DeviceSpec, Ftl, Gc, Geometry, Moves, MsrNand, Nand, Placement, Separation, SlcCache,

@@ -112,7 +112,7 @@ fn check_page(file: &str, written: impl Fn(&str) -> String) {
 }
 
 #[test]
-fn the_tables_of_keys_say_what_the_keys_say() {
+fn key_tables_of_the_docs_match_the_declarations() {
     check_page("devices.md", |page| written(page, keys()));
     check_page("arrays.md", |page| written(page, array_keys()));
     check_page("ftls.md", written_by_layer);

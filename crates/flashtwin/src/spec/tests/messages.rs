@@ -4,7 +4,7 @@ use super::{small_with, SMALL};
 use crate::DeviceSpec;
 
 /// The messages about `text`, one line a problem.
-fn said(text: &str) -> String {
+fn error_message(text: &str) -> String {
     DeviceSpec::parse(text, "x.toml")
         .expect_err("must be refused")
         .to_string()
@@ -451,7 +451,7 @@ const CASES: &[(&str, &str, &str)] = &[
 fn each_mistake_has_its_message() {
     for (from, to, message) in CASES {
         assert_eq!(
-            &said(&small_with(from, to)),
+            &error_message(&small_with(from, to)),
             message,
             "for {from:?} -> {to:?}"
         );
@@ -459,11 +459,11 @@ fn each_mistake_has_its_message() {
 }
 
 #[test]
-fn all_problems_are_told_in_file_order() {
+fn all_errors_are_listed_in_file_order() {
     let text = small_with("chips = 2", "chips = 0").replace("low_percent = 12", "low_percent = -1");
     let text = text.replace("read_us = 25", "read_us = 25\nraed_us = 1");
     assert_eq!(
-        said(&text),
+        error_message(&text),
         "x.toml:4:1: geometry.chips: found 0; must be a whole number from 1 to 65535\n\
          x.toml:13:1: timing.raed_us: unknown key; did you mean \"read_us\"?\n\
          x.toml:23:1: gc.low_percent: found -1; must be percent from 0 to below 100"
@@ -472,30 +472,32 @@ fn all_problems_are_told_in_file_order() {
 
 #[test]
 fn a_file_that_is_no_device_is_refused_as_a_whole() {
-    assert!(said("").starts_with("x.toml: name: missing; must be a name"));
-    assert!(said("\u{feff}[").starts_with("x.toml:1:"));
+    assert!(error_message("").starts_with("x.toml: name: missing; must be a name"));
+    assert!(error_message("\u{feff}[").starts_with("x.toml:1:"));
     let long = format!("{SMALL}#{}", "x".repeat(1 << 16));
     assert_eq!(
-        said(&long),
+        error_message(&long),
         format!(
             "x.toml: the file has {} bytes; at most 65536 are read",
             long.len()
         )
     );
     let deep = format!("a = {}1{}", "[".repeat(30_000), "]".repeat(30_000));
-    assert!(said(&deep).contains("not TOML"));
+    assert!(error_message(&deep).contains("not TOML"));
     let dotted = format!("{}b = 1", "a.".repeat(30_000));
-    assert!(!said(&dotted).is_empty());
+    assert!(!error_message(&dotted).is_empty());
     // Root names that look like dotted keys are not them.
-    assert!(said("\"geometry.chips\" = 3").contains("\"chips\" belongs to section [geometry]"));
-    assert!(said("[\"\"]\nname = 3").contains("unknown"));
+    assert!(
+        error_message("\"geometry.chips\" = 3").contains("\"chips\" belongs to section [geometry]")
+    );
+    assert!(error_message("[\"\"]\nname = 3").contains("unknown"));
 }
 
 #[test]
 fn columns_count_characters() {
     let text = small_with("chips = 2", "\"\u{e9}\" = 2\n\t\u{20}chips = 0");
     assert_eq!(
-        said(&text).lines().last(),
+        error_message(&text).lines().last(),
         Some("x.toml:5:3: geometry.chips: found 0; must be a whole number from 1 to 65535")
     );
 }
@@ -504,8 +506,12 @@ fn columns_count_characters() {
 fn a_message_is_one_line_whatever_the_file_holds() {
     let odd_key = small_with("capacity =", "\"\\u001b[2J\\n\" = 1\ncapacity =");
     let message = "x.toml:25:1: buffer.\\u{1b}[2J\\n: unknown key; known here: capacity,";
-    assert!(said(&odd_key).starts_with(message), "{}", said(&odd_key));
-    let long = said(&small_with(
+    assert!(
+        error_message(&odd_key).starts_with(message),
+        "{}",
+        error_message(&odd_key)
+    );
+    let long = error_message(&small_with(
         "capacity =",
         &format!("{} = 1\ncapacity =", "k".repeat(5000)),
     ));

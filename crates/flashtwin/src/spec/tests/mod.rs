@@ -1,4 +1,4 @@
-//! What a device file may hold, and the messages about one that may not.
+//! Tests of device files: values that are allowed, and the messages about others.
 
 mod declared;
 mod docs;

@@ -41,7 +41,7 @@ fn the_reference_as_shipped_exports_what_it_exports_there() {
 }
 
 #[test]
-fn what_is_left_out_takes_the_default_of_the_table() {
+fn missing_keys_take_the_default_of_the_table() {
     let spec = parse(SMALL);
     let Nand::Msr(msr) = &spec.nand else {
         panic!("backend = msr")

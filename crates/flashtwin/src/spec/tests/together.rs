@@ -4,7 +4,7 @@ use crate::spec::builtin;
 use crate::DeviceSpec;
 
 /// The messages about a profile with these settings, without their places.
-fn said(profile: &str, settings: &[(&str, &str)]) -> String {
+fn error_message(profile: &str, settings: &[(&str, &str)]) -> String {
     let spec = DeviceSpec::with_overrides(builtin(profile).unwrap(), profile, settings);
     let problems = spec.expect_err("must be refused").problems;
     let lines = problems.iter().map(|p| format!("{}: {}", p.key, p.message));
@@ -12,9 +12,9 @@ fn said(profile: &str, settings: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn partial_pages_are_said_once() {
+fn partial_pages_are_set_in_one_place() {
     assert_eq!(
-        said("demo", &[("ftl.partial", "sectors")]),
+        error_message("demo", &[("ftl.partial", "sectors")]),
         "ftl.partial: has no effect with a buffer: leave it out, or set buffer.partial instead"
     );
 }
@@ -33,15 +33,15 @@ fn superblocks_need_turns_and_one_stream() {
         (("gc.victim", "fifo"), "\"greedy\""),
         (("wear.levelling", "static"), "\"none\" or \"dynamic\""),
     ] {
-        let said = said("tlc-client", &[superblock, setting]);
-        assert_eq!(said, must_be(setting.0, wanted));
+        let found = error_message("tlc-client", &[superblock, setting]);
+        assert_eq!(found, must_be(setting.0, wanted));
     }
     assert_eq!(
-        said("qlc-client", &[superblock]),
+        error_message("qlc-client", &[superblock]),
         must_be("nand.pslc_percent", "0")
     );
     assert_eq!(
-        said("tlc-client", &[superblock, ("buffer.policy", "cda-gc")]),
+        error_message("tlc-client", &[superblock, ("buffer.policy", "cda-gc")]),
         must_be("buffer.policy", "one that does not separate pages itself")
     );
     let short = [
@@ -49,7 +49,7 @@ fn superblocks_need_turns_and_one_stream() {
         ("nand.multi_plane", "3"),
     ];
     assert_eq!(
-        said("tlc-client", &[&short[..], &[superblock]].concat()),
+        error_message("tlc-client", &[&short[..], &[superblock]].concat()),
         "geometry.pages_per_block: found 12; with gc.granularity = \"superblock\" must be at least two \
          programs of 12"
     );
@@ -69,7 +69,7 @@ fn superblocks_need_turns_and_one_stream() {
     ];
     assert!(DeviceSpec::with_overrides(builtin("tlc-client").unwrap(), "tlc-client", &few).is_ok());
     assert_eq!(
-        said("tlc-client", &[&few[..], &[superblock]].concat()),
+        error_message("tlc-client", &[&few[..], &[superblock]].concat()),
         "geometry.reserve_percent: 20 % reserve 4 of the 20 blocks of a chip; must be more than 4 \
          (1 that start collection and 3 being written), or a full device cannot run"
     );
@@ -96,8 +96,8 @@ fn the_reference_s_levelling_shares_out_life() {
         ),
     ] {
         let limit = ("wear.erase_limit", "50");
-        let said = said(profile, &[limit, reference, more]);
-        assert_eq!(said, format!("wear.levelling: \"reference\" {message}"));
+        let found = error_message(profile, &[limit, reference, more]);
+        assert_eq!(found, format!("wear.levelling: \"reference\" {message}"));
     }
 }
 
@@ -105,29 +105,29 @@ fn the_reference_s_levelling_shares_out_life() {
 fn queues_have_one_class_each() {
     let weighted = ("host.arbitration", "weighted");
     assert_eq!(
-        said(
+        error_message(
             "demo",
             &[weighted, ("host.queues", "2"), ("host.urgent_queues", "3")]
         ),
         "host.queues: found 2; must be at least the 3 that are urgent, high and medium"
     );
     assert_eq!(
-        said("demo", &[("host.high_queues", "1")]),
+        error_message("demo", &[("host.high_queues", "1")]),
         "host.high_queues: has no effect here; it needs host.arbitration = \"weighted\""
     );
     assert_eq!(
-        said("demo", &[("host.burst", "3")]),
+        error_message("demo", &[("host.burst", "3")]),
         "host.burst: found 3; must be 0, 1, 2, 4, 8, 16, 32 or 64"
     );
     assert_eq!(
-        said("demo", &[("host.assign", "kind")]),
+        error_message("demo", &[("host.assign", "kind")]),
         "host.assign: found \"kind\"; needs host.queues of 2 or more: must be \"turn\""
     );
 }
 
 /// Text of a device with each of the settings reads back to the same device.
 #[test]
-fn what_is_written_reads_back() {
+fn written_device_file_reads_back() {
     for (profile, settings) in [
         ("harmonia", vec![("ftl.partial", "sectors")]),
         ("tlc-client", vec![("gc.granularity", "superblock")]),

@@ -74,7 +74,7 @@ fn read(seed: u64, level: &str, after_us: Option<&str>, collects: bool) -> (Time
 /// RAID-5 of four works the two pages out from two pages of each of the other three, RAID-6 from the
 /// other data and P. Mirrors have a copy.
 #[test]
-fn the_first_answer_counts() {
+fn first_completion_of_two_counts() {
     for seed in crate::seeds(3) {
         for (level, read_for_hedge) in [("raid5", 6), ("raid6", 4), ("raid10", 2), ("raid1", 2)] {
             let (idle, _) = read(seed, level, None, false);

@@ -161,7 +161,7 @@ impl Volume {
         Ok(())
     }
 
-    /// A group can go on: it has a free segment, or what its victim still holds has room.
+    /// Checks that a group can make progress: it has a free segment, or room for its victim's valid pages.
     fn check_room(&self, group: u32) -> Result<(), StateError> {
         let g = &self.groups[group as usize];
         let rest = match g.open {

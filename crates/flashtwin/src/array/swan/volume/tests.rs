@@ -26,7 +26,7 @@ fn check(v: &Volume) -> Result<(), String> {
         if page != NONE {
             valid[v.segment_of(place) as usize] += 1;
             if v.map[page as usize] != place {
-                return Err(format!("page {page} is said to lie at {place}"));
+                return Err(format!("page {page} is mapped to {place}"));
             }
         }
     }
@@ -36,7 +36,7 @@ fn check(v: &Volume) -> Result<(), String> {
     }
     for (segment, s) in (0..).zip(&v.segments) {
         let g = &v.groups[v.group_of(segment) as usize];
-        let said = [
+        let recorded = [
             s.state == State::Free,
             s.state == State::Open,
             s.state == State::Victim,
@@ -47,14 +47,17 @@ fn check(v: &Volume) -> Result<(), String> {
             g.victim == segment,
         ];
         let at_rest = matches!(s.state, State::Free | State::Trimming);
-        if said != is || s.valid != valid[segment as usize] || at_rest && s.valid + s.reading > 0 {
+        if recorded != is
+            || s.valid != valid[segment as usize]
+            || at_rest && s.valid + s.reading > 0
+        {
             return Err(format!("segment {segment} is {s:?}"));
         }
     }
     Ok(())
 }
 
-/// What is in flight on a volume.
+/// Operations in flight on a volume.
 enum Flying {
     Write(u32),
     Copy(u32),
@@ -125,9 +128,9 @@ fn drive(
     moved
 }
 
-/// However little room there is, a volume that is written whole goes on.
+/// A volume that is written whole makes progress with the least room allowed.
 #[test]
-fn a_full_volume_goes_on() {
+fn full_volume_makes_progress() {
     for seed in crate::seeds(3) {
         for more in [
             &[("array.groups", "2"), ("array.spare_percent", "16")][..],

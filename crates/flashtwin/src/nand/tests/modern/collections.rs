@@ -113,11 +113,11 @@ fn a_write_passes_between_two_moves_while_there_is_room() {
         }
         bench.done.clear();
         bench.enqueue_page(Lpn(5), Destage, Stream::Cold);
-        let came = bench.now;
+        let arrived = bench.now;
         while bench.done.is_empty() {
             bench.step();
         }
-        let took = bench.done[0].0 - came;
+        let took = bench.done[0].0 - arrived;
         assert!(took <= at_most, "{preemptible}: {took:?}");
         assert_eq!(took > one_move + write, preemptible == "false", "{took:?}");
         while bench.step() {}
@@ -279,12 +279,16 @@ fn a_write_passes_between_two_moves_of_a_fold() {
         bench.step();
     }
     bench.done.clear();
-    let came = bench.now;
+    let arrived = bench.now;
     bench.enqueue_page(Lpn(9), Destage, Stream::Cold);
     while bench.done.is_empty() {
         bench.step();
     }
-    assert_eq!(bench.done[0].0 - came, us(814.8 + 202.4), "a move, then it");
+    assert_eq!(
+        bench.done[0].0 - arrived,
+        us(814.8 + 202.4),
+        "a move, then it"
+    );
     while bench.step() {}
     assert_eq!(bench.nand.stats().count(Cause::Fold), 5);
 }

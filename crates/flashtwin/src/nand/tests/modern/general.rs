@@ -14,12 +14,12 @@ impl Bench {
         let overtakes = op.is_read() && nand.reads_overtake();
         nand.chips[chip].take_in(op, overtakes, self.now);
         if overtakes {
-            nand.read_came(chip, self.now, &mut self.events);
+            nand.suspend_for_read(chip, self.now, &mut self.events);
         }
         nand.activate(chip, self.now, &mut self.events);
     }
 
-    /// Its observable state.
+    /// Returns the bench's observable state.
     fn seen(&self) -> String {
         let (ftl, chips) = (self.nand.ftl(), self.nand.chips());
         ftl.check().unwrap();

@@ -1,4 +1,4 @@
-//! What a buffer holds for dead dies: parts of lost pages, and what finds no room any more.
+//! Contents of a buffer whose dies are dead: parts of lost pages, and writes that find no room.
 
 use super::*;
 use crate::nand::Cause;
@@ -16,10 +16,10 @@ fn ended(ssd: &mut Ssd, tag: u64) -> Status {
     done.find(|done| done.tag == tag).unwrap().status
 }
 
-/// What a buffer has taken and cannot be written any more: a flush that waits fails, and so does a forced write;
-/// else the next flush does, once.
+/// Acknowledged writes that cannot reach flash: a waiting flush or forced write fails, else the next flush does,
+/// once.
 #[test]
-fn what_was_taken_and_refused_is_told() {
+fn flush_fails_once_after_loss_of_acknowledged_writes() {
     let none_lives = |more: &[(&str, &str)]| {
         let mut ssd = device(more);
         (0..DIES).for_each(|die| assert!(ssd.kill_die(die).is_ok()));
@@ -144,18 +144,18 @@ fn a_read_of_what_is_lost_leaves_what_was_written() {
 
 /// The page is evicted by itself: the next flush or forced write fails for its loss, once.
 #[test]
-fn a_part_that_is_dropped_is_told() {
+fn flush_or_forced_write_fails_once_after_a_part_is_lost() {
     for is_forced in [false, true] {
         let (mut ssd, page) = device_and_lost_page(&[]);
         assert_eq!(sector(&mut ssd, Op::Write, page, 0), Status::Ok);
         push_out(&mut ssd, page);
         assert_eq!(ssd.flash_report().pages_lost, 1);
         let at = (page + 1) * PAGE;
-        let told = match is_forced {
+        let status = match is_forced {
             true => forced(&mut ssd, at, PAGE),
             false => flush(&mut ssd),
         };
-        assert_eq!(told, Status::Failed);
+        assert_eq!(status, Status::Failed);
         assert_eq!(forced(&mut ssd, at, PAGE), Status::Ok);
         assert_eq!(flush(&mut ssd), Status::Ok);
     }
@@ -177,7 +177,7 @@ fn a_cut_names_what_protected_memory_cannot_write() {
 
 /// Under random requests, whatever the policy: unwritten sectors of a lost page are never read.
 #[test]
-fn what_nobody_wrote_is_never_read() {
+fn unwritten_sectors_of_a_lost_page_are_never_read() {
     for (i, more) in [
         &[][..],
         &[("buffer.evict", "blocking")],

@@ -1,0 +1,454 @@
+//! The volume of an array of groups: where each page lies, which segments are free, and which one is to
+//! be collected next. Data structures only; [`super::Swan`] is what the array does with them.
+//!
+//! A *segment* is the same stretch of pages on all members of a group; the pages at one place of it are
+//! a page stripe with one page of parity. Its data pages are numbered stripe by stripe, those of all
+//! segments one after the other: that is a page's *place*. Each place is written once, then trimmed with
+//! its whole segment.
+
+mod state;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use crate::array::layout::{Layout, Spot, Stripe};
+use crate::divide::Divider;
+use crate::memory::prefetch;
+use crate::spec::{ArraySpec, Level};
+use crate::units::{narrow, Lpn};
+
+/// No place, no page, no segment.
+pub(crate) const NONE: u32 = u32::MAX;
+/// Free segments of a group that only moves may take: with one, any victim can be emptied.
+const RESERVE: usize = 1;
+
+/// State of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Free,
+    /// Being written.
+    Open,
+    Full,
+    /// Being collected: its valid pages move to another segment.
+    Victim,
+    Trimming,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment {
+    pub state: State,
+    /// Pages that are the newest of their kind.
+    pub valid: u32,
+    /// Pages being written.
+    pub writing: u32,
+    /// Reads and moves of its pages in flight.
+    pub reading: u32,
+}
+
+impl Segment {
+    const FREE: Segment = Segment {
+        state: State::Free,
+        valid: 0,
+        writing: 0,
+        reading: 0,
+    };
+}
+
+/// Members that have parity together.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    /// Free segments, taken in the order in which they became so.
+    pub free: VecDeque<u32>,
+    /// The segment being written, or [`NONE`], and its next data page.
+    pub open: u32,
+    pub next: u32,
+    /// The segment being emptied, or [`NONE`], and the data page that is looked at next.
+    pub victim: u32,
+    pub cursor: u32,
+    /// Segments being trimmed.
+    pub trimming: u32,
+    /// A segment may have become worth collecting.
+    look: bool,
+}
+
+/// Sizes of a volume.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub groups: u32,
+    /// Members of a group.
+    pub members: u32,
+    /// Segments of a group.
+    pub segments: u32,
+    /// Pages of a segment on a member.
+    pub pages: u32,
+    /// Data pages of a segment.
+    pub data: u32,
+    /// Pages that the host can address.
+    pub exported: u32,
+}
+
+impl Shape {
+    fn of(spec: &ArraySpec) -> Option<Shape> {
+        if spec.level != Level::Swan {
+            return None;
+        }
+        let members = spec.members_per_group();
+        Some(Shape {
+            groups: spec.groups,
+            members,
+            segments: narrow(spec.segments_per_group()),
+            pages: spec.segment_pages,
+            data: spec.segment_pages * (members - 1),
+            exported: narrow(spec.exported_pages()),
+        })
+    }
+}
+
+/// Where all pages of an array of groups lie.
+#[derive(Clone, Debug)]
+pub(crate) struct Volume {
+    pub shape: Shape,
+    /// Roles of a group's members in a page stripe.
+    layout: Layout,
+    by_data: Divider,
+    by_stripe: Divider,
+    by_segments: Divider,
+    /// The place of each page, and the page at each place if it is the newest.
+    pub map: Vec<u32>,
+    pub pages: Vec<u32>,
+    /// Places being written, as bits.
+    flying: Vec<u64>,
+    pub segments: Vec<Segment>,
+    pub groups: Vec<Group>,
+    /// The group that takes the host's writes.
+    pub front: u32,
+    /// Free segments that groups behind collect for.
+    target: usize,
+    /// Unasked, only segments with at most so many valid pages are collected.
+    worth: u32,
+}
+
+impl Volume {
+    /// The empty volume of an array that has one.
+    pub fn of(spec: &ArraySpec) -> Option<Volume> {
+        let shape = Shape::of(spec)?;
+        let per_group = spec.exported_pages().div_ceil(shape.groups.into());
+        let used = narrow(per_group.div_ceil(shape.data.into()));
+        let spare = shape.segments - used;
+        let group = |first: u32| Group {
+            free: (first..first + shape.segments).collect(),
+            open: NONE,
+            next: 0,
+            victim: NONE,
+            cursor: 0,
+            trimming: 0,
+            look: false,
+        };
+        let segments = shape.groups * shape.segments;
+        let places = segments as usize * shape.data as usize;
+        // Half of what is invalid on average, or less, is not worth the moves.
+        let half_spare = u64::from(shape.data) * u64::from(spare) / u64::from(2 * shape.segments);
+        Some(Volume {
+            layout: Layout::new(Level::Raid5, spec.rotation, shape.members, spec.chunk_pages),
+            by_data: Divider::new(shape.data),
+            by_stripe: Divider::new(shape.members - 1),
+            by_segments: Divider::new(shape.segments),
+            map: vec![NONE; shape.exported as usize],
+            pages: vec![NONE; places],
+            flying: vec![0; places.div_ceil(64)],
+            segments: vec![Segment::FREE; segments as usize],
+            groups: (0..shape.groups)
+                .map(|g| group(g * shape.segments))
+                .collect(),
+            front: 0,
+            target: (spare as usize / 2).max(RESERVE + 1),
+            worth: shape.data - narrow(half_spare).max(1),
+            shape,
+        })
+    }
+
+    // ---- places ----
+
+    /// The segment of a place.
+    #[inline]
+    pub fn segment_of(&self, place: u32) -> u32 {
+        self.by_data.div(place)
+    }
+
+    pub fn group_of(&self, segment: u32) -> u32 {
+        self.by_segments.div(segment)
+    }
+
+    /// The members of a segment's group, and its first page on each.
+    pub fn extent(&self, segment: u32) -> (std::ops::Range<usize>, u32) {
+        let (group, number) = self.by_segments.div_rem(segment);
+        let first = (group * self.shape.members) as usize;
+        let members = first..first + self.shape.members as usize;
+        (members, number * self.shape.pages)
+    }
+
+    /// The first member of the group, the page stripe, and the place in it.
+    fn stripe_of(&self, place: u32) -> (usize, Stripe, u32) {
+        let (segment, k) = self.by_data.div_rem(place);
+        let (stripe, within) = self.by_stripe.div_rem(k);
+        let (members, first) = self.extent(segment);
+        (members.start, Stripe(first + stripe), within)
+    }
+
+    /// The member and its page.
+    #[inline]
+    pub fn spot(&self, place: u32) -> Spot {
+        let (first, stripe, within) = self.stripe_of(place);
+        Spot {
+            member: first + self.layout.data_member(stripe, within),
+            lpn: Lpn(stripe.0),
+        }
+    }
+
+    /// Where the parity of a place's stripe goes, if the place is the last of the stripe.
+    pub fn parity_after(&self, place: u32) -> Option<Spot> {
+        let (first, stripe, within) = self.stripe_of(place);
+        (within + 2 == self.shape.members).then(|| Spot {
+            member: first + self.layout.parity_member(stripe, 0),
+            lpn: Lpn(stripe.0),
+        })
+    }
+
+    /// The page whose newest contents a member's page is, if it is one.
+    pub fn page_at(&self, spot: Spot) -> Option<Lpn> {
+        let members = self.shape.members as usize;
+        let group = narrow(spot.member / members);
+        let (number, stripe) = (spot.lpn.0 / self.shape.pages, spot.lpn.0 % self.shape.pages);
+        if number >= self.shape.segments {
+            return None;
+        }
+        let within = (0..self.shape.members - 1).find(|&within| {
+            let member = self.layout.data_member(Stripe(spot.lpn.0), within);
+            member == spot.member % members
+        })?;
+        let k = stripe * (self.shape.members - 1) + within;
+        let segment = group * self.shape.segments + number;
+        let page = self.pages[(segment * self.shape.data + k) as usize];
+        (page != NONE).then_some(Lpn(page))
+    }
+
+    /// The place of a page, if it was written.
+    #[inline]
+    pub fn find(&self, lpn: Lpn) -> Option<u32> {
+        let place = self.map[lpn.0 as usize];
+        (place != NONE).then_some(place)
+    }
+
+    #[inline]
+    pub fn prefetch(&self, lpn: Lpn) {
+        prefetch(&self.map, lpn.0 as usize);
+    }
+
+    /// The place is being written.
+    #[inline]
+    pub fn is_flying(&self, place: u32) -> bool {
+        self.flying[place as usize / 64] >> (place % 64) & 1 == 1
+    }
+
+    /// A place has been written.
+    pub fn landed(&mut self, place: u32) {
+        self.flying[place as usize / 64] &= !(1 << (place % 64));
+        self.write_ended(self.segment_of(place));
+    }
+
+    /// A page of parity is being written.
+    pub fn write_began(&mut self, segment: u32) {
+        self.segments[segment as usize].writing += 1;
+    }
+
+    /// A page of data or parity has been written.
+    pub fn write_ended(&mut self, segment: u32) {
+        self.segments[segment as usize].writing -= 1;
+        self.touched(segment);
+    }
+
+    pub fn read_began(&mut self, place: u32) {
+        let segment = self.segment_of(place);
+        self.segments[segment as usize].reading += 1;
+    }
+
+    pub fn read_ended(&mut self, place: u32) {
+        let segment = self.segment_of(place);
+        self.segments[segment as usize].reading -= 1;
+    }
+
+    // ---- writing ----
+
+    /// The host's writes find room in a group.
+    fn has_room(&self, group: u32) -> bool {
+        let g = &self.groups[group as usize];
+        g.free.len() > RESERVE || g.open != NONE && g.free.len() >= RESERVE
+    }
+
+    /// Gives a page a new place in the front group; when that has no room left, the one with the most
+    /// free segments becomes the front. `None`: no group has room.
+    pub fn write(&mut self, lpn: Lpn) -> Option<u32> {
+        if !self.has_room(self.front) {
+            let (front, groups) = (self.front, self.shape.groups);
+            let others = (1..groups).map(|step| (front + step) % groups);
+            let with_room = others.filter(|&group| self.has_room(group));
+            // The last of equals, for `max_by_key` is so: the order is turned round.
+            self.front = with_room
+                .rev()
+                .max_by_key(|&group| self.groups[group as usize].free.len())?;
+        }
+        let place = self.next_place(self.front)?;
+        self.forget(lpn);
+        self.put(lpn, place);
+        Some(place)
+    }
+
+    /// The next place of a group's open segment, from now on being written.
+    fn next_place(&mut self, group: u32) -> Option<u32> {
+        let g = &mut self.groups[group as usize];
+        if g.open == NONE {
+            g.open = g.free.pop_front()?;
+            g.next = 0;
+            self.segments[g.open as usize].state = State::Open;
+        }
+        let segment = g.open;
+        let place = segment * self.shape.data + g.next;
+        g.next += 1;
+        if g.next == self.shape.data {
+            g.open = NONE;
+            self.segments[segment as usize].state = State::Full;
+        }
+        self.flying[place as usize / 64] |= 1 << (place % 64);
+        self.write_began(segment);
+        Some(place)
+    }
+
+    fn put(&mut self, lpn: Lpn, place: u32) {
+        let segment = self.segment_of(place);
+        self.map[lpn.0 as usize] = place;
+        self.pages[place as usize] = lpn.0;
+        self.segments[segment as usize].valid += 1;
+    }
+
+    /// Unmaps a page.
+    pub fn forget(&mut self, lpn: Lpn) {
+        let place = std::mem::replace(&mut self.map[lpn.0 as usize], NONE);
+        if place != NONE {
+            let segment = self.segment_of(place);
+            self.pages[place as usize] = NONE;
+            self.segments[segment as usize].valid -= 1;
+            self.touched(segment);
+        }
+    }
+
+    // ---- collecting ----
+
+    /// A segment may be worth collecting now.
+    fn touched(&mut self, segment: u32) {
+        let s = &self.segments[segment as usize];
+        if s.state == State::Full && s.valid <= self.worth && s.writing == 0 {
+            let group = self.group_of(segment);
+            self.groups[group as usize].look = true;
+        }
+    }
+
+    /// A group collects: behind the front until it has as many free segments as it should, and where
+    /// there is no room for the host's writes that `wait`.
+    pub fn collects(&mut self, group: u32, wait: bool) -> bool {
+        let g = &self.groups[group as usize];
+        let needed = wait && !self.has_room(group);
+        let wanted = group != self.front && g.free.len() + (g.trimming as usize) < self.target;
+        if !needed && !wanted {
+            return false;
+        }
+        if g.victim != NONE {
+            return true;
+        }
+        // What is being trimmed is not free yet.
+        if g.free.len() < RESERVE || !needed && !g.look {
+            return false;
+        }
+        let most = match needed {
+            true => self.shape.data - 1,
+            false => self.worth,
+        };
+        let first = group * self.shape.segments;
+        let all = first..first + self.shape.segments;
+        let victim = all.min_by_key(|&segment| {
+            let s = &self.segments[segment as usize];
+            let may = s.state == State::Full && s.writing == 0;
+            (!may, s.valid)
+        });
+        let victim = victim.filter(|&segment| {
+            let s = &self.segments[segment as usize];
+            s.state == State::Full && s.writing == 0 && s.valid <= most
+        });
+        let g = &mut self.groups[group as usize];
+        match victim {
+            Some(segment) => {
+                (g.victim, g.cursor) = (segment, 0);
+                self.segments[segment as usize].state = State::Victim;
+                true
+            }
+            None => {
+                g.look = false;
+                false
+            }
+        }
+    }
+
+    /// The next valid page of a group's victim.
+    pub fn next_to_move(&mut self, group: u32) -> Option<u32> {
+        let g = &mut self.groups[group as usize];
+        if g.victim == NONE {
+            return None;
+        }
+        while g.cursor < self.shape.data {
+            let place = g.victim * self.shape.data + g.cursor;
+            g.cursor += 1;
+            if self.pages[place as usize] != NONE {
+                return Some(place);
+            }
+        }
+        None
+    }
+
+    /// A page is still valid where it lies: the place it is to be moved to.
+    pub fn place_for_move(&mut self, from: u32) -> Option<u32> {
+        match self.pages[from as usize] {
+            NONE => None,
+            _ => self.next_place(self.group_of(self.segment_of(from))),
+        }
+    }
+
+    /// A page has been copied. It counts unless it was written in the meantime.
+    pub fn moved(&mut self, from: u32, to: u32) {
+        let page = self.pages[from as usize];
+        if page != NONE {
+            self.forget(Lpn(page));
+            self.put(Lpn(page), to);
+        }
+    }
+
+    /// A group's victim, if nothing of it is wanted or being read: from now on it is trimmed.
+    pub fn take_emptied(&mut self, group: u32) -> Option<u32> {
+        let g = &mut self.groups[group as usize];
+        let s = self.segments.get_mut(g.victim as usize)?;
+        if s.valid > 0 || s.reading > 0 {
+            return None;
+        }
+        s.state = State::Trimming;
+        g.trimming += 1;
+        Some(std::mem::replace(&mut g.victim, NONE))
+    }
+
+    /// All members have trimmed a segment.
+    pub fn trimmed(&mut self, segment: u32) {
+        self.segments[segment as usize] = Segment::FREE;
+        let group = self.group_of(segment);
+        let g = &mut self.groups[group as usize];
+        g.trimming -= 1;
+        g.free.push_back(segment);
+    }
+}

@@ -1,0 +1,343 @@
+//! AD-LRU: clean pages first, from the list of pages referenced once (Jin et al.
+//! 2012).
+//!
+//! Lc holds pages referenced once, Lh those referenced again; each knows its least recent clean page
+//! FC. Insert -> Lc; hit -> most recent end of Lh, cold flag 0. The victim comes from Lc if that
+//! holds more than min_lc pages, else from Lh: FC if there is one; else from the least recent page,
+//! all being dirty: cold -> victim; not cold -> cold, most recent end of the same list.
+//!
+//! Filtered by GCaR, the search for a clean page goes from FC towards the most recent end.
+
+use crate::buffer::age_index::{Ages, Passed};
+use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
+use crate::buffer::policy::{then, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
+use crate::buffer::second_chance::flagged_text;
+use crate::buffer::{PageId, Setup};
+use crate::component::{parameters, Kind, Pages};
+use crate::component::{source, Provenance};
+use crate::list::Lists;
+use crate::memory::reach;
+
+parameters! {
+    /// Parameters of AD-LRU.
+    struct Parameters {
+        /// Least size of the cold list.
+        min_lc: Pages = Kind::Window, "0.1", "original: 0.1 of the capacity";
+    }
+}
+
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "ad-lru",
+        title: "AD-LRU",
+        line: "A cold and a hot list of adaptive sizes; clean pages of the list in turn leave first.",
+        family: Family::Recency,
+        source: source(
+            "P. Jin, Y. Ou, T. Haerder, Z. Li",
+            "AD-LRU: An Efficient Buffer Replacement Algorithm for Flash-Based Databases",
+            "Data and Knowledge Engineering 72",
+            2012,
+        ),
+        provenance: Provenance::Original,
+        rule: &[
+            "The cold list Lc holds pages accessed once, the hot list Lh the others; each is in LRU \
+             order. Cold flags as in LRU-WSR.",
+            "Miss: most recent end of Lc. Hit: most recent end of Lh, flag cleared.",
+            "The victim comes from Lc while it is longer than `min_lc` or Lh is empty, else from Lh.",
+            "Victim: the list's least recent clean page. If it has none, second chance over the dirty \
+             ones: a flagged page leaves, another is flagged and moves to the most recent end of the \
+             same list.",
+        ],
+        drawing: "
+hit ->  Lh [ 1d0  8c0 ]
+miss -> Lc [ 6d0  5c0  3d0 ]   longer than min_lc: the victim is here
+                  ^ FC: least recent clean page",
+        state: "Both lists, most recent first, with the cold flag: `Lc[7d0] Lh[1d0]`.",
+        cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
+        example: example_with(4, &[("min_lc", "1")], 1, "W1 R2 W3 W1 R4 W5 W6 W7"),
+        parameters: &[Parameters::ROWS],
+        make: Make::Base(|setup| AdLru::new(setup).into()),
+        ..Entry::PLAIN
+    },
+];
+
+/// Lc.
+const LC: usize = 0;
+/// Lh.
+const LH: usize = 1;
+
+/// Pages of Lc or Lh that GCaR's searches have passed over, and the clean ones among them.
+#[derive(Clone, Debug)]
+struct Past {
+    /// Ages of all pages of the list.
+    ages: Ages,
+    passed: Passed,
+    passed_clean: Passed,
+}
+
+impl Past {
+    fn new(setup: &Setup) -> Past {
+        Past {
+            ages: Ages::new(setup.capacity, 1),
+            passed: Passed::new(setup.chips),
+            passed_clean: Passed::new(setup.chips),
+        }
+    }
+
+    #[inline]
+    fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        self.passed.moved(page, device, &self.ages);
+        self.passed_clean.moved(page, device, &self.ages);
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Page {
+    /// Whether the page is in Lh.
+    hot: bool,
+    /// The cold flag.
+    cold: bool,
+    dirty: bool,
+}
+
+impl Page {
+    fn list(self) -> usize {
+        if self.hot {
+            LH
+        } else {
+            LC
+        }
+    }
+}
+
+/// Adaptive double LRU.
+#[derive(Clone, Debug)]
+pub struct AdLru {
+    min_lc: usize,
+    all: Lists<2>,
+    /// The clean pages of each list in the same order.
+    clean: Lists<2>,
+    past: [Past; 2],
+    pages: Vec<Page>,
+}
+
+impl AdLru {
+    /// Lc is left alone at `min_lc` pages.
+    pub fn new(setup: &Setup) -> AdLru {
+        AdLru {
+            min_lc: Parameters::of(&setup.settings).min_lc.0 as usize,
+            all: Lists::new(),
+            clean: Lists::new(),
+            past: [Past::new(setup), Past::new(setup)],
+            pages: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn push_newest(&mut self, page: PageId, state: Page) {
+        self.pages[page.0 as usize] = state;
+        let list = state.list();
+        self.all.push_newest(list, page);
+        let Past {
+            ages,
+            passed,
+            passed_clean,
+        } = &mut self.past[list];
+        ages.push(page);
+        ages.insert(page, 0);
+        passed.follow(ages);
+        passed_clean.follow(ages);
+        if !state.dirty {
+            self.clean.push_newest(list, page);
+        }
+    }
+
+    /// Takes a page out; returns what it was like.
+    #[inline]
+    fn remove(&mut self, page: PageId) -> Page {
+        let state = self.pages[page.0 as usize];
+        let list = state.list();
+        let Past {
+            ages,
+            passed,
+            passed_clean,
+        } = &mut self.past[list];
+        if !state.dirty {
+            passed_clean.leave(page, self.clean.links(), ages);
+        }
+        passed.leave(page, self.all.links(), ages);
+        ages.remove(page, 0);
+        if !state.dirty {
+            self.clean.remove(list, page);
+        }
+        self.all.remove(list, page);
+        state
+    }
+
+    /// FC, or the next clean page after it that is not skipped. Counts the entries up to it.
+    fn clean_victim(
+        &mut self,
+        list: usize,
+        device: &dyn DeviceView,
+        skip: Skip,
+        out: &mut Eviction,
+    ) -> Option<PageId> {
+        let fc = self.clean.oldest(list)?;
+        if !skip.page(device, fc) {
+            out.inspected += 1;
+            return Some(fc);
+        }
+        let past = &mut self.past[list];
+        let (clean, ages) = ((Some(fc), self.clean.links()), &mut past.ages);
+        let found = (past.passed_clean).oldest_not(device, skip, clean, ages, |_, _| ());
+        let last = found.map_or(self.all.len(list) as u64, |page| ages.position(page, 0));
+        out.inspected += last + 1 - ages.position(fc, 0);
+        out.skipped |= (past.passed_clean).passes_over_for_chip(device, skip, ages, found);
+        found
+    }
+
+    /// The least recent page that is not skipped. Counts the entries from that end to it.
+    fn oldest_not(
+        &mut self,
+        list: usize,
+        device: &dyn DeviceView,
+        skip: Skip,
+        out: &mut Eviction,
+    ) -> Option<PageId> {
+        let oldest = self.all.oldest(list)?;
+        if !skip.page(device, oldest) {
+            out.inspected += 1;
+            return Some(oldest);
+        }
+        let past = &mut self.past[list];
+        let (all, ages) = ((Some(oldest), self.all.links()), &mut past.ages);
+        let found = (past.passed).oldest_not(device, skip, all, ages, |_, _| ());
+        out.inspected += found.map_or(self.all.len(list) as u64, |page| ages.position(page, 0));
+        out.skipped |= (past.passed).passes_over_for_chip(device, skip, ages, found);
+        found
+    }
+
+    /// The victim in Lc or Lh.
+    fn search(
+        &mut self,
+        list: usize,
+        device: &dyn DeviceView,
+        skip: Skip,
+        out: &mut Eviction,
+    ) -> Option<PageId> {
+        if let Some(page) = self.clean_victim(list, device, skip, out) {
+            return Some(page);
+        }
+        let mut looked = out.inspected;
+        loop {
+            // Counts the pages passed over, which are those older than the page found.
+            out.inspected = looked;
+            let page = self.oldest_not(list, device, skip, out)?;
+            if self.pages[page.0 as usize].cold {
+                return Some(page);
+            }
+            let state = self.remove(page);
+            self.push_newest(
+                page,
+                Page {
+                    cold: true,
+                    ..state
+                },
+            );
+            looked += 1;
+        }
+    }
+}
+
+impl Policy for AdLru {
+    #[inline]
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        let dirty = access.dirty;
+        let state = Page {
+            dirty,
+            ..Page::default()
+        };
+        reach(&mut self.pages, page.0 as usize, state);
+        self.push_newest(page, state);
+    }
+
+    #[inline]
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        self.remove(page);
+        let state = Page {
+            hot: true,
+            cold: false,
+            dirty: access.dirty,
+        };
+        self.push_newest(page, state);
+    }
+
+    fn forget(&mut self, page: PageId) {
+        self.remove(page);
+    }
+
+    fn cleaned(&mut self, device: &dyn DeviceView, page: PageId) {
+        let state = &mut self.pages[page.0 as usize];
+        let list = state.list();
+        if !std::mem::take(&mut state.dirty) {
+            return;
+        }
+        // Its place on the clean list: just newer than the next older clean page.
+        let links = self.all.links();
+        let older = std::iter::successors(links.older(page), |&p| links.older(p))
+            .find(|&p| !self.pages[p.0 as usize].dirty);
+        self.clean.insert_newer_than(list, older, page);
+        let Past {
+            ages, passed_clean, ..
+        } = &mut self.past[list];
+        passed_clean.enter(page, device, ages);
+    }
+
+    #[inline]
+    fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        let list = self.pages[page.0 as usize].list();
+        self.past[list].moved(device, page);
+    }
+
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        _incoming: &Access,
+        skip: Skip,
+        out: &mut Eviction,
+    ) -> bool {
+        let from_lc = self.all.len(LC) > self.min_lc || self.all.len(LH) == 0;
+        let (first, second) = if from_lc { (LC, LH) } else { (LH, LC) };
+        let found = (self.search(first, device, skip, out))
+            .or_else(|| self.search(second, device, skip, out));
+        let Some(page) = found else { return false };
+        self.forget(page);
+        out.victims.push(page);
+        true
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        let [lc, lh] = [LC, LH].map(|list| {
+            flagged_text(device, self.all.iter_oldest_first(list), |page| {
+                self.pages[page.0 as usize].cold.into()
+            })
+        });
+        format!("Lc[{lc}] Lh[{lh}]")
+    }
+}
+
+impl Prefetch for AdLru {
+    #[inline]
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
+        let from_lc = self.all.len(LC) > self.min_lc;
+        let list = if from_lc { LC } else { LH };
+        let next = |lists: &Lists<2>, passed: &Passed| {
+            let (oldest, links) = (lists.oldest(list), lists.links());
+            links.three_from(passed.next(oldest, links))
+        };
+        let past = &self.past[list];
+        then(next(&self.clean, &past.passed_clean), || {
+            next(&self.all, &past.passed)
+        })
+    }
+}

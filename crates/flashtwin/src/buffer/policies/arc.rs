@@ -1,0 +1,190 @@
+//! ARC: the balance between recency and frequency follows the ghosts (Megiddo and Modha, FAST 2003,
+//! Fig. 4).
+//!
+//! T1 holds pages referenced once lately, T2 those referenced more often; B1 and B2 remember evicted pages. p is
+//! the size that T1 should have. L1 = T1 and B1 is at most c pages, all four 2c.
+//! Hit in T1 or T2 -> most recent end of T2. Miss:
+//!   in B1 -> p grows by max(1, |B2|/|B1|), the page goes to T2;
+//!   in B2 -> p shrinks by max(1, |B1|/|B2|), the page goes to T2;
+//!   else -> if L1 is full, B1 forgets its oldest; else if all four are, B2 does; the page goes to T1.
+//! Victim: the least recent page of T1 if |T1| > p, or |T1| = p and the page was in B2; else that of T2. Its
+//! ghost goes to B1 or B2. If T1 alone fills the buffer, its page is evicted without a ghost.
+
+use crate::buffer::age_index::AgedLists;
+use crate::buffer::entry::{cost, example, Entry, Family, Make, GENERAL};
+use crate::buffer::ghosts::{Ghosts, Incoming};
+use crate::buffer::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
+use crate::buffer::second_chance::set;
+use crate::buffer::{PageId, Setup};
+use crate::component::{source, Provenance};
+use crate::units::Lpn;
+
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "arc",
+        title: "ARC",
+        line: "Recency and frequency lists whose sizes follow hits among pages evicted lately.",
+        family: Family::General,
+        source: source(
+            "N. Megiddo, D. S. Modha",
+            "ARC: A Self-Tuning, Low Overhead Replacement Cache",
+            "FAST",
+            2003,
+        ),
+        provenance: Provenance::Original,
+        rule: &[
+            "T1 holds pages accessed once, T2 the others, each in LRU order; B1 and B2 remember the \
+             numbers of pages that left them. p is the target size of T1.",
+            "Hit: most recent end of T2.",
+            "Miss of a page in B1: p grows by |B2| / |B1|, at least 1. In B2: it shrinks by |B1| / \
+             |B2|, at least 1. Both come into T2, all others into T1.",
+            "Victim: the least recent page of T1 if T1 holds more than p (or p, and the page asked \
+             for is in B2), else that of T2. Its number goes to B1 or B2.",
+            "T1 and B1 together hold at most C numbers, all four lists 2 C. If T1 alone fills the buffer, \
+             its page leaves unremembered.",
+        ],
+        drawing: "
+B1 ( 9 8 ) <- [ 5 4 3   T1 | T2   7 6 1 ] -> B2 ( 2 )
+                           ^ p
+a hit in B1 moves p right, one in B2 moves it left",
+        state: "`T1[6d 5c] T2[1d 2c] B1[4 3] B2[] p=1`: pages and remembered numbers, most recent first.",
+        cost: cost("O(1)", "O(1)", "O(1)"),
+        example: example(4, GENERAL),
+        make: Make::Base(|setup| Arc::new(setup).into()),
+        ..Entry::PLAIN
+    },
+];
+
+/// The lists of pages.
+const T1: usize = 0;
+const T2: usize = 1;
+/// The lists of ghosts.
+const B1: usize = 0;
+const B2: usize = 1;
+
+/// Adaptive replacement cache.
+#[derive(Clone, Debug)]
+pub struct Arc {
+    c: usize,
+    /// Moves by fractions (the paper's p is a real number); IEEE arithmetic, the same everywhere.
+    p: f64,
+    lists: AgedLists<2>,
+    /// Per page.
+    in_t2: Vec<bool>,
+    ghosts: Ghosts<2>,
+    incoming: Incoming<Option<usize>>,
+}
+
+impl Arc {
+    /// Empty lists.
+    pub fn new(setup: &Setup) -> Arc {
+        Arc {
+            c: setup.capacity as usize,
+            p: 0.0,
+            lists: AgedLists::new(setup),
+            in_t2: Vec::new(),
+            ghosts: Ghosts::new(),
+            incoming: Incoming::none(),
+        }
+    }
+
+    /// Adapts p and the ghosts to a miss: cases II, III and IV except REPLACE. Returns the list that remembered the
+    /// page.
+    fn arrives(&mut self, lpn: Lpn) -> Option<usize> {
+        if let Some(known) = self.incoming.known(lpn) {
+            return known;
+        }
+        let (b1, b2) = (self.ghosts.len(B1), self.ghosts.len(B2));
+        let from = self.ghosts.recall(lpn);
+        match from {
+            Some(B1) => self.p = (self.p + (b2 as f64 / b1 as f64).max(1.0)).min(self.c as f64),
+            Some(_) => self.p = (self.p - (b1 as f64 / b2 as f64).max(1.0)).max(0.0),
+            None => {
+                let (t1, t2) = (self.len(T1), self.len(T2));
+                if t1 + b1 >= self.c {
+                    self.ghosts.forget_oldest(B1);
+                } else if t1 + t2 + b1 + b2 >= 2 * self.c {
+                    self.ghosts.forget_oldest(B2);
+                }
+            }
+        }
+        self.incoming.keep(lpn, from)
+    }
+
+    fn list(&self, page: PageId) -> usize {
+        match self.in_t2[page.0 as usize] {
+            true => T2,
+            false => T1,
+        }
+    }
+
+    fn len(&self, list: usize) -> usize {
+        self.lists.lists().len(list)
+    }
+}
+
+impl Policy for Arc {
+    #[inline]
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        let known = self.arrives(access.lpn).is_some();
+        self.incoming.done();
+        set(&mut self.in_t2, page, known);
+        self.lists.push_newest(self.list(page), page);
+    }
+
+    #[inline]
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, _access: &Access) {
+        self.lists.renew(self.list(page), page, T2);
+        self.in_t2[page.0 as usize] = true;
+    }
+
+    fn forget(&mut self, page: PageId) {
+        self.lists.remove(self.list(page), page);
+    }
+
+    #[inline]
+    fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        self.lists.moved(self.list(page), device, page);
+    }
+
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        incoming: &Access,
+        skip: Skip,
+        out: &mut Eviction,
+    ) -> bool {
+        let from = self.arrives(incoming.lpn);
+        let t1 = self.len(T1);
+        let size = t1 as f64;
+        let t1_first = size > self.p || (size == self.p && from == Some(B2));
+        let lists = if t1_first { [T1, T2] } else { [T2, T1] };
+        let mut oldest = |list| self.lists.oldest_not(list, device, skip, out);
+        let found = lists.into_iter().find_map(&mut oldest);
+        let Some(page) = found else { return false };
+        let ghosts = if self.in_t2[page.0 as usize] { B2 } else { B1 };
+        if from.is_some() || t1 < self.c {
+            self.ghosts.push_newest(ghosts, device.lpn(page));
+        }
+        self.forget(page);
+        out.victims.push(page);
+        true
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        let lists = self.lists.lists();
+        let text = |list| pages_text(device, lists.iter_oldest_first(list));
+        let (t1, t2) = (text(T1), text(T2));
+        let (b1, b2) = (self.ghosts.text(B1), self.ghosts.text(B2));
+        format!("T1[{t1}] T2[{t2}] B1[{b1}] B2[{b2}] p={}", self.p)
+    }
+}
+
+impl Prefetch for Arc {
+    #[inline]
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
+        let t1_first = self.len(T1) as f64 > self.p;
+        let list = if t1_first { T1 } else { T2 };
+        self.lists.next_three(list)
+    }
+}

@@ -1,0 +1,416 @@
+//! BPAC-R: hot pages by page, the others by block (after Wu, Eckart, He, MSST 2010).
+//!
+//! A reconstruction: that there are two lists, and what splits them, is published (CBM section
+//! II.D); the formulas are ours. Pages come into a page list P, most recent first, and return there
+//! when they are written again. While P is longer than L_P its least recent page goes down into the
+//! cluster of its block, which becomes the most recent of K. Victim: of the clusters that got no page
+//! for more than A page writes the one with most pages, the least recent of several; else the least
+//! recent cluster; else the least recent page.
+//!
+//! ```text
+//! P   12 - 1            most recent first, at most L_P pages
+//! K   B2 - B1 - | - B0  the clusters older than A are grown: there the size counts
+//! ```
+//!
+//! Every C page writes: L_P = distance that covers 90 % of the rewrites of a page, between 0.1 C and
+//! 0.9 C; A = the distance that does so for the pages of a cluster. Then old distances count half.
+//! A distance longer than the buffer counts as C.
+//!
+//! `cache_reads`: a read is handled, and counted, as a write. Without it reads change nothing.
+
+use crate::buffer::blocks::{
+    BlockParameters, BlockRoom, BlockTable, BySize, FilteredParameters, NodeId, ReadParameters,
+    RoomParameters,
+};
+use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
+use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Skip};
+use crate::buffer::{List, PageId, Setup};
+use crate::component::{parameters, Kind, Pages};
+use crate::component::{source, Provenance};
+use crate::memory::{prefetch, reach};
+use crate::units::Lpn;
+
+parameters! {
+    /// Parameters of BPAC.
+    struct Parameters {
+        /// The two sizes below follow the distances between references.
+        adapt: bool = Kind::Bool, "true", "reconstruction";
+        /// Length of the page list at the start.
+        l_p: Pages = Kind::Window, "0.5", "reconstruction";
+        /// Page writes after which a cluster counts as grown, at the start.
+        age: Pages = Kind::Beyond, "0.25", "reconstruction";
+    }
+}
+
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "bpac",
+        title: "BPAC",
+        line: "A list of pages before a list of blocks; blocks that have stopped growing leave by size.",
+        family: Family::Blocks,
+        source: source(
+            "G. Wu, B. Eckart, X. He",
+            "BPAC: An Adaptive Write Buffer Management Scheme for Flash-Based Solid State Drives",
+            "MSST",
+            2010,
+        ),
+        provenance: Provenance::Reconstruction,
+        rule: &[
+            "The page list P holds pages written lately, the cluster list K the others by block; both \
+             are in LRU order. Time is counted in page writes.",
+            "Write: the page moves or comes in at the most recent end of P. While P is longer than \
+             `l_p`, its least recent page joins its cluster, which moves to the most recent end of K.",
+            "Victim: of the clusters that have not grown for more than `age` page writes the one with \
+             the most pages, among equals the least recent. If there is none, the least recent \
+             cluster; without clusters, the least recent page of P.",
+            "With `adapt`, once every C page writes: `l_p` becomes the distance within which nine \
+             tenths of the pages written again were written again (a tenth to nine tenths of C), \
+             `age` that within which nine tenths of the clusters that grew did.",
+        ],
+        drawing: "
+write -> P [ 16  5 ] -- longer than l_p --> K [ B3{12} B0{0,1} | B2{8} B1{4} ]
+                                              growing            the largest
+                                                                 of these leaves",
+        state: "`P[5 12] K[B0{0,1}age0]`: pages, then clusters with the page writes since they grew.",
+        cost: cost("O(1)", "O(B)", "O(N)"),
+        example: example_with(
+            6,
+            &[("adapt", "false"), ("l_p", "2"), ("age", "2")],
+            1,
+            "W0 W4 W5 W8 W1 W12 W5 W16 W20",
+        ),
+        parameters: &[BlockParameters::ROWS, ReadParameters::ROWS, RoomParameters::ROWS, Parameters::ROWS],
+        filtered: FilteredParameters::ROWS,
+        make: Make::Base(|setup| Bpac::new(setup).into()),
+        ..Entry::PLAIN
+    },
+];
+
+/// Distances seen, each counted at its length.
+#[derive(Clone, Debug)]
+struct Distances {
+    counts: Vec<u32>,
+}
+
+impl Distances {
+    fn new(longest: u32) -> Distances {
+        Distances {
+            counts: vec![0; longest as usize + 1],
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, distance: u64) {
+        let longest = self.counts.len() - 1;
+        self.counts[distance.min(longest as u64) as usize] += 1;
+    }
+
+    /// The least distance that covers 90 % of those seen; `None` if none was. Then halves all counts.
+    fn cover(&mut self) -> Option<u32> {
+        let all: u64 = self.counts.iter().map(|&n| u64::from(n)).sum();
+        let mut seen = 0;
+        let found = self.counts.iter().position(|&n| {
+            seen += u64::from(n);
+            seen * 10 >= all * 9
+        });
+        for count in &mut self.counts {
+            *count /= 2;
+        }
+        found.filter(|_| all > 0).map(|distance| distance as u32)
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Cluster {
+    /// Time at which the last page was added.
+    at: u64,
+    /// Whether the block counts as grown.
+    grown: bool,
+}
+
+/// Block-page adaptive cache.
+#[derive(Clone, Debug)]
+pub struct Bpac {
+    /// Clusters; pages of P are in none.
+    clusters: BlockTable<Cluster>,
+    p: List,
+    /// Pages in clusters.
+    in_clusters: u32,
+    k: List,
+    grown: BySize,
+    grown_clusters: u64,
+    /// The most recent grown cluster.
+    boundary: Option<NodeId>,
+    /// Per page, when it was written last, and its number.
+    written: Vec<(u64, Lpn)>,
+    /// Page writes so far.
+    now: u64,
+    l_p: u32,
+    age: u64,
+    adapt: bool,
+    cache_reads: bool,
+    room: BlockRoom,
+    rewrites: Distances,
+    growth: Distances,
+}
+
+impl Bpac {
+    /// Makes the policy with the parameters of `setup`.
+    pub fn new(setup: &Setup) -> Bpac {
+        let parameters = Parameters::of(&setup.settings);
+        Bpac {
+            clusters: BlockTable::new(setup),
+            p: List::default(),
+            in_clusters: 0,
+            k: List::default(),
+            grown: BySize::new(),
+            grown_clusters: 0,
+            boundary: None,
+            written: Vec::new(),
+            now: 0,
+            l_p: parameters.l_p.0,
+            age: parameters.age.0.into(),
+            adapt: parameters.adapt,
+            cache_reads: ReadParameters::of(&setup.settings).cache_reads,
+            room: RoomParameters::of(&setup.settings).room,
+            rewrites: Distances::new(setup.capacity),
+            growth: Distances::new(setup.capacity),
+        }
+    }
+
+    /// Whether an access counts as a reference.
+    #[inline]
+    fn counts(&self, access: &Access) -> bool {
+        access.write || self.cache_reads
+    }
+
+    fn set_grown(&mut self, node: NodeId, grown: bool) {
+        self.clusters[node].grown = grown;
+        if grown {
+            self.grown.push(node, self.clusters.pages(node));
+            self.grown_clusters += 1;
+        } else {
+            self.grown.remove(node);
+            self.grown_clusters -= 1;
+        }
+    }
+
+    /// Takes a cluster out of K.
+    fn unlink(&mut self, node: NodeId) {
+        if self.clusters[node].grown {
+            self.set_grown(node, false);
+            if self.boundary == Some(node) {
+                self.boundary = self.k.older(node);
+            }
+        }
+        self.k.remove(node);
+    }
+
+    /// Takes a page out of P, or out of its cluster and the cluster out of K if it was its last.
+    fn unplace(&mut self, page: PageId) {
+        if self.clusters.node_of(page).is_none() {
+            return self.p.remove(page);
+        }
+        let node = self.clusters.remove_page(page);
+        self.in_clusters -= 1;
+        if self.clusters.pages(node) == 0 {
+            self.unlink(node);
+            self.clusters.remove(node);
+        } else if self.clusters[node].grown {
+            self.grown.shrink(node);
+        }
+    }
+
+    /// The page becomes the most recent of P; what is too much there goes down.
+    fn push(&mut self, page: PageId) {
+        self.p.push_newest(page);
+        self.written[page.0 as usize].0 = self.now;
+        while self.p.len() > self.l_p as usize {
+            let Some(page) = self.p.oldest() else { break };
+            self.p.remove(page);
+            let (node, offset) = self.clusters.node_for(self.written[page.0 as usize].1);
+            if self.clusters.pages(node) > 0 {
+                if self.adapt {
+                    self.growth.add(self.now - self.clusters[node].at);
+                }
+                self.unlink(node);
+            }
+            self.clusters.add_page(node, page, offset);
+            self.in_clusters += 1;
+            self.clusters[node].at = self.now;
+            self.k.push_newest(node);
+        }
+        self.look_ahead();
+        let setup = self.clusters.setup();
+        if self.adapt && self.now.is_multiple_of(u64::from(setup.capacity)) {
+            self.adapt();
+        }
+    }
+
+    /// Starts loading what the next pages to go down touch.
+    #[inline]
+    fn look_ahead(&self) {
+        let [first, second, third] = self.p.oldest_three();
+        if let Some(page) = third {
+            prefetch(&self.written, page.0 as usize);
+            self.clusters.prefetch_page(page);
+        }
+        let lpn = |page: PageId| self.written[page.0 as usize].1;
+        second.inspect(|&page| self.clusters.prefetch_chain(lpn(page)));
+        first.inspect(|&page| self.clusters.prefetch_first_of_chain(lpn(page)));
+    }
+
+    #[cold]
+    fn adapt(&mut self) {
+        let capacity = u64::from(self.clusters.setup().capacity);
+        if let Some(distance) = self.rewrites.cover() {
+            let share = |tenths: u64| ((capacity * tenths / 10) as u32).max(1);
+            self.l_p = distance.clamp(share(1), share(9));
+        }
+        if let Some(distance) = self.growth.cover() {
+            self.age = distance.max(1).into();
+        }
+    }
+
+    /// Moves the boundary to where clusters become older than the age.
+    fn find_grown(&mut self, now: u64) {
+        while let Some(node) = self.boundary {
+            if now - self.clusters[node].at > self.age {
+                break;
+            }
+            self.set_grown(node, false);
+            self.boundary = self.k.older(node);
+        }
+        while let Some(node) = self.first_growing() {
+            if now - self.clusters[node].at <= self.age {
+                break;
+            }
+            self.set_grown(node, true);
+            self.boundary = Some(node);
+        }
+    }
+
+    /// The least recent cluster that is not grown.
+    fn first_growing(&self) -> Option<NodeId> {
+        match self.boundary {
+            Some(node) => self.k.newer(node),
+            None => self.k.oldest(),
+        }
+    }
+
+    fn choose(&self, device: &dyn DeviceView, skip: Skip, out: &mut Eviction) -> Option<Victim> {
+        let (clusters, skipped) = (&self.clusters, &mut out.skipped);
+        let mut passed_over = |node| clusters.passed_over(device, skip, node, skipped);
+        out.inspected += self.grown_clusters;
+        if let Some(node) = self.grown.largest_but(&mut passed_over) {
+            return Some(Victim::Cluster(node));
+        }
+        let newer = |&node: &NodeId| self.k.newer(node);
+        for node in std::iter::successors(self.first_growing(), newer) {
+            out.inspected += 1;
+            if !passed_over(node) {
+                return Some(Victim::Cluster(node));
+            }
+        }
+        for page in self.p.iter_oldest_first() {
+            out.inspected += 1;
+            if !skip.page(device, page) {
+                return Some(Victim::Page(page));
+            }
+            out.skipped |= skip.page_by_chip(device, page);
+        }
+        None
+    }
+}
+
+enum Victim {
+    Cluster(NodeId),
+    Page(PageId),
+}
+
+impl Policy for Bpac {
+    fn admits(&self, access: &Access) -> bool {
+        self.counts(access)
+    }
+
+    fn takes_whole_blocks(&self) -> bool {
+        self.room == BlockRoom::Whole
+    }
+
+    fn room_kept(&self) -> u32 {
+        let room = self.clusters.len() * self.clusters.setup().pages_per_block;
+        room - self.in_clusters
+    }
+
+    fn lacks_room(&self, _incoming: &Access) -> bool {
+        // The page itself comes into P; what then goes down may need a cluster.
+        self.room == BlockRoom::Whole && self.clusters.lack_room_beside(self.p.len() as u32 + 1)
+    }
+
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        reach(&mut self.written, page.0 as usize, (0, access.lpn));
+        self.written[page.0 as usize].1 = access.lpn;
+        self.now += 1;
+        self.push(page);
+    }
+
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        if !self.counts(access) {
+            return;
+        }
+        self.now += 1;
+        if self.adapt {
+            let (written, _) = self.written[page.0 as usize];
+            self.rewrites.add(self.now - written);
+        }
+        self.unplace(page);
+        self.push(page);
+    }
+
+    fn forget(&mut self, page: PageId) {
+        self.unplace(page);
+    }
+
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        _incoming: &Access,
+        skip: Skip,
+        out: &mut Eviction,
+    ) -> bool {
+        // The access that needs the room counts already.
+        self.find_grown(self.now + 1);
+        match self.choose(device, skip, out) {
+            Some(Victim::Cluster(node)) => {
+                self.unlink(node);
+                self.in_clusters -= self.clusters.pages(node);
+                self.clusters.evict(node, out);
+            }
+            Some(Victim::Page(page)) => {
+                self.p.remove(page);
+                out.victims.push(page);
+            }
+            None => return false,
+        }
+        true
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        let mut pages: Vec<String> = self
+            .p
+            .iter_oldest_first()
+            .map(|page| device.lpn(page).0.to_string())
+            .collect();
+        pages.reverse();
+        let mut clusters: Vec<String> = self
+            .k
+            .iter_oldest_first()
+            .map(|node| {
+                let age = self.now - self.clusters[node].at;
+                format!("{}age{age}", self.clusters.text(device, node))
+            })
+            .collect();
+        clusters.reverse();
+        format!("P[{}] K[{}]", pages.join(" "), clusters.join(" "))
+    }
+}

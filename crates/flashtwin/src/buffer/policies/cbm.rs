@@ -1,0 +1,490 @@
+//! CBM: random writes by page, sequential ones by block, with the read cache in view (Wei, Chen, Yang, MSST 2014,
+//! section III).
+//!
+//! The write buffer has a page region PR, a list of pages by recency, and a block region BR, a list
+//! of blocks by popularity (write requests that touched the block). A written page comes into PR, or
+//! into BR if its block is there. Once PR holds THR pages of a block they all move to BR. Victim: the
+//! least popular block of BR, of several the one with most pages, then the one written least
+//! recently; if BR is empty, the least recent page of PR with all pages of its block. The block written now is
+//! skipped unless it is the only one. Merge-on-flush: if more dirty pages are evicted than clean pages of the
+//! block are in the read cache, and those are some, they are written together.
+//! ```text
+//! PR  20 - 16 - 8 - 0            most recent ... least recent
+//! BR  B3 pop2 - B1 pop2          most popular ... victim
+//! RC  6                          read cache, LRU, managed by the buffer
+//! ```
+//!
+//! THR starts at 2 and doubles, to at most N, each time BR has grown and takes more than theta of the
+//! write buffer; it halves, to at least the floor, when an eviction finds BR empty (D-20). Blocks that have THR pages in
+//! PR then move when their next page comes in, or at once with `migrate = "scan"` (D-222). With a share for BR, PR
+//! is the first to give until BR takes more (D-206).
+//! Reads move nothing; those that miss pass the write buffer by.
+
+use crate::buffer::blocks::{BlockParameters, BlockTable, FilteredParameters, Heaps, NodeId};
+use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
+use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Skip};
+use crate::buffer::{List, PageId, Setup};
+use crate::component::{parameters, words, Kind};
+use crate::component::{source, Provenance};
+use crate::units::Lpn;
+
+words! {
+    /// Time at which blocks of PR are compared with a threshold that has fallen.
+    enum Migrate {
+        /// Each when its next page comes in.
+        Write = "write",
+        /// All at once.
+        Scan = "scan",
+    }
+}
+
+parameters! {
+    /// Parameters of CBM.
+    struct Parameters {
+        /// The threshold doubles when the block region takes more than this share of the write buffer.
+        theta: f64 = Kind::Share, "0.1", "printed: CBM section III";
+        /// Pages of a block in the page region that move it to the block region; 0: dynamic, starting at 2.
+        threshold: u32 = Kind::Count(0, 65_535), "0", "printed: CBM section III";
+        /// Least dynamic threshold.
+        threshold_floor: u32 = Kind::Count(1, 65_535), "1", "printed: 1; D-20";
+        /// When the blocks of the page region move that have enough pages once the threshold has fallen: each when its next page comes in, or all at once.
+        migrate: Migrate = Kind::Choice(Migrate::WORDS), "\"write\"", "D-222: our decision";
+        /// Share of the write buffer that the block region may take before its blocks are victims; 0: at once.
+        block_share: f64 = Kind::Share, "0", "ours: D-206; 0 is as printed";
+        /// Write clean pages of the read cache with a victim block of more dirty pages.
+        merge: bool = Kind::Bool, "true", "printed: CBM section III";
+    }
+}
+
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "cbm",
+        title: "CBM",
+        line: "A write buffer of a page and a block region that works together with a read cache.",
+        family: Family::Blocks,
+        source: source(
+            "Q. Wei, C. Chen, J. Yang",
+            "CBM: A Cooperative Buffer Management for SSD",
+            "MSST",
+            2014,
+        ),
+        provenance: Provenance::Printed,
+        rule: &[
+            "Written pages stand in the page region PR, a list of pages, or in the block region BR, a \
+             list of blocks by popularity. Pages that were read are in the separate read cache, an \
+             LRU list (`buffer.read_cache`).",
+            "A write request adds 1 to the popularity of each block it touches, which is forgotten when \
+             no page of the block is left and none arrives (D-163). Towards the tail of BR: less \
+             popular, then more pages, then written less recently.",
+            "Write: a page of PR moves to its head; a new one joins its block in BR or comes in at \
+             the head of PR. When a block has THR pages in PR, all of them move to BR.",
+            "THR begins at 2. It doubles when BR has grown beyond the share `theta` of the buffer, and \
+             halves, down to `threshold_floor`, when an eviction finds BR empty. A block of PR that then has \
+             THR pages moves when its next page comes in; with `migrate` = scan all such blocks move at once, \
+             after the victim has been taken (D-222).",
+            "Victim: the block at the tail of BR; if BR is empty, the least recent page of PR with \
+             all pages of its block. The block being written leaves only if it is the only one.",
+            "Merge-on-flush: if clean pages of the block are in the read cache, and fewer than it has \
+             dirty ones, all are written in one ascending run.",
+        ],
+        drawing: "
+write -> PR [ 20 16 8 0 ] -- THR pages of a block --> BR [ B3 | B1 ] -> victim
+                                                    popular ^    + clean pages
+read  -> read cache [ 6 ] -------------------------------------- of the block",
+        state: "`PR[8 0] BR[B3 pop2 {12,13}] THR=2 RC[6]`: page region, block region from the most \
+                popular, threshold, read cache.",
+        cost: cost("O(log B)", "O(log B + N)", "O(log B + N)"),
+        example: example_with(
+            8,
+            &[("theta", "0.5"), ("read_cache", "4")],
+            1,
+            "W0 W4 W5 W8 R6 W8 W12 W13 W16 W20 W24",
+        ),
+        parameters: &[BlockParameters::ROWS, Parameters::ROWS],
+        filtered: FilteredParameters::ROWS,
+        defaults: &[("blocks", "\"host\""), ("read_cache", "0.75")],
+        non_volatile: true,
+        make: Make::Base(|setup| Cbm::new(setup).into()),
+        ..Entry::PLAIN
+    },
+];
+
+#[derive(Clone, Debug, Default)]
+struct Block {
+    popularity: u32,
+    /// The write request that was counted last.
+    request: u64,
+    /// Time of the last write.
+    written: u64,
+    /// Clean pages in the read cache.
+    clean: u32,
+}
+
+/// Place in the block region, the victim's first: popularity, fewer pages, last write.
+type Rank = (u32, u32, u64);
+
+/// Cooperative buffer management.
+#[derive(Clone, Debug)]
+pub struct Cbm {
+    parameters: Parameters,
+    /// Every block with a page in the write buffer or in the read cache.
+    blocks: BlockTable<Block>,
+    /// The pages of PR, and of BR those from PR: they stay until they are in the way or
+    /// leave the buffer, for a block that moves would be a walk through memory.
+    pr: List,
+    br: Heaps<Rank>,
+    br_pages: u32,
+    /// Per node, offsets of its pages in the read cache as bits.
+    clean: Vec<u64>,
+    threshold: u32,
+    writes: u64,
+    /// The block of the page that is about to come in: its node stays without pages until then, as the
+    /// paper looks it up when the access arrives (D-163).
+    arriving: Option<NodeId>,
+}
+
+fn least_threshold(setup: &Setup) -> u32 {
+    Parameters::of(&setup.settings)
+        .threshold_floor
+        .min(setup.pages_per_block)
+}
+
+impl Cbm {
+    /// Makes the policy with the parameters of `setup`.
+    pub fn new(setup: &Setup) -> Cbm {
+        let blocks = BlockTable::new(setup);
+        let parameters = Parameters::of(&setup.settings);
+        Cbm {
+            blocks,
+            parameters,
+            pr: List::default(),
+            br: Heaps::new(1),
+            br_pages: 0,
+            clean: Vec::new(),
+            threshold: match parameters.threshold {
+                0 => least_threshold(setup).max(2),
+                fixed => fixed,
+            },
+            writes: 0,
+            arriving: None,
+        }
+    }
+
+    /// A write touches a block: counted once a request.
+    fn count(&mut self, node: NodeId, access: &Access) {
+        self.writes += 1;
+        let block = &mut self.blocks[node];
+        block.written = self.writes;
+        if block.popularity == 0 || block.request != access.request {
+            block.popularity = block.popularity.saturating_add(1);
+            block.request = access.request;
+        }
+    }
+
+    fn rank_of(&self, node: NodeId) -> Rank {
+        let block = &self.blocks[node];
+        (block.popularity, !self.blocks.pages(node), block.written)
+    }
+
+    /// Puts a block where it belongs in BR, before the next search at the latest: as long as it has
+    /// only risen, it may wait for that where it is.
+    fn rank(&mut self, node: NodeId) {
+        let rank = self.rank_of(node);
+        if self.br.key_of(node).is_none_or(|key| rank < key) {
+            self.br.set(0, node, rank);
+        }
+    }
+
+    /// The first block of BR that is not passed over, and how many come before it.
+    fn first_of_br(
+        &mut self,
+        passed_over: &mut dyn FnMut(&Self, NodeId) -> bool,
+    ) -> Option<(u64, NodeId)> {
+        loop {
+            let (key, node) = self.br.first_but(0, &mut |node| passed_over(self, node))?;
+            let rank = self.rank_of(node);
+            if key == rank {
+                let before = &mut |node| self.rank_of(node) < rank;
+                return Some((self.br.before(0, rank, before), node));
+            }
+            self.br.set(0, node, rank);
+        }
+    }
+
+    #[inline]
+    fn in_br(&self, node: NodeId) -> bool {
+        self.br.heap_of(node).is_some()
+    }
+
+    /// BR has got `pages` more.
+    fn grown(&mut self, pages: u32) {
+        self.br_pages += pages;
+        let setup = self.blocks.setup();
+        let share = f64::from(self.br_pages) / f64::from(setup.capacity);
+        if self.parameters.threshold == 0 && share > self.parameters.theta {
+            self.threshold = (self.threshold * 2).min(setup.pages_per_block);
+        }
+    }
+
+    /// Moves the blocks of PR with THR pages to BR, in the order of their least recent pages. THR may double meanwhile.
+    fn migrate_all(&mut self) {
+        let mut next = self.pr.oldest();
+        while let Some(page) = next {
+            next = self.pr.newer(page);
+            let Some(node) = self.blocks.node_of(page) else {
+                continue;
+            };
+            let pages = self.blocks.pages(node);
+            if !self.in_br(node) && pages >= self.threshold {
+                self.rank(node);
+                self.grown(pages);
+            }
+        }
+    }
+
+    /// First bit of a node.
+    fn bits(&mut self, node: NodeId) -> &mut [u64] {
+        let words = self.blocks.setup().pages_per_block.div_ceil(64) as usize;
+        let start = node.0 as usize * words;
+        if self.clean.len() < start + words {
+            self.clean.resize(start + words, 0);
+        }
+        &mut self.clean[start..start + words]
+    }
+
+    /// A node goes when nothing of its block is left or arrives.
+    fn drop_if_empty(&mut self, node: NodeId) {
+        let empty = self.blocks.pages(node) == 0 && self.blocks[node].clean == 0;
+        if empty && self.arriving != Some(node) {
+            self.blocks.remove(node);
+        }
+    }
+
+    /// Sets the node that the next page joins; the one before is removed if it stayed empty.
+    fn arrive(&mut self, node: Option<NodeId>) {
+        let before = std::mem::replace(&mut self.arriving, node);
+        if let Some(before) = before {
+            self.drop_if_empty(before);
+        }
+    }
+
+    /// The node whose pages are evicted: not `current` and not passed over.
+    fn choose(
+        &mut self,
+        device: &dyn DeviceView,
+        skip: Skip,
+        current: Option<NodeId>,
+        out: &mut Eviction,
+    ) -> Option<NodeId> {
+        let (inspected, any_skipped) = (&mut out.inspected, &mut out.skipped);
+        let mut passed_over = |cbm: &Cbm, node: NodeId| {
+            (cbm.blocks).passed_over(device, skip, node, any_skipped) || Some(node) == current
+        };
+        let capacity = f64::from(self.blocks.setup().capacity);
+        let blocks_first = f64::from(self.br_pages) > self.parameters.block_share * capacity;
+        if !blocks_first {
+            if let Some(node) = self.first_of_pr(inspected, &mut passed_over) {
+                return Some(node);
+            }
+        }
+        if let Some((before, node)) = self.first_of_br(&mut passed_over) {
+            *inspected += 1 + before;
+            return Some(node);
+        }
+        *inspected += self.br.entries(0).len() as u64;
+        match blocks_first {
+            true => self.first_of_pr(inspected, &mut passed_over),
+            false => None,
+        }
+    }
+
+    /// The block of the least recent page of PR that is not passed over.
+    fn first_of_pr(
+        &mut self,
+        inspected: &mut u64,
+        passed_over: &mut dyn FnMut(&Self, NodeId) -> bool,
+    ) -> Option<NodeId> {
+        let mut next = self.pr.oldest();
+        while let Some(page) = next {
+            next = self.pr.newer(page);
+            let Some(node) = self.blocks.node_of(page) else {
+                continue;
+            };
+            if self.in_br(node) {
+                self.pr.remove(page);
+                continue;
+            }
+            *inspected += 1;
+            if !passed_over(self, node) {
+                return Some(node);
+            }
+        }
+        None
+    }
+
+    /// A page of the write buffer leaves PR's list.
+    #[inline]
+    fn unlist(&mut self, page: PageId) {
+        if self.pr.holds(page) {
+            self.pr.remove(page);
+        }
+    }
+
+    /// The pages of a block leave the write buffer.
+    fn take(&mut self, node: NodeId, out: &mut Eviction) {
+        if self.in_br(node) {
+            self.br.remove(node);
+            self.br_pages -= self.blocks.pages(node);
+        }
+        out.block = Some(self.blocks.number(node));
+        self.blocks.evict_pages(node, out);
+        for &page in &out.victims {
+            self.unlist(page);
+        }
+    }
+
+    /// Adds to the victims, which are of `node`, what the read cache has of their block.
+    fn merge(&mut self, node: NodeId, out: &mut Eviction) {
+        let block = self.blocks.number(node);
+        let n = self.blocks.setup().pages_per_block;
+        for offset in 0..n {
+            if self.bits(node)[offset as usize / 64] >> (offset % 64) & 1 == 1 {
+                out.merged.extend(self.blocks.page_of_block(block, offset));
+            }
+        }
+    }
+}
+
+impl Policy for Cbm {
+    fn admits(&self, access: &Access) -> bool {
+        access.write
+    }
+
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        let (node, offset) = self.blocks.node_for(access.lpn);
+        self.blocks.add_page(node, page, offset);
+        self.arrive(None);
+        self.count(node, access);
+        if self.in_br(node) {
+            self.rank(node);
+            return self.grown(1);
+        }
+        self.pr.push_newest(page);
+        let pages = self.blocks.pages(node);
+        if pages >= self.threshold {
+            self.rank(node);
+            self.grown(pages);
+        }
+    }
+
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        let Some(node) = self.blocks.node_of(page).filter(|_| access.write) else {
+            return;
+        };
+        self.count(node, access);
+        if self.in_br(node) {
+            self.rank(node);
+        } else {
+            self.pr.remove(page);
+            self.pr.push_newest(page);
+        }
+    }
+
+    fn forget(&mut self, page: PageId) {
+        let node = self.blocks.remove_page(page);
+        self.unlist(page);
+        if self.in_br(node) {
+            self.br_pages -= 1;
+            match self.blocks.pages(node) {
+                0 => self.br.remove(node),
+                _ => self.rank(node),
+            }
+        }
+        self.drop_if_empty(node);
+    }
+
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        incoming: &Access,
+        skip: Skip,
+        out: &mut Eviction,
+    ) -> bool {
+        self.arrives(incoming.lpn);
+        let current = self.arriving;
+        let found = self.choose(device, skip, current, out);
+        let may_leave =
+            |&node: &NodeId| self.blocks.pages(node) > 0 && !self.blocks.in_flight(device, node);
+        let only = current.filter(may_leave).filter(|_| !out.skipped);
+        let Some(node) = found.or(only) else {
+            return false;
+        };
+        let setup = self.blocks.setup();
+        let merge = self.parameters.merge;
+        let before = self.threshold;
+        if self.br.entries(0).is_empty() && self.parameters.threshold == 0 {
+            self.threshold = (self.threshold / 2).max(least_threshold(setup));
+        }
+        let has_fallen = self.threshold < before;
+        self.take(node, out);
+        if has_fallen && self.parameters.migrate == Migrate::Scan {
+            self.migrate_all();
+        }
+        let dirty = out
+            .victims
+            .iter()
+            .filter(|&&page| device.dirty(page))
+            .count();
+        let clean = self.blocks[node].clean as usize;
+        if merge && clean > 0 && dirty > clean {
+            self.merge(node, out);
+        }
+        self.drop_if_empty(node);
+        true
+    }
+
+    fn arrives(&mut self, lpn: Lpn) {
+        self.arrive(self.blocks.find_for(lpn));
+    }
+
+    fn read_cache_changed(&mut self, lpn: Lpn, present: bool) {
+        let (node, offset) = self.blocks.node_for(lpn);
+        let bit = 1 << (offset % 64);
+        let word = &mut self.bits(node)[offset as usize / 64];
+        let was_present = *word & bit != 0;
+        *word = *word & !bit | u64::from(present) << (offset % 64);
+        let clean = &mut self.blocks[node].clean;
+        *clean = *clean + u32::from(present) - u32::from(was_present);
+        if present {
+            self.arrive(None);
+        }
+        self.drop_if_empty(node);
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        let mut pages: Vec<String> = self
+            .pr
+            .iter_oldest_first()
+            .filter(|&page| self.blocks.node_of(page).is_some_and(|n| !self.in_br(n)))
+            .map(|page| device.lpn(page).0.to_string())
+            .collect();
+        pages.reverse();
+        let entries = self.br.entries(0).iter();
+        let mut ranked: Vec<(Rank, NodeId)> = entries
+            .map(|&(_, node)| (self.rank_of(node), node))
+            .collect();
+        ranked.sort_unstable_by(|a, b| b.cmp(a));
+        let blocks: Vec<String> = ranked
+            .iter()
+            .map(|&(_, node)| {
+                let (number, pages) = (
+                    self.blocks.number(node),
+                    self.blocks.pages_text(device, node),
+                );
+                format!("B{number} pop{} {pages}", self.blocks[node].popularity)
+            })
+            .collect();
+        let (pages, blocks) = (pages.join(" "), blocks.join(", "));
+        format!("PR[{pages}] BR[{blocks}] THR={}", self.threshold)
+    }
+}

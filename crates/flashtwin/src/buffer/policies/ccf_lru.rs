@@ -1,0 +1,177 @@
+//! CCF-LRU: cold clean pages are evicted first (Li et al. 2009).
+//!
+//! Two recency lists: CCL, cold clean pages; ML, all others. Cold = referenced once.
+//! Read miss -> CCL, write miss -> ML, both cold. Hit -> most recent end of ML, not cold.
+//! Victim: the least recent page of CCL. If there is none, from the least recent page of ML: cold ->
+//! victim; dirty -> cold, most recent end of ML; clean -> cold, most recent end of CCL. If ML runs
+//! empty, the least recent page of CCL: until then those just put there are left alone.
+
+use crate::buffer::age_index::AgedLists;
+use crate::buffer::entry::{cost, example, Entry, Family, Make};
+use crate::buffer::policy::{then, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
+use crate::buffer::second_chance::{flagged_text, second_chance, set};
+use crate::buffer::{PageId, Setup};
+use crate::component::{source, Provenance};
+
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "ccf-lru",
+        title: "CCF-LRU",
+        line: "Clean pages read only once leave first; clean pages read again are granted a delay.",
+        family: Family::Recency,
+        source: source(
+            "Z. Li, P. Jin, X. Su, K. Cui, L. Yue",
+            "CCF-LRU: A New Buffer Replacement Algorithm for Flash Memory",
+            "IEEE Transactions on Consumer Electronics 55(3)",
+            2009,
+        ),
+        provenance: Provenance::Original,
+        rule: &[
+            "The cold-clean list CCL holds clean pages accessed once, the mixed list ML dirty pages \
+             and clean ones accessed again. A page comes in flagged cold.",
+            "Miss: a read comes in at the most recent end of CCL, a write at that of ML.",
+            "Hit in either: the flag is cleared and the page moves to the most recent end of ML.",
+            "Victim: the least recent page of CCL, if it holds any.",
+            "Else look at the least recent page of ML. Flagged: it leaves. Not flagged and dirty: it \
+             is flagged and moves to the most recent end of ML. Not flagged and clean: it is flagged \
+             and moves to CCL. Then the next one is looked at; if ML runs empty, the least recent \
+             page of CCL leaves.",
+        ],
+        drawing: "
+ML  [ 4d1  3d0  2c0 ] -> flag 0, clean -> CCL
+      ^----- flag 0, dirty: once more    flag 1: victim
+CCL [ 9c1  7c1 ] -> victim, as long as there is one",
+        state: "Both lists, most recent first, with the cold flag: `ML[4d1] CCL[2c1]`.",
+        cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
+        example: example(3, "W1 R2 R2 R3 W4 W5 R6"),
+        make: Make::Base(|setup| CcfLru::new(setup).into()),
+        ..Entry::PLAIN
+    },
+];
+
+/// The lists.
+const ML: usize = 0;
+const CCL: usize = 1;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Page {
+    in_ccl: bool,
+    cold: bool,
+    dirty: bool,
+}
+
+/// Cold-clean-first LRU.
+#[derive(Clone, Debug)]
+pub struct CcfLru {
+    lists: AgedLists<2>,
+    pages: Vec<Page>,
+}
+
+impl CcfLru {
+    /// Empty lists.
+    pub fn new(setup: &Setup) -> CcfLru {
+        CcfLru {
+            lists: AgedLists::new(setup),
+            pages: Vec::new(),
+        }
+    }
+
+    fn list(&self, page: PageId) -> usize {
+        match self.pages[page.0 as usize].in_ccl {
+            true => CCL,
+            false => ML,
+        }
+    }
+
+    /// The victim in ML, if there is one; hot clean pages met before it go to CCL.
+    fn search_ml(
+        &mut self,
+        device: &dyn DeviceView,
+        skip: Skip,
+        out: &mut Eviction,
+    ) -> Option<PageId> {
+        let pages = &mut self.pages;
+        let oldest =
+            |lists: &mut AgedLists<2>, out: &mut _| lists.oldest_not(ML, device, skip, out);
+        second_chance(&mut self.lists, out, oldest, |lists, page| {
+            let state = &mut pages[page.0 as usize];
+            if state.cold {
+                return false;
+            }
+            state.cold = true;
+            state.in_ccl = !state.dirty;
+            lists.renew(ML, page, if state.dirty { ML } else { CCL });
+            true
+        })
+    }
+}
+
+impl Policy for CcfLru {
+    #[inline]
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        let state = Page {
+            in_ccl: !access.dirty,
+            cold: true,
+            dirty: access.dirty,
+        };
+        set(&mut self.pages, page, state);
+        self.lists.push_newest(self.list(page), page);
+    }
+
+    #[inline]
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        self.lists.renew(self.list(page), page, ML);
+        self.pages[page.0 as usize] = Page {
+            in_ccl: false,
+            cold: false,
+            dirty: access.dirty,
+        };
+    }
+
+    fn forget(&mut self, page: PageId) {
+        self.lists.remove(self.list(page), page);
+    }
+
+    fn cleaned(&mut self, _device: &dyn DeviceView, page: PageId) {
+        self.pages[page.0 as usize].dirty = false;
+    }
+
+    #[inline]
+    fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        self.lists.moved(self.list(page), device, page);
+    }
+
+    #[inline]
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        _incoming: &Access,
+        skip: Skip,
+        out: &mut Eviction,
+    ) -> bool {
+        let found = (self.lists.oldest_not(CCL, device, skip, out))
+            .or_else(|| self.search_ml(device, skip, out))
+            .or_else(|| self.lists.oldest_not(CCL, device, skip, out));
+        let Some(page) = found else { return false };
+        self.forget(page);
+        out.victims.push(page);
+        true
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        let lists = self.lists.lists();
+        let text = |list| {
+            flagged_text(device, lists.iter_oldest_first(list), |page| {
+                self.pages[page.0 as usize].cold.into()
+            })
+        };
+        format!("ML[{}] CCL[{}]", text(ML), text(CCL))
+    }
+}
+
+impl Prefetch for CcfLru {
+    #[inline]
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
+        then(self.lists.next_three(CCL), || self.lists.next_three(ML))
+    }
+}

@@ -1,0 +1,427 @@
+//! CDA-GC: pages of chips in GC stay longer, hot and cold pages go to different blocks
+//! (CDA-GC section 3, Algorithms 1 and 2, Figs 5 to 8).
+//!
+//! Stager: one LRU list. Victim: the first of at most `test_num` entries, from `test_entry` towards
+//! the most recent end, that is not related to GC; `test_entry` is then the entry after it. If there
+//! is none, the least recent page, and `test_entry` is where the search stopped (D-17). After
+//! `cycle_num` searches it is the least recent end again. An entry is related to GC if the chip of its
+//! flash copy collects, or will soon: its free blocks are at the trigger and its open blocks nearly
+//! full (D-16).
+//!
+//! Dispatcher: a write makes its page hot if the page was written since the filter's last reset; hot
+//! pages are written into another open block. A reset of the filter makes every page cold (D-18). With
+//! `hot_at = "write-back"` the filter is asked again when the page is written back (D-221).
+//!
+//! Filtered by GCaR, pages on chips in GC are never victims while there is another.
+
+use crate::buffer::bloom::{Filter, FilterParameters};
+use crate::buffer::entry::{cost, example_with, Entry, Family, Make, PAGES};
+use crate::buffer::policy::{page_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
+use crate::buffer::{Aged, PageId, Setup};
+use crate::component::{parameters, words, Kind};
+use crate::component::{source, Provenance, Source};
+use crate::memory::reach;
+use crate::units::Stream;
+use crate::units::{ChipId, Lpn};
+
+parameters! {
+    /// Parameters of CDA-GC.
+    struct Parameters {
+        /// Entries inspected in a lookup.
+        test_num: u32 = Kind::Count(1, u32::MAX - 1), "64", "D-17: our decision, not printed";
+        /// Lookups until the search begins again at the tail.
+        cycle_num: u32 = Kind::Count(1, u32::MAX - 1), "16", "our decision, not printed";
+        /// A chip at the trigger is close to GC when at most this share of its open block is left.
+        hp_margin_percent: f64 = Kind::Percent, "12.5", "D-16: our decision";
+    }
+}
+
+words! {
+    /// Time at which the filter classifies a page.
+    enum HotAt {
+        /// The host's write of the page, before it enters the filter.
+        Write = "write",
+        /// The page's write-back.
+        WriteBack = "write-back",
+    }
+}
+
+parameters! {
+    /// Parameters of the dispatcher.
+    struct DispatcherParameters {
+        /// When the filter is asked for the class of a page: at a write of the host, before the page enters it, or when the page is written back.
+        hot_at: HotAt = Kind::Choice(HotAt::WORDS), "\"write\"", "D-221: our decision, printed both ways";
+    }
+}
+
+const CDA_GC: Source = source(
+    "K. Wang, H. Tan, Z. He, J. Li, K. Li",
+    "CDA-GC: An Effective Cache Data Allocation for Garbage Collection in Flash-Based \
+     Solid-State Drives",
+    "Integration",
+    2025,
+);
+
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "cda-gc",
+        title: "CDA-GC",
+        line: "Spares pages of chips in or near collection, and writes hot and cold pages apart.",
+        family: Family::Chips,
+        source: CDA_GC,
+        provenance: Provenance::Printed,
+        rule: &[
+            "Both parts together: the stager (`cda-gc-stager`) chooses victims, the dispatcher \
+             (`cda-gc-dispatcher`) the open block that they are written to.",
+            "Open points of the paper are decided in D-16 to D-19.",
+        ],
+                state: "As `lru`, with h behind hot pages: `5dh`.",
+        cost: cost("O(k) hashes", "O(test_num)", "O(test_num)"),
+        example: example_with(
+            6,
+            &[("test_num", "2"), ("cycle_num", "3"), ("filter", "exact")],
+            8,
+            "W1 W2 W3 W4 W5 W5 W6 gc+1 gc+3 W7 W8 W9 W10",
+        ),
+        parameters: &[
+            FilterParameters::ROWS,
+            DispatcherParameters::ROWS,
+            Parameters::ROWS,
+        ],
+        separates: true,
+        make: Make::Base(|setup| CdaGc::new(setup).into()),
+        ..Entry::PLAIN
+    },
+    Entry {
+        name: "cda-gc-stager",
+        title: "CDA-GC, stager only",
+        line: "LRU that looks a bounded way up the list for a page of a chip not collecting.",
+        family: Family::Chips,
+        source: CDA_GC,
+        provenance: Provenance::Printed,
+        rule: &[
+            "One list as LRU's, and a pointer into it that starts at the least recent end.",
+            "Victim: from the pointer on, the first of at most `test_num` entries whose chip is \
+             neither collecting nor close to it; the pointer then stands behind it. If none \
+             qualifies, the least recent page leaves and the pointer stays where it stopped (D-17).",
+            "After `cycle_num` lookups the pointer is back at the least recent end.",
+            "Close to collection: no free block above the trigger, and at most `hp_margin_percent` \
+             of the open block left (D-16).",
+        ],
+        drawing: "
+                  pointer after the lookup
+                     v
+most recent [ 6d  5d  4d  3d  2d  1d ] least recent
+                          ^   ^---^ chip collecting: passed over
+                          victim            (test_num >= 3)",
+        state: PAGES,
+        cost: cost("O(1)", "O(test_num)", "O(test_num)"),
+        example: example_with(
+            6,
+            &[("test_num", "2"), ("cycle_num", "3")],
+            8,
+            "W1 W2 W3 W4 W5 W6 gc+1 gc+3 W7 W8 W9 W10",
+        ),
+        parameters: &[Parameters::ROWS],
+        make: Make::Base(|setup| CdaGc::stager(setup).into()),
+        ..Entry::PLAIN
+    },
+    Entry {
+        name: "cda-gc-dispatcher",
+        title: "CDA-GC, dispatcher only",
+        line: "LRU that writes often and rarely written pages into different open blocks.",
+        family: Family::Chips,
+        source: CDA_GC,
+        provenance: Provenance::Printed,
+        rule: &[
+            "Victims as LRU.",
+            "Every write asks a Bloom filter of 8 hashes whether its page was written before, then \
+             enters it. Known: the page is hot; new: cold.",
+            "The filter and all hot marks are cleared when `filter_reset_items` distinct pages have entered \
+             it, and after `filter_reset_ms` of virtual time if that is not 0 (D-18). With \
+             `filter_forget` = generations the pages of the time before the reset stay hot.",
+            "With `hot_at` = write-back a page is hot if the filter has it when it is written back (D-221).",
+            "A hot page is written into its chip's hot open block, a cold one into the cold one, and so \
+             is a page that collection moves, unless the device file names another block (D-220).",
+        ],
+                state: "As `lru`, with h behind hot pages: `5dh`.",
+        cost: cost("O(k) hashes", "O(k) hashes", "O(k) hashes"),
+        example: example_with(3, &[("filter", "exact")], 1, "W1 W2 W1 R2 W3 W4"),
+        parameters: &[FilterParameters::ROWS, DispatcherParameters::ROWS],
+        separates: true,
+        make: Make::Base(|setup| CdaGc::dispatcher(setup).into()),
+        ..Entry::PLAIN
+    },
+];
+
+/// The stager's parameters and its place in the list.
+#[derive(Clone, Debug)]
+struct Stager {
+    test_num: u32,
+    cycle_num: u32,
+    /// Free pages of a chip's open blocks at which it is close to GC.
+    margin_pages: u32,
+    /// Start of the next search; `None`: the least recent end.
+    test_entry: Option<PageId>,
+    lookups: u32,
+    passed: u64,
+    failed: u64,
+}
+
+impl Stager {
+    fn new(setup: &Setup) -> Stager {
+        let p = Parameters::of(&setup.settings);
+        Stager {
+            test_num: p.test_num,
+            cycle_num: p.cycle_num,
+            margin_pages: (f64::from(setup.pages_per_block) * p.hp_margin_percent / 100.0) as u32,
+            test_entry: None,
+            lookups: 0,
+            passed: 0,
+            failed: 0,
+        }
+    }
+
+    fn related(&self, device: &dyn DeviceView, chip: ChipId) -> bool {
+        device.in_gc(chip)
+            || device.free_blocks(chip) <= device.gc_trigger_blocks(chip)
+                && device.open_pages(chip) <= self.margin_pages
+    }
+
+    /// A search without its effects.
+    fn search(&self, device: &dyn DeviceView, list: &Aged, skip: Skip) -> Search {
+        let mut search = Search::default();
+        let mut at = self.test_entry.or(list.list().oldest());
+        while let Some(page) = at {
+            if search.inspected == self.test_num {
+                break;
+            }
+            search.inspected += 1;
+            at = list.list().newer(page);
+            let chip = device.chip(page);
+            let skipped = skip.page_by_chip(device, page);
+            search.skipped |= skipped;
+            let passed_over = skipped || device.in_flight(page);
+            if !passed_over && !chip.is_some_and(|chip| self.related(device, chip)) {
+                search.victim = Some(page);
+                break;
+            }
+        }
+        search.stopped_at = at;
+        search
+    }
+
+    fn searched(&mut self, search: &Search) {
+        self.passed += u64::from(search.inspected - u32::from(search.victim.is_some()));
+        self.failed += u64::from(search.victim.is_none());
+        self.test_entry = search.stopped_at;
+        self.lookups += 1;
+        if self.lookups == self.cycle_num {
+            self.lookups = 0;
+            self.test_entry = None;
+        }
+    }
+}
+
+#[derive(Default)]
+struct Search {
+    victim: Option<PageId>,
+    stopped_at: Option<PageId>,
+    inspected: u32,
+    skipped: bool,
+}
+
+/// The separation of hot pages from cold ones.
+#[derive(Clone, Debug)]
+struct Dispatcher {
+    filter: Filter,
+    hot_at: HotAt,
+    /// Per page: the filter's epoch in which it was found hot, and its logical page.
+    hot_in: Vec<(u32, Lpn)>,
+    hot_writes: u64,
+}
+
+impl Dispatcher {
+    fn new(setup: &Setup) -> Dispatcher {
+        Dispatcher {
+            filter: Filter::new(setup),
+            hot_at: DispatcherParameters::of(&setup.settings).hot_at,
+            hot_in: Vec::new(),
+            hot_writes: 0,
+        }
+    }
+
+    fn set(&mut self, page: PageId, lpn: Lpn, hot: bool) {
+        reach(&mut self.hot_in, page.0 as usize, (0, lpn));
+        let epoch = if hot { self.filter.epoch() } else { 0 };
+        self.hot_in[page.0 as usize] = (epoch, lpn);
+        self.hot_writes += u64::from(hot);
+    }
+
+    fn is_hot(&self, page: PageId) -> bool {
+        let of_page = self.hot_in.get(page.0 as usize);
+        of_page.is_some_and(|&(epoch, lpn)| match self.hot_at {
+            HotAt::Write => self.filter.remembers(epoch),
+            HotAt::WriteBack => self.filter.has(lpn),
+        })
+    }
+}
+
+/// LRU with a stager, a dispatcher, or both.
+#[derive(Clone, Debug)]
+pub struct CdaGc {
+    list: Aged,
+    stager: Option<Stager>,
+    dispatcher: Option<Dispatcher>,
+}
+
+impl CdaGc {
+    /// Makes the policy with both parts: stager and dispatcher.
+    pub fn new(setup: &Setup) -> CdaGc {
+        CdaGc::with(setup, true, true)
+    }
+
+    /// The stager alone: all pages are cold.
+    pub fn stager(setup: &Setup) -> CdaGc {
+        CdaGc::with(setup, true, false)
+    }
+
+    /// The dispatcher alone: victims are those of LRU.
+    pub fn dispatcher(setup: &Setup) -> CdaGc {
+        CdaGc::with(setup, false, true)
+    }
+
+    fn with(setup: &Setup, stager: bool, dispatcher: bool) -> CdaGc {
+        CdaGc {
+            list: Aged::new(setup),
+            stager: stager.then(|| Stager::new(setup)),
+            dispatcher: dispatcher.then(|| Dispatcher::new(setup)),
+        }
+    }
+
+    fn classify(&mut self, device: &dyn DeviceView, page: PageId, access: &Access, new: bool) {
+        if let Some(dispatcher) = &mut self.dispatcher {
+            if access.write {
+                let hot = dispatcher.filter.write(device.now(), access.lpn);
+                dispatcher.set(page, access.lpn, hot);
+            } else if new {
+                dispatcher.set(page, access.lpn, false);
+            }
+        }
+    }
+
+    /// The page is about to leave its place in the list.
+    #[inline]
+    fn leave(&mut self, page: PageId) {
+        if let Some(stager) = &mut self.stager {
+            if stager.test_entry == Some(page) {
+                stager.test_entry = self.list.list().newer(page);
+            }
+        }
+    }
+}
+
+impl Policy for CdaGc {
+    #[inline]
+    fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+        self.classify(device, page, access, true);
+        self.list.push_newest(page);
+    }
+
+    #[inline]
+    fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+        self.classify(device, page, access, false);
+        self.leave(page);
+        self.list.renew(page);
+    }
+
+    fn forget(&mut self, page: PageId) {
+        self.leave(page);
+        self.list.remove(page);
+    }
+
+    #[inline]
+    fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        self.list.moved(device, page);
+    }
+
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        _incoming: &Access,
+        skip: Skip,
+        out: &mut Eviction,
+    ) -> bool {
+        let stager = self.stager.as_ref();
+        let search = stager.map(|stager| stager.search(device, &self.list, skip));
+        let mut victim = None;
+        if let Some(search) = &search {
+            out.inspected += u64::from(search.inspected);
+            out.skipped |= search.skipped;
+            victim = search.victim;
+            if victim.is_none() && skip == Skip::Nothing {
+                // The least recent page, taken without a look.
+                let oldest = self.list.list().oldest();
+                victim = oldest.filter(|&page| !device.in_flight(page));
+            }
+        }
+        let Some(page) = victim.or_else(|| self.list.oldest_not(device, skip, out)) else {
+            return false;
+        };
+        if let (Some(stager), Some(search)) = (&mut self.stager, &search) {
+            stager.searched(search);
+        }
+        self.forget(page);
+        out.victims.push(page);
+        true
+    }
+
+    #[inline]
+    fn stream(&self, page: PageId) -> Stream {
+        match &self.dispatcher {
+            Some(dispatcher) if dispatcher.is_hot(page) => Stream::Hot,
+            _ => Stream::Cold,
+        }
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        let text = |page| {
+            let hot = device.dirty(page) && self.stream(page) == Stream::Hot;
+            page_text(device, page) + if hot { "h" } else { "" }
+        };
+        let mut texts: Vec<String> = self.list.list().iter_oldest_first().map(text).collect();
+        texts.reverse();
+        texts.join(" ")
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let mut counters = Vec::new();
+        if let Some(stager) = &self.stager {
+            counters.push(("stager_passed_over", stager.passed));
+            counters.push(("stager_failed_lookups", stager.failed));
+        }
+        if let Some(dispatcher) = &self.dispatcher {
+            counters.push(("dispatcher_hot_writes", dispatcher.hot_writes));
+        }
+        counters
+    }
+
+    fn reset_counters(&mut self) {
+        if let Some(stager) = &mut self.stager {
+            (stager.passed, stager.failed) = (0, 0);
+        }
+        if let Some(dispatcher) = &mut self.dispatcher {
+            dispatcher.hot_writes = 0;
+        }
+    }
+}
+
+impl Prefetch for CdaGc {
+    #[inline]
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
+        match self.stager.as_ref().and_then(|stager| stager.test_entry) {
+            None => self.list.next_three(),
+            entry => self.list.list().links().three_from(entry),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! CLOCK, or second chance: FIFO that passes once over a page referenced since its insertion (Corbato,
+//! "A Paging Experiment with the Multics System", 1968).
+//!
+//! hit -> reference bit 1; miss -> newest end, bit 0. Victim search from the oldest page: bit 1 ->
+//! bit 0 and newest end; bit 0 -> victim. A ring with a hand is the same list cut at the hand.
+//!
+//! Corbato's bit is 1 when a page comes in, for the fault that brings it in is a reference; here it
+//! is 0, as in libCacheSim and most block caches, so that a page accessed once leaves first.
+
+use crate::buffer::entry::{cost, example, Entry, Family, Make, GENERAL};
+use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
+use crate::buffer::second_chance::{flagged_text, second_chance, set};
+use crate::buffer::{Aged, PageId, Setup};
+use crate::component::{source, Provenance};
+
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "clock",
+        title: "CLOCK",
+        line: "FIFO with a second chance for pages accessed since the hand last passed.",
+        family: Family::General,
+        source: source(
+            "F. J. Corbato",
+            "A Paging Experiment with the Multics System",
+            "MIT Project MAC Report MAC-M-384",
+            1968,
+        ),
+        provenance: Provenance::Original,
+        rule: &[
+            "Pages stand in a ring, each with a reference bit; a hand points at one.",
+            "Miss: the page comes in just behind the hand, its bit clear (Corbato sets it; caches of today \
+             clear it). Hit: the bit is set.",
+            "Victim: the hand clears set bits and moves on; the first page whose bit is clear leaves.",
+        ],
+        drawing: "
+ hand -> 4d1 -> 1d0 -> 3d0 -> 5c1 -+
+          ^     victim             |
+          +------------------------+",
+        state: "The ring with reference bits; the hand stands at the last page.",
+        cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
+        example: example(4, GENERAL),
+        make: Make::Base(|setup| Clock::new(setup).into()),
+        ..Entry::PLAIN
+    },
+];
+
+/// Second chance.
+#[derive(Clone, Debug)]
+pub struct Clock {
+    /// Pages from the one just behind the hand to the one under it.
+    ring: Aged,
+    /// Per page.
+    referenced: Vec<bool>,
+}
+
+impl Clock {
+    /// An empty ring.
+    pub fn new(setup: &Setup) -> Clock {
+        Clock {
+            ring: Aged::new(setup),
+            referenced: Vec::new(),
+        }
+    }
+}
+
+impl Policy for Clock {
+    #[inline]
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, _access: &Access) {
+        set(&mut self.referenced, page, false);
+        self.ring.push_newest(page);
+    }
+
+    #[inline]
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, _access: &Access) {
+        self.referenced[page.0 as usize] = true;
+    }
+
+    fn forget(&mut self, page: PageId) {
+        self.ring.remove(page);
+    }
+
+    #[inline]
+    fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        self.ring.moved(device, page);
+    }
+
+    #[inline]
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        _incoming: &Access,
+        skip: Skip,
+        out: &mut Eviction,
+    ) -> bool {
+        let referenced = &mut self.referenced;
+        let oldest = |ring: &mut Aged, out: &mut _| ring.oldest_not(device, skip, out);
+        let found = second_chance(&mut self.ring, out, oldest, |ring, page| {
+            let again = std::mem::take(&mut referenced[page.0 as usize]);
+            if again {
+                ring.renew(page);
+            }
+            again
+        });
+        let Some(page) = found else { return false };
+        self.ring.remove(page);
+        out.victims.push(page);
+        true
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        flagged_text(device, self.ring.list().iter_oldest_first(), |page| {
+            self.referenced[page.0 as usize].into()
+        })
+    }
+}
+
+impl Prefetch for Clock {
+    #[inline]
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
+        self.ring.next_three()
+    }
+}

@@ -1,0 +1,233 @@
+//! Co-Active: clean pages first, and cold dirty pages written back where a channel is idle
+//! (a reconstruction; CDA-GC sections 4.3 and 5, MQSim's advanced cache).
+//!
+//! Clean list CL and dirty list DL. A write makes its page hot if the page was written since the
+//! filter's last reset, else cold. Victim: the least recent clean page; else the least recent cold
+//! one; else the least recent one. When a channel falls idle, its least recent cold page is written
+//! back and stays, among the clean pages where its last access belongs. (D-9)
+//!
+//! A page's channel is that of its flash copy; a page without one is never written back actively.
+
+use crate::buffer::age_index::{AgeIndex, Shelf};
+use crate::buffer::bloom::{Filter, FilterParameters};
+use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
+use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Skip};
+use crate::buffer::{PageId, Setup};
+use crate::component::{parameters, words, Kind};
+use crate::component::{source, Provenance};
+use crate::units::ChipId;
+
+words! {
+    /// Unit that must be idle for an active write-back.
+    enum IdleUnit {
+        /// A channel as a whole.
+        Channel = "channel",
+        /// Each chip by itself.
+        Chip = "chip",
+    }
+}
+
+parameters! {
+    /// Parameters of Co-Active.
+    struct Parameters {
+        /// Active write-backs in flight (MWT).
+        write_backs: u32 = Kind::Count(1, 65_535), "8", "D-9: our decision";
+        /// Unit that must be idle for an active write-back.
+        idle_unit: IdleUnit = Kind::Choice(IdleUnit::WORDS), "\"channel\"", "printed: CDA-GC section 5 has channel";
+    }
+}
+
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "co-active",
+    title: "Co-Active",
+    line: "A clean and a dirty list; cold dirty pages are written back when their channel is idle.",
+    family: Family::Chips,
+    source: source(
+        "H. Sun, S. Dai, J. Huang, X. Qin",
+        "Co-Active: A Workload-Aware Collaborative Cache Management Scheme for NVMe SSDs",
+        "IEEE Transactions on Parallel and Distributed Systems 32(6)",
+        2021,
+    ),
+    provenance: Provenance::Reconstruction,
+    rule: &[
+        "The clean list CL and the dirty list DL are each in LRU order.",
+        "Write: most recent end of DL; the page is hot if it was written since the filter last \
+             forgot, else cold.",
+        "Read: a hit moves the page to the most recent end of its list, a miss comes in at that \
+             of CL.",
+        "Victim: the least recent clean page; else the least recent cold dirty one; else the \
+             least recent dirty one.",
+        "Active write-back: when a channel (`idle_unit`) is idle, its least recent cold dirty \
+             page is written to flash, at most `write_backs` at a time. It stays, clean, in CL at \
+             the place of its last access, unless it was written again meanwhile.",
+    ],
+    drawing: "
+CL [ 3c ] -> victim first
+DL [ 5c  1h  2c ]          h hot, c cold
+             ^ its channel idle: written to flash, then into CL",
+    state: "`CL[3] DL[5c 1h 2c]`: here h is hot and c cold.",
+    cost: cost("O(k) hashes", "O(1); write-back O(n)", "O(1)"),
+    example: example_with(4, &[("filter", "exact")], 2, "W1 W2 W3 W1 idle1 W5 W7 W9"),
+    parameters: &[FilterParameters::ROWS, Parameters::ROWS],
+    make: Make::Base(|setup| CoActive::new(setup).into()),
+    ..Entry::PLAIN
+}];
+
+const CLEAN: usize = 0;
+const COLD: usize = 1;
+/// Dirty like the cold ones: DL is both.
+const HOT: usize = 2;
+
+/// Proactive write-backs to idle channels.
+#[derive(Clone, Debug)]
+pub struct CoActive {
+    chips: u32,
+    /// Chip c is on channel c mod channels. Each chip by itself is as many channels as chips.
+    channels: u32,
+    write_backs: u32,
+    filter: Filter,
+    order: AgeIndex<3>,
+    hot_writes: u64,
+    written_back: u64,
+}
+
+impl CoActive {
+    /// Two empty lists.
+    pub fn new(setup: &Setup) -> CoActive {
+        let parameters = Parameters::of(&setup.settings);
+        let channels = match parameters.idle_unit {
+            IdleUnit::Channel => setup.channels.max(1),
+            IdleUnit::Chip => setup.chips.max(1),
+        };
+        let listed = [setup.filtered, true, setup.filtered];
+        CoActive {
+            chips: setup.chips,
+            channels,
+            write_backs: parameters.write_backs,
+            filter: Filter::new(setup),
+            order: AgeIndex::new(setup.capacity, setup.chips, listed),
+            hot_writes: 0,
+            written_back: 0,
+        }
+    }
+
+    /// The class after an access; `was` is that of a page that is cached.
+    fn class(&mut self, device: &dyn DeviceView, access: &Access, was: usize) -> usize {
+        if access.write {
+            let hot = self.filter.write(device.now(), access.lpn);
+            self.hot_writes += u64::from(hot);
+            return if hot { HOT } else { COLD };
+        }
+        match (access.dirty, was) {
+            (false, _) => CLEAN,
+            (true, HOT) => HOT,
+            (true, _) => COLD,
+        }
+    }
+}
+
+impl Policy for CoActive {
+    #[inline]
+    fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+        let class = self.class(device, access, CLEAN);
+        self.order.insert(page, class, Shelf::of(device, page));
+    }
+
+    #[inline]
+    fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+        let class = self.class(device, access, self.order.class(page));
+        self.order.renew(page, class);
+    }
+
+    fn forget(&mut self, page: PageId) {
+        self.order.remove(page);
+    }
+
+    fn cleaned(&mut self, _device: &dyn DeviceView, page: PageId) {
+        self.order.change(page, CLEAN);
+    }
+
+    #[inline]
+    fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        self.order.moved(page, Shelf::of(device, page));
+    }
+
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        _incoming: &Access,
+        skip: Skip,
+        out: &mut Eviction,
+    ) -> bool {
+        for class in [CLEAN, COLD, HOT] {
+            let (found, looked) = self.order.oldest_not(class, device, skip);
+            out.inspected += looked;
+            out.skipped |= looked > u64::from(found.is_some());
+            if let Some(page) = found {
+                self.order.remove(page);
+                out.victims.push(page);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn wants_idle(&self) -> bool {
+        true
+    }
+
+    fn idle(
+        &mut self,
+        device: &dyn DeviceView,
+        chip: ChipId,
+        in_flight: u32,
+        busy: &dyn Fn(PageId) -> bool,
+    ) -> Option<PageId> {
+        if in_flight >= self.write_backs {
+            return None;
+        }
+        let channel = u32::from(chip.0) % self.channels;
+        let mut oldest: Option<(u32, PageId)> = None;
+        for chip in (channel..self.chips).step_by(self.channels as usize) {
+            let mut pages = self.order.iter_chip(COLD, chip as usize);
+            let page = pages.find(|&page| !busy(page));
+            if !device.chip_idle(ChipId(chip as u16)) {
+                return None;
+            }
+            let candidate = page.map(|page| (self.order.age(page), page));
+            oldest = [oldest, candidate].into_iter().flatten().min();
+        }
+        let (_, page) = oldest?;
+        self.written_back += 1;
+        Some(page)
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        let list = |classes: &[(usize, &str)]| {
+            let mut pages: Vec<(u32, String)> = Vec::new();
+            for &(class, letter) in classes {
+                for page in self.order.iter_oldest_first(class) {
+                    let text = format!("{}{letter}", device.lpn(page).0);
+                    pages.push((self.order.age(page), text));
+                }
+            }
+            pages.sort_unstable_by(|a, b| b.cmp(a));
+            let texts: Vec<String> = pages.into_iter().map(|(_, text)| text).collect();
+            texts.join(" ")
+        };
+        let clean = list(&[(CLEAN, "")]);
+        let dirty = list(&[(COLD, "c"), (HOT, "h")]);
+        format!("CL[{clean}] DL[{dirty}]")
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("co_active_hot_writes", self.hot_writes),
+            ("co_active_write_backs", self.written_back),
+        ]
+    }
+
+    fn reset_counters(&mut self) {
+        (self.hot_writes, self.written_back) = (0, 0);
+    }
+}

@@ -1,0 +1,327 @@
+//! ECR, ECR-epsilon, LCR: evict where it costs least (ECR section 3).
+//!
+//! Clean-LRU holds the clean pages of all chips, a list per chip its dirty pages. Victim: the least
+//! recent clean page, which costs nothing; if there is none, the least recent page of the chip whose
+//! queue completes first (CQCT, Eqs 1-4), among the chips that have one. Of equals, the chip whose
+//! victim was accessed longest ago (D-15). ECR-epsilon has no Clean-LRU: a chip's list holds clean and
+//! dirty pages. LCR, the predecessor, looks at the flash time of what is queued instead.
+//!
+//! A page without a chip (dynamic placement, never written) stands on a list of its own: its write
+//! waits for no chip, so the list's time is 0; it counts as the last chip.
+
+use crate::buffer::age_index::{AgeIndex, Shelf};
+use crate::buffer::entry::{cost, example_with, Entry, Family, Make, ECR};
+use crate::buffer::policy::{page_text, Access, DeviceView, Eviction, Policy, Skip};
+use crate::buffer::{PageId, Setup};
+use crate::component::{parameters, words, Kind};
+use crate::component::{source, Provenance};
+use crate::units::{ChipId, Time};
+
+words! {
+    /// Definition of a chip's queue complete time (D-14).
+    enum Cqct {
+        /// Eqs 1 to 4 as printed.
+        Paper = "paper",
+        /// The time with transfers, and with the rest of running operations.
+        Exact = "exact",
+    }
+}
+
+words! {
+    /// The choice among chips of equal queue complete time (D-15).
+    enum Tie {
+        /// The chip whose victim was accessed longest ago.
+        Oldest = "oldest",
+        /// The lowest chip number.
+        Lowest = "lowest",
+        /// The next chip after the last victim's.
+        RoundRobin = "round-robin",
+    }
+}
+
+parameters! {
+    /// Parameters of ECR.
+    struct Parameters {
+        /// Chip queue complete time: Eqs 1 to 4 as printed, or with transfers and true residuals.
+        cqct: Cqct = Kind::Choice(Cqct::WORDS), "\"paper\"", "printed; D-14";
+    }
+}
+
+parameters! {
+    /// Parameters of ECR and LCR.
+    struct TieParameters {
+        /// Choice among chips with the least time: the one with the oldest victim, the lowest, or the next in turn.
+        tie: Tie = Kind::Choice(Tie::WORDS), "\"oldest\"", "D-15: our decision";
+    }
+}
+
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "ecr",
+        title: "ECR",
+        line: "Clean pages leave first; else a page of the chip that will have done its work soonest.",
+        family: Family::Chips,
+        source: ECR,
+        provenance: Provenance::Printed,
+        rule: &[
+            "Clean pages stand in one LRU list, dirty ones in an LRU list for each chip.",
+            "Hit: most recent end of its list; a page that becomes dirty moves to that of its chip.",
+            "Victim: the least recent clean page, if there is one.",
+            "Else the least recent page of the chip with the least queue complete time (CQCT) among \
+             those with a dirty page; `tie` decides among equals.",
+            "CQCT, Eqs 1 to 4: the chip's queued reads and writes, the collection they will start, \
+             and the summary pages they will fill; a write in service has its page already (D-162). `cqct` = exact adds transfers and counts what is \
+             left of running work.",
+        ],
+        drawing: "
+clean    [ 9c  6c ] -> victim, as long as there is one
+chip 0   [ 8d  4d ]   CQCT  300 us
+chip 1   [ 5d ]       CQCT    0 us -> then the least: 5d
+chip 3   [ 11d 7d ]   CQCT  900 us",
+        state: "`Clean[6] D0[8 4] D3[11 7]`: the clean list, then the chips' dirty lists, most recent \
+                first.",
+        cost: cost("O(1)", "O(K)", "O(K)"),
+        example: example_with(
+            4,
+            &[],
+            4,
+            "drain0=300 drain3=900 W4 W8 W5 W7 R6 W11 drain1=500 W10 W9",
+        ),
+        parameters: &[Parameters::ROWS, TieParameters::ROWS],
+        make: Make::Base(|setup| Ecr::new(setup).into()),
+        ..Entry::PLAIN
+    },
+    Entry {
+        name: "ecr-eps",
+        title: "ECR-epsilon",
+        line: "ECR without the clean list: each chip's clean and dirty pages share one.",
+        family: Family::Chips,
+        source: ECR,
+        provenance: Provenance::Printed,
+        rule: &[
+            "Clean and dirty pages stand in an LRU list for each chip.",
+            "Victim: the least recent page, clean or dirty, of the chip with the least queue complete \
+             time; `tie` decides among equals.",
+            "With one chip equal to LRU.",
+        ],
+                state: "`L0[8c 4d] L2[6c]`: the chips' lists, most recent first.",
+        cost: cost("O(1)", "O(K)", "O(K)"),
+        example: example_with(4, &[], 4, "drain0=300 drain3=900 W4 R8 R5 W7 R6 W11"),
+        parameters: &[Parameters::ROWS, TieParameters::ROWS],
+        make: Make::Base(|setup| Ecr::epsilon(setup).into()),
+        ..Entry::PLAIN
+    },
+    Entry {
+        name: "lcr",
+        title: "LCR",
+        line: "As ECR, by the load of the chips' queues instead of the queue complete time.",
+        family: Family::Chips,
+        source: source(
+            "C. Liu, M. Lv, Y. Pan, H. Chen, Y. Li, C. Li, Y. Xu",
+            "LCR: Load-Aware Cache Replacement Algorithm for Flash-Based SSDs",
+            "NAS",
+            2018,
+        ),
+        provenance: Provenance::Reconstruction,
+        rule: &[
+            "Lists and hits as ECR.",
+            "Victim: as ECR, with a chip's load in place of CQCT: the flash time of the reads and \
+             writes queued at it. Collections to come are not counted.",
+        ],
+                state: "As `ecr`.",
+        cost: cost("O(1)", "O(K)", "O(K)"),
+        example: example_with(4, &[], 4, "drain0=300 drain3=900 W4 W8 W5 W7 R6 W11"),
+        parameters: &[TieParameters::ROWS],
+        make: Make::Base(|setup| Ecr::lcr(setup).into()),
+        ..Entry::PLAIN
+    },
+];
+
+/// Class of pages on Clean-LRU.
+const CLEAN: usize = 0;
+/// Class of pages on the list of their chip.
+const LISTED: usize = 1;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cost {
+    Ecr,
+    Epsilon,
+    Lcr,
+}
+
+/// Eviction-cost-aware replacement.
+#[derive(Clone, Debug)]
+pub struct Ecr {
+    kind: Cost,
+    exact: bool,
+    tie: Tie,
+    order: AgeIndex<2>,
+    /// The list with which the search begins: after the last victim's with [`Tie::RoundRobin`].
+    first: usize,
+}
+
+impl Ecr {
+    /// ECR as printed.
+    pub fn new(setup: &Setup) -> Ecr {
+        Ecr::of_kind(setup, Cost::Ecr)
+    }
+
+    /// Clean and dirty pages of a chip share its list (ECR section 4.2).
+    pub fn epsilon(setup: &Setup) -> Ecr {
+        Ecr::of_kind(setup, Cost::Epsilon)
+    }
+
+    /// Load instead of queue complete time.
+    pub fn lcr(setup: &Setup) -> Ecr {
+        Ecr::of_kind(setup, Cost::Lcr)
+    }
+
+    fn of_kind(setup: &Setup, kind: Cost) -> Ecr {
+        Ecr {
+            kind,
+            exact: match kind {
+                Cost::Ecr | Cost::Epsilon => Parameters::of(&setup.settings).cqct == Cqct::Exact,
+                Cost::Lcr => false,
+            },
+            tie: TieParameters::of(&setup.settings).tie,
+            order: AgeIndex::new(setup.capacity, setup.chips, [setup.filtered, true]),
+            first: 0,
+        }
+    }
+
+    fn class(&self, access: &Access) -> usize {
+        match access.dirty || self.kind == Cost::Epsilon {
+            true => LISTED,
+            false => CLEAN,
+        }
+    }
+
+    #[inline]
+    fn time(&self, device: &dyn DeviceView, chip: Option<ChipId>) -> Time {
+        match (chip, self.kind) {
+            (None, _) => Time::ZERO,
+            (Some(chip), Cost::Lcr) => device.load(chip),
+            (Some(chip), _) => device.drain_time(chip, self.exact),
+        }
+    }
+
+    /// The least recent page of the chip whose queue completes first.
+    fn cheapest(&self, device: &dyn DeviceView, skip: Skip) -> Option<PageId> {
+        let heads = self.order.heads(LISTED);
+        let by_age = self.tie == Tie::Oldest;
+        // At light load the chip of the oldest page has nothing to do: no other can be better.
+        let oldest = heads.iter().copied().min().unwrap_or(u32::MAX);
+        if by_age && oldest != u32::MAX && skip == Skip::Nothing {
+            let page = self.order.at(oldest);
+            if self.time(device, self.order.chip(page)) == Time::ZERO {
+                return Some(page);
+            }
+        }
+        let (mut least, mut rank, mut found) = (Time::NEVER, u32::MAX, None);
+        for lists in [self.first..heads.len(), 0..self.first] {
+            for list in lists {
+                let age = heads[list];
+                let of = if by_age { age } else { 0 };
+                // Nothing is better than no time: the device need not be asked.
+                if age == u32::MAX || least == Time::ZERO && of >= rank {
+                    continue;
+                }
+                let chip = self.order.chip_of_list(list);
+                if chip.is_some_and(|chip| skip.chip(device, chip)) {
+                    continue;
+                }
+                let time = self.time(device, chip);
+                if time < least || time == least && of < rank {
+                    (least, rank, found) = (time, of, Some(age));
+                }
+            }
+        }
+        found.map(|age| self.order.at(age))
+    }
+
+    /// The victim, and the list entries looked at: chips are none.
+    fn choose(&self, device: &dyn DeviceView, skip: Skip) -> (Option<PageId>, u64) {
+        let (clean, looked) = self.order.oldest_not(CLEAN, device, skip);
+        if clean.is_some() {
+            return (clean, looked);
+        }
+        let found = self.cheapest(device, skip);
+        (found, looked + u64::from(found.is_some()))
+    }
+}
+
+impl Policy for Ecr {
+    #[inline]
+    fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+        let class = self.class(access);
+        self.order.insert(page, class, Shelf::of(device, page));
+    }
+
+    #[inline]
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        self.order.renew(page, self.class(access));
+    }
+
+    fn forget(&mut self, page: PageId) {
+        self.order.remove(page);
+    }
+
+    fn cleaned(&mut self, _device: &dyn DeviceView, page: PageId) {
+        if self.kind != Cost::Epsilon {
+            self.order.change(page, CLEAN);
+        }
+    }
+
+    #[inline]
+    fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        self.order.moved(page, Shelf::of(device, page));
+    }
+
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        _incoming: &Access,
+        skip: Skip,
+        out: &mut Eviction,
+    ) -> bool {
+        let (found, looked) = self.choose(device, skip);
+        out.inspected += looked;
+        out.skipped |= skip != Skip::Nothing && self.choose(device, Skip::Nothing).0 != found;
+        let Some(page) = found else { return false };
+        if self.tie == Tie::RoundRobin && self.order.class(page) == LISTED {
+            let next = self.order.chip(page).map(|chip| chip.0 as usize + 1);
+            self.first = next.unwrap_or(0);
+        }
+        self.order.remove(page);
+        out.victims.push(page);
+        true
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        let text = |name: String, oldest_first: Vec<PageId>| {
+            let pages = oldest_first.iter().rev();
+            let texts: Vec<String> = match self.kind {
+                Cost::Epsilon => pages.map(|&page| page_text(device, page)).collect(),
+                Cost::Ecr | Cost::Lcr => {
+                    pages.map(|&page| device.lpn(page).0.to_string()).collect()
+                }
+            };
+            format!("{name}[{}]", texts.join(" "))
+        };
+        let mut lists = Vec::new();
+        if self.kind != Cost::Epsilon {
+            let clean = self.order.iter_oldest_first(CLEAN).collect();
+            lists.push(text("Clean".to_owned(), clean));
+        }
+        let letter = if self.kind == Cost::Epsilon { 'L' } else { 'D' };
+        for list in 0..self.order.heads(LISTED).len() {
+            let pages: Vec<PageId> = self.order.iter_chip(LISTED, list).collect();
+            if !pages.is_empty() {
+                let chip = self.order.chip_of_list(list);
+                let number = chip.map_or("-".to_owned(), |chip| chip.0.to_string());
+                lists.push(text(format!("{letter}{number}"), pages));
+            }
+        }
+        lists.join(" ")
+    }
+}

@@ -1,0 +1,461 @@
+//! GCaR: a filter over the victim search of any base policy (GCaR Algorithms 1, 2).
+//!
+//! victim = the base policy's first choice among the pages whose chip is not in GC; if every cached
+//! page is on a chip in GC, the base policy's own choice (fallback `base`, D-11), counted.
+//! Hit and insert are the base's. Nothing is stored per page: the state of the chips is looked at
+//! when a victim is needed (GCaR section 3.3).
+
+use std::collections::{hash_map, HashMap};
+use std::num::NonZeroU32;
+
+use crate::buffer::entry::{cost, example_with, Entry, Family, Make, FILTER};
+use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
+use crate::buffer::registry::Base;
+use crate::buffer::{Aged, PageId, Setup};
+use crate::chips::ChipSet;
+use crate::component::{parameters, Kind};
+use crate::component::{source, Provenance};
+use crate::units::{ChipId, Lpn, Stream, Time};
+
+parameters! {
+    /// Parameters of GCaR.
+    struct Parameters {
+        /// Spare also the pages of chips that are a block away from GC.
+        gc_lookahead: bool = Kind::Bool, "false", "D-4: our decision";
+        /// Most dirty victims of a request on one chip, in percent of an equal share of its pages, rounded up;
+        /// 0: no limit.
+        chip_share_percent: u32 = Kind::Count(0, 65_535), "0", "ours (D-204)";
+        /// Consecutive pages evicted together if dirty, as the data pages of a stripe; 0: each page alone.
+        stripe_pages: u32 = Kind::Count(0, 65_535), "0", "ours (D-205)";
+    }
+}
+
+/// The bases that its paper filters.
+pub(in crate::buffer) const BASES_OF_THE_PAPER: [&str; 3] = ["lru", "cflru", "bplru"];
+
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: FILTER,
+        title: "GCaR",
+        line: "The policy NAME, passing over pages whose chip is collecting garbage.",
+        family: Family::Chips,
+        source: source(
+            "S. Wu, B. Mao, Y. Lin, H. Jiang",
+            "Improving Performance for Flash-Based Storage Systems through GC-Aware Cache \
+             Management",
+            "IEEE Transactions on Parallel and Distributed Systems 28(10)",
+            2017,
+        ),
+        provenance: Provenance::Printed,
+        rule: &[
+            "A filter over the victim search of any policy NAME; hits and misses are NAME's.",
+            "Victim: the first page, in NAME's order of eviction, whose chip is not collecting at \
+             that moment. Clean pages are passed over as dirty ones are.",
+            "If the chip of every page is collecting, NAME's own victim leaves (D-11), and this is \
+             counted.",
+            "While no chip collects, exactly NAME.",
+            "Over `bplru`, `cbm` and `req-block` the block being written stays the last to leave (D-160).",
+            "Over `cflru`: the clean pages of the window, then the whole list (D-12). Over policies \
+             of blocks: `block_in_gc` specifies when a block counts as collecting (D-13).",
+            "Large requests lose by it, as a request waits for the slowest of the evictions that make \
+             room for its pages. NAME's victims lie on all chips; those of GCaR lie on the chips that \
+             do not collect, and the pages that were passed over leave together, all from one chip. \
+             Figures: docs/policies.md, GCaR with large requests.",
+            "With `chip_share_percent` a chip that has given its share of a request's victims is passed \
+             over like one that collects; if no other is left, NAME's own victim leaves (D-204). With \
+             `stripe_pages` the other dirty pages of a dirty victim's stripe leave with it (D-205).",
+        ],
+        drawing: "
+chip           0   1   0   2   1   2       chip 2 is collecting
+most recent [ 6d  5c  4d  3d  1d  2d ] least recent
+                               ^   ^ passed over
+                               victim",
+        state: "As NAME's.",
+        cost: cost("as NAME", "O(n)", "O(K)"),
+        example: example_with(4, &[], 2, "W1 W2 R3 W4 gc+1 W6 R8 gc+0 W10 gc-0 gc-1 W12"),
+        parameters: &[Parameters::ROWS],
+        make: Make::Filter,
+        ..Entry::PLAIN
+    },
+];
+
+/// The dirty victims of a request by chip, and the chips that give it no more.
+#[derive(Clone, Debug)]
+struct Shares {
+    percent: u32,
+    request: Option<u64>,
+    victims: Vec<u32>,
+    closed: ChipSet,
+}
+
+impl Shares {
+    fn new(percent: u32, chips: u32) -> Shares {
+        Shares {
+            percent,
+            request: None,
+            victims: vec![0; chips as usize],
+            closed: ChipSet::none(chips),
+        }
+    }
+
+    /// Closes the chips that are in GC, and those that have given their share for the request.
+    fn close(&mut self, device: &dyn DeviceView, incoming: &Access) {
+        if self.request.replace(incoming.request) != Some(incoming.request) {
+            self.victims.fill(0);
+        }
+        let hundredths = u64::from(incoming.request_pages) * u64::from(self.percent);
+        let share = hundredths.div_ceil(100 * self.victims.len() as u64);
+        for (chip, &victims) in self.victims.iter().enumerate() {
+            let chip = ChipId(chip as u16);
+            let closed = u64::from(victims) >= share || device.in_gc(chip);
+            self.closed.set(chip, closed);
+        }
+    }
+
+    fn count(&mut self, device: &dyn DeviceView, victims: &[PageId]) {
+        for &page in victims {
+            if let Some(chip) = device.chip(page).filter(|_| device.dirty(page)) {
+                self.victims[chip.0 as usize] += 1;
+            }
+        }
+    }
+}
+
+/// The cached pages of each stripe.
+#[derive(Clone, Debug)]
+struct Stripes {
+    pages: NonZeroU32,
+    cached: HashMap<u32, Vec<PageId>>,
+    /// The stripe of each cached page.
+    of: Vec<u32>,
+}
+
+impl Stripes {
+    fn new(pages: NonZeroU32) -> Stripes {
+        Stripes {
+            pages,
+            cached: HashMap::new(),
+            of: Vec::new(),
+        }
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, device: &dyn DeviceView, page: PageId) {
+        let (stripe, place) = (device.lpn(page).0 / self.pages, page.0 as usize);
+        if self.of.len() <= place {
+            self.of.resize(place + 1, 0);
+        }
+        self.of[place] = stripe;
+        self.cached.entry(stripe).or_default().push(page);
+    }
+
+    fn forget(&mut self, page: PageId) {
+        let stripe = self.of[page.0 as usize];
+        if let hash_map::Entry::Occupied(mut cached) = self.cached.entry(stripe) {
+            cached.get_mut().retain(|&other| other != page);
+            if cached.get().is_empty() {
+                cached.remove();
+            }
+        }
+    }
+
+    /// Returns the dirty pages of a dirty victim's stripe that can be evicted with it.
+    fn others(&self, device: &dyn DeviceView, victim: PageId) -> Vec<PageId> {
+        if !device.dirty(victim) {
+            return Vec::new();
+        }
+        let cached = &self.cached[&self.of[victim.0 as usize]];
+        let can_leave =
+            |&page: &PageId| page != victim && device.dirty(page) && !device.in_flight(page);
+        cached.iter().copied().filter(can_leave).collect()
+    }
+}
+
+/// A device on which the closed chips are in GC.
+struct Closed<'a> {
+    device: &'a dyn DeviceView,
+    closed: &'a ChipSet,
+}
+
+impl DeviceView for Closed<'_> {
+    fn chips_in_gc(&self) -> &ChipSet {
+        self.closed
+    }
+
+    // All else is the device's.
+    fn now(&self) -> Time {
+        self.device.now()
+    }
+    fn dirty(&self, page: PageId) -> bool {
+        self.device.dirty(page)
+    }
+    fn lpn(&self, page: PageId) -> Lpn {
+        self.device.lpn(page)
+    }
+    fn chip(&self, page: PageId) -> Option<ChipId> {
+        self.device.chip(page)
+    }
+    fn in_flight(&self, page: PageId) -> bool {
+        self.device.in_flight(page)
+    }
+    fn pages_in_flight(&self) -> u32 {
+        self.device.pages_in_flight()
+    }
+    fn drain_time(&self, chip: ChipId, exact: bool) -> Time {
+        self.device.drain_time(chip, exact)
+    }
+    fn load(&self, chip: ChipId) -> Time {
+        self.device.load(chip)
+    }
+    fn chip_idle(&self, chip: ChipId) -> bool {
+        self.device.chip_idle(chip)
+    }
+    fn free_blocks(&self, chip: ChipId) -> u32 {
+        self.device.free_blocks(chip)
+    }
+    fn gc_trigger_blocks(&self, chip: ChipId) -> u32 {
+        self.device.gc_trigger_blocks(chip)
+    }
+    fn open_pages(&self, chip: ChipId) -> u32 {
+        self.device.open_pages(chip)
+    }
+}
+
+/// GC-aware replacement over `P`.
+#[derive(Clone, Debug)]
+pub struct Gcar<P> {
+    base: P,
+    skip: Skip,
+    shares: Option<Box<Shares>>,
+    stripes: Option<Box<Stripes>>,
+    protected: u64,
+    fallbacks: u64,
+}
+
+impl<P> Gcar<P> {
+    /// Filters the victims of `base`.
+    pub fn new(base: P, setup: &Setup) -> Gcar<P> {
+        let parameters = Parameters::of(&setup.settings);
+        let skip = match parameters.gc_lookahead {
+            true => Skip::GcSoon,
+            false => Skip::Gc,
+        };
+        let percent = parameters.chip_share_percent;
+        Gcar {
+            shares: (percent > 0).then(|| Box::new(Shares::new(percent, setup.chips))),
+            stripes: NonZeroU32::new(parameters.stripe_pages)
+                .map(|pages| Box::new(Stripes::new(pages))),
+            ..Gcar::skipping(base, skip)
+        }
+    }
+
+    /// Wraps `base` without a filter.
+    pub fn off(base: P) -> Gcar<P> {
+        Gcar::skipping(base, Skip::Nothing)
+    }
+
+    fn skipping(base: P, skip: Skip) -> Gcar<P> {
+        Gcar {
+            base,
+            skip,
+            shares: None,
+            stripes: None,
+            protected: 0,
+            fallbacks: 0,
+        }
+    }
+}
+
+impl<P> Gcar<P> {
+    /// The policy under the filter.
+    pub fn base(&self) -> &P {
+        &self.base
+    }
+}
+
+impl Gcar<Base> {
+    /// The list of a policy in order that is not filtered, see [`Base::in_order`].
+    #[inline(always)]
+    pub(in crate::buffer) fn in_order(&mut self) -> Option<&mut Aged> {
+        match self.skip {
+            Skip::Nothing => self.base.in_order(),
+            Skip::Gc | Skip::GcSoon => None,
+        }
+    }
+}
+
+impl<P: Policy> Gcar<P> {
+    /// Evicts what the base ranks first outside the chips that `passed_over` has in GC, or else what it ranks first.
+    fn evict_filtered(
+        &mut self,
+        device: &dyn DeviceView,
+        passed_over: &dyn DeviceView,
+        incoming: &Access,
+        out: &mut Eviction,
+    ) -> bool {
+        if self.skip == Skip::Gc && passed_over.chips_in_gc().is_empty() {
+            return self.base.evict(device, incoming, Skip::Nothing, out);
+        }
+        if self.base.evict(passed_over, incoming, self.skip, out) {
+            self.protected += out.skipped as u64;
+            return true;
+        }
+        // The second search passes over no chip.
+        let skipped = std::mem::take(&mut out.skipped);
+        let fell_back = self.base.evict(device, incoming, Skip::Nothing, out);
+        self.protected += (fell_back && skipped) as u64;
+        self.fallbacks += fell_back as u64;
+        fell_back
+    }
+
+    /// Evicts as [`Self::evict`] does when chips must be skipped: the longer path, out of line.
+    #[inline(never)]
+    fn evict_skipping(
+        &mut self,
+        device: &dyn DeviceView,
+        incoming: &Access,
+        out: &mut Eviction,
+    ) -> bool {
+        let mut shares = self.shares.take();
+        let found = match &mut shares {
+            None => self.evict_filtered(device, device, incoming, out),
+            Some(shares) => {
+                shares.close(device, incoming);
+                let closed = &shares.closed;
+                self.evict_filtered(device, &Closed { device, closed }, incoming, out)
+            }
+        };
+        self.evict_stripe(device, out);
+        if let Some(shares) = &mut shares {
+            shares.count(device, &out.victims);
+        }
+        self.shares = shares;
+        found
+    }
+
+    /// Evicts the rest of a single victim's stripe, in the order of addresses.
+    fn evict_stripe(&mut self, device: &dyn DeviceView, out: &mut Eviction) {
+        let Some(stripes) = &mut self.stripes else {
+            return;
+        };
+        if let [victim] = out.victims[..] {
+            for page in stripes.others(device, victim) {
+                self.base.forget(page);
+                out.victims.push(page);
+            }
+            out.victims.sort_unstable_by_key(|&page| device.lpn(page));
+        }
+        for &page in &out.victims {
+            stripes.forget(page);
+        }
+    }
+}
+
+impl<P: Policy> Policy for Gcar<P> {
+    #[inline(always)]
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        incoming: &Access,
+        _skip: Skip,
+        out: &mut Eviction,
+    ) -> bool {
+        if self.skip == Skip::Nothing {
+            return self.base.evict(device, incoming, Skip::Nothing, out);
+        }
+        self.evict_skipping(device, incoming, out)
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let mut counters = self.base.counters();
+        if self.skip != Skip::Nothing {
+            counters.push(("gcar_protected", self.protected));
+            counters.push(("gcar_fallbacks", self.fallbacks));
+        }
+        counters
+    }
+
+    fn reset_counters(&mut self) {
+        self.base.reset_counters();
+        (self.protected, self.fallbacks) = (0, 0);
+    }
+
+    // All else is the base's.
+    #[inline(always)]
+    fn admits(&self, access: &Access) -> bool {
+        self.base.admits(access)
+    }
+    #[inline(always)]
+    fn lacks_room(&self, incoming: &Access) -> bool {
+        self.base.lacks_room(incoming)
+    }
+    #[inline(always)]
+    fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+        if let Some(stripes) = &mut self.stripes {
+            stripes.insert(device, page);
+        }
+        self.base.insert(device, page, access);
+    }
+    #[inline]
+    fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+        self.base.hit(device, page, access);
+    }
+    fn forget(&mut self, page: PageId) {
+        if let Some(stripes) = &mut self.stripes {
+            stripes.forget(page);
+        }
+        self.base.forget(page);
+    }
+    fn cleaned(&mut self, device: &dyn DeviceView, page: PageId) {
+        self.base.cleaned(device, page);
+    }
+    #[inline(always)]
+    fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        self.base.moved(device, page);
+    }
+    fn takes_whole_blocks(&self) -> bool {
+        self.base.takes_whole_blocks()
+    }
+    fn block_of_room(&self, lpn: Lpn) -> Option<u32> {
+        self.base.block_of_room(lpn)
+    }
+    fn room_kept(&self) -> u32 {
+        self.base.room_kept()
+    }
+    fn wants_idle(&self) -> bool {
+        self.base.wants_idle()
+    }
+    fn idle(
+        &mut self,
+        device: &dyn DeviceView,
+        chip: ChipId,
+        in_flight: u32,
+        busy: &dyn Fn(PageId) -> bool,
+    ) -> Option<PageId> {
+        self.base.idle(device, chip, in_flight, busy)
+    }
+    #[inline(always)]
+    fn stream(&self, page: PageId) -> Stream {
+        self.base.stream(page)
+    }
+    fn arrives(&mut self, lpn: Lpn) {
+        self.base.arrives(lpn);
+    }
+    fn read_cache_changed(&mut self, lpn: Lpn, present: bool) {
+        self.base.read_cache_changed(lpn, present);
+    }
+    fn state(&self, device: &dyn DeviceView) -> String {
+        self.base.state(device)
+    }
+}
+
+impl<P: Prefetch> Prefetch for Gcar<P> {
+    #[inline(always)]
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
+        self.base.prefetch_victims()
+    }
+    #[inline(always)]
+    fn third_victim(&self) -> Option<PageId> {
+        self.base.third_victim()
+    }
+}

@@ -1,0 +1,203 @@
+//! LB-CLOCK: a clock over blocks, the largest of the cold ones is the victim (Debnath,
+//! Subramanya, Du, Lilja, MASCOTS 2009).
+//!
+//! access to a known block -> reference bit 1; a new block comes in behind the hand with bit 0.
+//! Victim: (1) while the block under the hand has bit 1, clear it and advance; (2) of all blocks with
+//! bit 0 the one with most cached pages, the first met from the hand of several.
+//!
+//! The block that the hand passes is the last that it will meet again, so the ring is a queue:
+//!
+//! ```text
+//! hand -> B0r0 - B1r1 - B2r1 <- behind the hand
+//! ```
+//!
+//! The blocks with bit 0 also stand in lists by size. GCaR's filter: the hand passes over skipped
+//! blocks, which keep bit and place. `cache_reads`: reads set the bit and enter as writes do;
+//! without it they do neither.
+
+use crate::buffer::blocks::{
+    BlockParameters, BlockTable, BySize, FilteredParameters, NodeId, ReadParameters,
+};
+use crate::buffer::entry::{cost, example, Entry, Family, Make};
+use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Skip};
+use crate::buffer::{List, PageId, Setup};
+use crate::component::{source, Provenance};
+
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "lb-clock",
+        title: "LB-CLOCK",
+        line: "CLOCK over blocks: of those not written lately the fullest leaves.",
+        family: Family::Blocks,
+        source: source(
+            "B. Debnath, S. Subramanya, D. Du, D. J. Lilja",
+            "Large Block CLOCK (LB-CLOCK): A Write Caching Algorithm for Solid State Disks",
+            "MASCOTS",
+            2009,
+        ),
+        provenance: Provenance::Original,
+        rule: &[
+            "Blocks stand in a ring, each with a reference bit; a hand points at one.",
+            "An access to a block of the ring sets its bit. A new block comes in just behind the \
+             hand, its bit clear.",
+            "Victim: the hand clears bits and moves on until it meets a block whose bit is clear. Of \
+             all blocks with a clear bit the one with the most pages leaves; among equals the first \
+             from the hand on.",
+        ],
+        drawing: "
+     hand
+      v
+-> B3r0{12} - B2r0{8,9} - B0r1{1} -   (ring)
+              ^ victim: bit 0, most pages",
+        state: "The ring from the hand on, with reference bits: `B3r0{12} B2r1{8,9}`.",
+        cost: cost("O(1)", "O(B)", "O(N) amortised"),
+        example: example(5, "W0 W4 W8 W9 W5 W12 W1 W13 W16"),
+        parameters: &[BlockParameters::ROWS, ReadParameters::ROWS],
+        filtered: FilteredParameters::ROWS,
+        make: Make::Base(|setup| LbClock::new(setup).into()),
+        ..Entry::PLAIN
+    },
+];
+
+#[derive(Clone, Debug, Default)]
+struct Block {
+    referenced: bool,
+}
+
+/// Large-block CLOCK.
+#[derive(Clone, Debug)]
+pub struct LbClock {
+    cache_reads: bool,
+    blocks: BlockTable<Block>,
+    /// The block under the hand is the oldest.
+    ring: List,
+    /// Blocks with bit 0, ordered as in the ring.
+    cold: BySize,
+}
+
+impl LbClock {
+    /// Makes the policy with the parameters of `setup`.
+    pub fn new(setup: &Setup) -> LbClock {
+        LbClock {
+            blocks: BlockTable::new(setup),
+            cache_reads: ReadParameters::of(&setup.settings).cache_reads,
+            ring: List::default(),
+            cold: BySize::new(),
+        }
+    }
+
+    #[inline]
+    fn reference(&mut self, node: NodeId) {
+        if !self.blocks[node].referenced {
+            self.blocks[node].referenced = true;
+            self.cold.remove(node);
+        }
+    }
+
+    fn unlink(&mut self, node: NodeId) {
+        self.ring.remove(node);
+        if !self.blocks[node].referenced {
+            self.cold.remove(node);
+        }
+    }
+
+    /// Clears bits from the hand up to the first block with bit 0; false if all blocks are
+    /// passed over.
+    fn sweep(&mut self, device: &dyn DeviceView, skip: Skip, out: &mut Eviction) -> bool {
+        let Some(mut at) = self.ring.oldest() else {
+            return false;
+        };
+        loop {
+            let next = self.ring.newer(at);
+            if (self.blocks).passed_over(device, skip, at, &mut out.skipped) {
+                match next {
+                    Some(next) => at = next,
+                    None => return false,
+                }
+                continue;
+            }
+            if !self.blocks[at].referenced {
+                return true;
+            }
+            self.blocks[at].referenced = false;
+            self.cold.push(at, self.blocks.pages(at));
+            self.ring.remove(at);
+            self.ring.push_newest(at);
+            out.inspected += 1;
+            // A block alone is met again at once.
+            at = next.unwrap_or(at);
+        }
+    }
+}
+
+impl Policy for LbClock {
+    fn admits(&self, access: &Access) -> bool {
+        access.write || self.cache_reads
+    }
+
+    #[inline]
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        let (node, offset) = self.blocks.node_for(access.lpn);
+        self.blocks.add_page(node, page, offset);
+        if self.blocks.pages(node) > 1 {
+            return self.reference(node);
+        }
+        self.ring.push_newest(node);
+        self.cold.push(node, 1);
+    }
+
+    #[inline]
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        if self.admits(access) {
+            if let Some(node) = self.blocks.node_of(page) {
+                self.reference(node);
+            }
+        }
+    }
+
+    fn forget(&mut self, page: PageId) {
+        let node = self.blocks.remove_page(page);
+        if self.blocks.pages(node) == 0 {
+            self.unlink(node);
+            self.blocks.remove(node);
+        } else if !self.blocks[node].referenced {
+            self.cold.shrink(node);
+        }
+    }
+
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        _incoming: &Access,
+        skip: Skip,
+        out: &mut Eviction,
+    ) -> bool {
+        if !self.sweep(device, skip, out) {
+            return false;
+        }
+        // One round over the ring finds the largest.
+        out.inspected += u64::from(self.blocks.len());
+        let largest = |skip| {
+            let blocks = &self.blocks;
+            (self.cold).largest_but(&mut |node| blocks.passed_over(device, skip, node, &mut false))
+        };
+        let found = largest(skip);
+        out.skipped |= skip != Skip::Nothing && found != largest(Skip::Nothing);
+        let Some(node) = found else { return false };
+        self.unlink(node);
+        self.blocks.evict(node, out);
+        true
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        let ring = self.ring.iter_oldest_first();
+        let texts: Vec<String> = ring
+            .map(|node| {
+                let bit = u8::from(self.blocks[node].referenced);
+                let pages = self.blocks.pages_text(device, node);
+                format!("B{}r{bit}{pages}", self.blocks.number(node))
+            })
+            .collect();
+        texts.join(" ")
+    }
+}

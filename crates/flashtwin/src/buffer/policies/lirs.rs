@@ -1,0 +1,313 @@
+//! LIRS: pages with a short distance between references stay (Jiang and Zhang, SIGMETRICS 2002).
+//!
+//! A LIR page has low inter-reference recency, all others are HIR. Stack S holds in recency order
+//! what was referenced since the least recent LIR page: LIR, HIR and HIR pages no longer cached.
+//! Queue Q holds the cached HIR pages. As long as there are too few LIR pages, a new page is LIR, but not where
+//! HIR pages have their share: then pages of Q were passed over and LIR pages evicted instead, and new pages that
+//! took their status would soon be all that is LIR.
+//!
+//! Hit on LIR -> top of S. Hit on HIR in S -> LIR, top of S, out of Q. Hit on HIR not in S -> top of
+//! S, end of Q. Miss: the front of Q is evicted; if the page is in S it becomes LIR, else HIR at the end of Q; in
+//! both cases it goes to the top of S. A LIR page too many: the one at the bottom of S becomes HIR, at the end of
+//! Q. Then S is pruned, so that a LIR page is at its bottom.
+//! S is bounded to twice the buffer: the page that was evicted first is forgotten (not in the paper, which leaves
+//! the bound open; as in libCacheSim).
+
+use crate::buffer::entry::{cost, example_with, Entry, Family, Make, GENERAL};
+use crate::buffer::ghosts::{Ghosts, Incoming};
+use crate::buffer::policy::{page_text, pages_text, Access, DeviceView, Eviction, Policy, Skip};
+use crate::buffer::second_chance::set;
+use crate::buffer::{Aged, List, PageId, Setup};
+use crate::component::{parameters, Kind, Pages};
+use crate::component::{source, Provenance};
+use crate::units::Lpn;
+
+parameters! {
+    /// Parameters of LIRS.
+    struct Parameters {
+        /// Room for pages of high inter-reference recency.
+        hir: Pages = Kind::Window, "0.01", "original: 0.01 of the capacity";
+    }
+}
+
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "lirs",
+        title: "LIRS",
+        line: "Ranks pages by the distance between their last two accesses.",
+        family: Family::General,
+        source: source(
+            "S. Jiang, X. Zhang",
+            "LIRS: An Efficient Low Inter-Reference Recency Set Replacement Policy to Improve \
+             Buffer Cache Performance",
+            "SIGMETRICS",
+            2002,
+        ),
+        provenance: Provenance::Original,
+        rule: &[
+            "LIR pages have a short distance between accesses and stay; `hir` pages of the buffer are \
+             left for the others, HIR.",
+            "The stack S orders by recency all LIR pages and those HIR pages, cached or not, that \
+             were accessed since the oldest LIR page was. The queue Q holds the cached HIR pages.",
+            "Access to an LIR page: top of S. To an HIR page that is in S: it becomes LIR and the \
+             oldest LIR page becomes HIR, at the end of Q. To another HIR page: top of S, end of Q.",
+            "The bottom of S is always an LIR page: HIR pages below it are dropped from S. S is bounded to \
+             twice the buffer (not in the paper).",
+            "Victim: the page at the front of Q.",
+        ],
+        drawing: "
+S (recent on top)      Q
+  5 HIR  cached        [ 5  3 ] -> victim: 3
+  4 LIR
+  2 HIR  gone, remembered
+  1 LIR  <- oldest LIR is the bottom",
+        state: "`S[5cH 4 1dL] Q[5c]`: stack and queue, most recent first; L is LIR, H is HIR, a bare number \
+                a page no longer cached.",
+        cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
+        example: example_with(4, &[("hir", "1")], 1, GENERAL),
+        parameters: &[Parameters::ROWS],
+        make: Make::Base(|setup| Lirs::new(setup).into()),
+        ..Entry::PLAIN
+    },
+];
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Status {
+    #[default]
+    Lir,
+    /// HIR page in Q; in S as well or not.
+    Hir { in_stack: bool },
+}
+
+/// Referent of an entry of S.
+enum InStack {
+    Page(PageId),
+    /// A page no longer cached.
+    Ghost(u32),
+}
+
+impl InStack {
+    /// The number of the entry in the list: even for pages, odd for ghosts.
+    fn number(self) -> PageId {
+        match self {
+            InStack::Page(page) => PageId(page.0 * 2),
+            InStack::Ghost(at) => PageId(at * 2 + 1),
+        }
+    }
+
+    fn of(number: PageId) -> InStack {
+        match number.0 % 2 {
+            0 => InStack::Page(PageId(number.0 / 2)),
+            _ => InStack::Ghost(number.0 / 2),
+        }
+    }
+}
+
+/// Low inter-reference recency set.
+#[derive(Clone, Debug)]
+pub struct Lirs {
+    capacity: usize,
+    /// LIR and HIR pages that there are when the buffer is full.
+    lir_pages: usize,
+    hir_pages: usize,
+    lir: usize,
+    stack: List,
+    queue: Aged,
+    status: Vec<Status>,
+    ghosts: Ghosts,
+    incoming: Incoming<bool>,
+}
+
+impl Lirs {
+    /// `hir` pages of the buffer, at least one, are for HIR pages.
+    pub fn new(setup: &Setup) -> Lirs {
+        let hir_pages = Parameters::of(&setup.settings).hir.0.max(1);
+        Lirs {
+            capacity: setup.capacity as usize,
+            lir_pages: setup.capacity.saturating_sub(hir_pages) as usize,
+            hir_pages: hir_pages as usize,
+            lir: 0,
+            stack: List::default(),
+            queue: Aged::new(setup),
+            status: Vec::new(),
+            ghosts: Ghosts::new(),
+            incoming: Incoming::none(),
+        }
+    }
+
+    /// Whether the page that comes in was in S; it no longer is.
+    fn arrives(&mut self, lpn: Lpn) -> bool {
+        if let Some(known) = self.incoming.known(lpn) {
+            return known;
+        }
+        let ghost = self.ghosts.find(lpn);
+        if let Some(at) = ghost {
+            self.stack.remove(InStack::Ghost(at).number());
+            self.ghosts.remove(at);
+        }
+        self.incoming.keep(lpn, ghost.is_some())
+    }
+
+    /// Makes a page of no list LIR; the least recent LIR page makes room.
+    fn push_lir(&mut self, page: PageId) {
+        self.status[page.0 as usize] = Status::Lir;
+        self.stack.push_newest(InStack::Page(page).number());
+        self.lir += 1;
+        if self.lir <= self.lir_pages {
+            return;
+        }
+        let bottom = self.stack.oldest().map(InStack::of);
+        if let Some(InStack::Page(demoted)) = bottom {
+            self.remove(demoted);
+            self.status[demoted.0 as usize] = Status::Hir { in_stack: false };
+            self.queue.push_newest(demoted);
+        }
+    }
+
+    /// Takes a page out of S and Q.
+    fn remove(&mut self, page: PageId) {
+        let status = self.status[page.0 as usize];
+        if status != (Status::Hir { in_stack: false }) {
+            self.stack.remove(InStack::Page(page).number());
+        }
+        if status == Status::Lir {
+            self.lir -= 1;
+            self.prune();
+        } else {
+            self.queue.remove(page);
+        }
+    }
+
+    /// Takes HIR entries off the bottom of S.
+    fn prune(&mut self) {
+        while let Some(bottom) = self.stack.oldest() {
+            match InStack::of(bottom) {
+                InStack::Ghost(at) => {
+                    self.ghosts.remove(at);
+                }
+                InStack::Page(page) => match &mut self.status[page.0 as usize] {
+                    Status::Lir => return,
+                    Status::Hir { in_stack } => *in_stack = false,
+                },
+            }
+            self.stack.remove(bottom);
+        }
+    }
+
+    /// Puts a HIR page that is not in S on top of it.
+    fn push_hir(&mut self, page: PageId) {
+        self.status[page.0 as usize] = Status::Hir { in_stack: true };
+        self.stack.push_newest(InStack::Page(page).number());
+        if self.lir == 0 {
+            self.prune();
+        }
+        if self.stack.len() > 2 * self.capacity {
+            if let Some(at) = self.ghosts.oldest(0) {
+                self.stack.remove(InStack::Ghost(at).number());
+                self.ghosts.remove(at);
+            }
+        }
+    }
+
+    /// The least recent LIR page that is not skipped: where all of Q is.
+    #[cold]
+    fn search_stack(
+        &self,
+        device: &dyn DeviceView,
+        skip: Skip,
+        out: &mut Eviction,
+    ) -> Option<PageId> {
+        let mut entries = self.stack.iter_oldest_first().map(InStack::of);
+        entries.find_map(|entry| {
+            out.inspected += 1;
+            let InStack::Page(page) = entry else {
+                return None;
+            };
+            out.skipped |= skip.page_by_chip(device, page);
+            (!skip.page(device, page)).then_some(page)
+        })
+    }
+}
+
+impl Policy for Lirs {
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        let in_stack = self.arrives(access.lpn);
+        self.incoming.done();
+        set(&mut self.status, page, Status::Lir);
+        let starts = self.lir < self.lir_pages && self.queue.list().len() < self.hir_pages;
+        if in_stack || starts {
+            self.push_lir(page);
+        } else {
+            self.queue.push_newest(page);
+            self.push_hir(page);
+        }
+    }
+
+    #[inline]
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, _access: &Access) {
+        let number = InStack::Page(page).number();
+        match self.status[page.0 as usize] {
+            Status::Lir => {
+                self.stack.remove(number);
+                self.stack.push_newest(number);
+                self.prune();
+            }
+            Status::Hir { in_stack: true } => {
+                self.remove(page);
+                self.push_lir(page);
+            }
+            Status::Hir { in_stack: false } => {
+                self.queue.renew(page);
+                self.push_hir(page);
+            }
+        }
+    }
+
+    fn forget(&mut self, page: PageId) {
+        self.remove(page);
+    }
+
+    #[inline]
+    fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        if self.status[page.0 as usize] != Status::Lir {
+            self.queue.moved(device, page);
+        }
+    }
+
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        incoming: &Access,
+        skip: Skip,
+        out: &mut Eviction,
+    ) -> bool {
+        self.arrives(incoming.lpn);
+        let found = (self.queue.oldest_not(device, skip, out))
+            .or_else(|| self.search_stack(device, skip, out));
+        let Some(page) = found else { return false };
+        if self.status[page.0 as usize] == (Status::Hir { in_stack: true }) {
+            let ghost = InStack::Ghost(self.ghosts.push_newest(0, device.lpn(page)));
+            let place = InStack::Page(page).number();
+            self.stack.insert_newer_than(Some(place), ghost.number());
+        }
+        self.remove(page);
+        out.victims.push(page);
+        true
+    }
+
+    /// The stack S and the queue Q; in S, `L` and `H` follow the cached pages, and ghosts have no state.
+    fn state(&self, device: &dyn DeviceView) -> String {
+        let mut stack: Vec<String> = (self.stack.iter_oldest_first())
+            .map(|number| match InStack::of(number) {
+                InStack::Ghost(at) => self.ghosts.lpn(at).0.to_string(),
+                InStack::Page(page) => {
+                    let lir = self.status[page.0 as usize] == Status::Lir;
+                    format!("{}{}", page_text(device, page), if lir { 'L' } else { 'H' })
+                }
+            })
+            .collect();
+        stack.reverse();
+        let queue = pages_text(device, self.queue.list().iter_oldest_first());
+        format!("S[{}] Q[{queue}]", stack.join(" "))
+    }
+}

@@ -1,0 +1,144 @@
+//! MIN: the most hits that any policy can have, for it knows the future (Belady, IBM Systems Journal
+//! 5(2), 1966).
+//!
+//! victim = the cached page whose next access is farthest away. Every page that misses comes in.
+//! It runs over a finished list of accesses only.
+//!
+//! Which pages are cached does not matter, only when each is accessed next: a set of positions in
+//! the list. An access hits if its own position is in the set; the victim is the largest position.
+
+use crate::buffer::entry::{cost, Entry, Family, Make};
+use crate::component::{source, Provenance};
+use std::collections::HashMap;
+
+use crate::units::Lpn;
+
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "min",
+    title: "MIN",
+    line: "Belady's optimum: the page needed farthest in the future leaves; the bound of all.",
+    family: Family::General,
+    source: source(
+        "L. A. Belady",
+        "A Study of Replacement Algorithms for a Virtual-Storage Computer",
+        "IBM Systems Journal 5(2)",
+        1966,
+    ),
+    provenance: Provenance::Original,
+    rule: &[
+        "Victim: the page whose next access is farthest away; one never accessed again before all \
+             others.",
+        "No policy that fetches on demand hits more often. Reads and writes count alike, so this \
+             is no bound of the pages written.",
+        "It must know the future: `flashtwin policy hits` has it, a device cannot.",
+    ],
+    drawing: "
+to come:  R3 W1 R2 R1 ...
+buffer    [ 1  2  3 ]   next access after 2, 3, 1 -> victim: 2",
+    state: "",
+    cost: cost("O(log n)", "O(log n)", "O(log n)"),
+    example: None,
+    make: Make::Offline,
+    ..Entry::PLAIN
+}];
+
+/// Accesses that hit in a buffer of `capacity` pages, empty at the start.
+pub fn hits(accesses: &[Lpn], capacity: u32) -> u64 {
+    if capacity == 0 {
+        return 0;
+    }
+    let mut cached = Positions::new(accesses.len());
+    // Cached pages that are not accessed again: one is as good a victim as the other.
+    let mut never = 0_u64;
+    let mut free = capacity;
+    let mut hits = 0;
+    for (position, next) in next_accesses(accesses).into_iter().enumerate() {
+        if cached.remove(position) {
+            hits += 1;
+        } else if free > 0 {
+            free -= 1;
+        } else if never > 0 {
+            never -= 1;
+        } else {
+            cached.remove_largest();
+        }
+        match next {
+            NEVER => never += 1,
+            _ => cached.insert(next),
+        }
+    }
+    hits
+}
+
+const NEVER: usize = usize::MAX;
+
+/// Position of the next access to the same page, for each access.
+fn next_accesses(accesses: &[Lpn]) -> Vec<usize> {
+    let mut seen = HashMap::new();
+    let mut next = vec![NEVER; accesses.len()];
+    for (position, lpn) in accesses.iter().enumerate().rev() {
+        if let Some(later) = seen.insert(*lpn, position) {
+            next[position] = later;
+        }
+    }
+    next
+}
+
+/// A set of numbers below a bound: a bitmap, with bitmaps of its words that are not empty above it.
+struct Positions {
+    /// The last level is one word.
+    levels: Vec<Vec<u64>>,
+}
+
+impl Positions {
+    fn new(bound: usize) -> Positions {
+        let mut levels = Vec::new();
+        let mut words = bound.div_ceil(64).max(1);
+        loop {
+            levels.push(vec![0; words]);
+            if words == 1 {
+                return Positions { levels };
+            }
+            words = words.div_ceil(64);
+        }
+    }
+
+    fn insert(&mut self, number: usize) {
+        let mut at = number;
+        for level in &mut self.levels {
+            let word = &mut level[at / 64];
+            let was_empty = *word == 0;
+            *word |= 1 << (at % 64);
+            if !was_empty {
+                return;
+            }
+            at /= 64;
+        }
+    }
+
+    /// False if it is not in the set.
+    fn remove(&mut self, number: usize) -> bool {
+        if self.levels[0][number / 64] & (1 << (number % 64)) == 0 {
+            return false;
+        }
+        let mut at = number;
+        for level in &mut self.levels {
+            let word = &mut level[at / 64];
+            *word &= !(1 << (at % 64));
+            if *word != 0 {
+                break;
+            }
+            at /= 64;
+        }
+        true
+    }
+
+    /// The set is not empty.
+    fn remove_largest(&mut self) {
+        let mut at = 0;
+        for level in self.levels.iter().rev() {
+            at = at * 64 + level[at].ilog2() as usize;
+        }
+        self.remove(at);
+    }
+}

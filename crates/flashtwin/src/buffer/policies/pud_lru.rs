@@ -1,0 +1,494 @@
+//! PUD-LRU: blocks by predicted average update distance (a reconstruction after Hu, Jiang, Tian, Xu, MASCOTS
+//! 2010).
+//!
+//! PUD = (now - t) / f, with t when the block was inserted, f the page writes to it since, the insertion included,
+//! and page writes as the unit of time. Victim: of the blocks whose PUD is above the mean of all, or of all if
+//! none is, the one with most pages, then with the larger PUD, then the least
+//! recent; all its pages are evicted. The key is published; formula and threshold are ours. PUDs are compared as
+//! fractions; for the mean, 1 / f is kept in units of which f up to 46 are a whole number, rounded down beyond.
+//!
+//! The mean is kept. A young block waits, and is looked at no more than once in an octave of its age:
+//! with f of 2^k or more it waits in room k as long as (now - t) / 2^k, no less than its PUD, is not
+//! above the mean. Blocks enter every room in the order of t, so that it is enough to look at the
+//! first. The others stand, for each number of pages, in heaps by f, the earliest t first:
+//!
+//! ```text
+//! room 0   B6 - B5 - B0           room 1   -          room 2   B10
+//! 3 pages   f 3: B8 B1     f 4, 5 .. 7: -     f 8..9: B2      from 8 on four heaps an octave
+//! 2 pages   f 2: B7        f 3: B9 B4                         victim: B8 if its PUD is above the mean
+//! ```
+//!
+//! A write leaves a block in its room, and in its heap: f only grows, so the heap has too large a PUD, never too
+//! small. A block is put right when it comes up. For each number of pages a ceiling of the PUDs is known as well,
+//! which excludes heaps that hold no candidate.
+//!
+//! `cache_reads`: reads enter and renew their block (the last tie-break) but count as no update.
+//! Without it they change nothing.
+
+use crate::buffer::entry::{cost, example, Entry, Family, Make, BLOCKS};
+use crate::component::{source, Provenance};
+use std::cmp::{Ordering, Reverse};
+
+use crate::buffer::blocks::{
+    last_before, BlockParameters, BlockTable, FilteredParameters, Heaps, NodeId, ReadParameters,
+};
+use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Skip};
+use crate::buffer::{PageId, Setup};
+use crate::list::Lists;
+
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "pud-lru",
+    title: "PUD-LRU",
+    line: "Blocks written often and lately stay; of the others the fullest leaves.",
+    family: Family::Blocks,
+    source: source(
+        "J. Hu, H. Jiang, L. Tian, L. Xu",
+        "PUD-LRU: An Erase-Efficient Write Buffer Management Algorithm for Flash Memory SSD",
+        "MASCOTS",
+        2010,
+    ),
+    provenance: Provenance::Reconstruction,
+    rule: &[
+        "Time is counted in page writes. A block has the time of its insertion, t, and how many page \
+             writes it has had, f. Its predicted update distance is (now - t) / f.",
+        "Candidates: the blocks whose distance is above the mean of all blocks; all of them if \
+             none is.",
+        "Victim: the candidate with the most pages; among equals the larger distance, then the \
+             least recent.",
+    ],
+    state: BLOCKS,
+    cost: cost("O(1)", "O(B)", "O(log B + N)"),
+    example: example(5, "W0 W1 W4 W0 W8 W0 W9 W12"),
+    parameters: &[BlockParameters::ROWS, ReadParameters::ROWS],
+    filtered: FilteredParameters::ROWS,
+    make: Make::Base(|setup| PudLru::new(setup).into()),
+    ..Entry::PLAIN
+}];
+
+/// Heaps for each number of pages: those for the f below 2^32.
+const HEAPS: usize = 128;
+/// Rooms: one for each octave of f.
+const ROOMS: usize = 32;
+
+/// The heap of f, and the least f there.
+fn heap_of(f: u32) -> usize {
+    match f.ilog2() {
+        0 | 1 => f as usize,
+        octave => (octave as usize - 2) * 4 + (f >> (octave - 2)) as usize,
+    }
+}
+
+fn least_of(heap: usize) -> u32 {
+    match heap {
+        0..8 => heap as u32,
+        _ => (heap as u32 % 4 + 4) << (heap / 4 - 1),
+    }
+}
+
+/// The least common multiple of 1 to 46, the largest that 64 bits hold.
+const UNIT: u64 = 9_419_588_158_802_421_600;
+
+/// 1 / f in units.
+fn share(f: u32) -> u64 {
+    UNIT / u64::from(f)
+}
+
+/// PUD after `age` page writes, in units.
+fn pud(age: u64, share: u64) -> u128 {
+    u128::from(age) * u128::from(share)
+}
+
+#[derive(Clone, Debug, Default)]
+struct Block {
+    /// t
+    at: u64,
+    /// f, and 1 / f
+    writes: u32,
+    share: u64,
+    /// Larger is more recent.
+    used: u64,
+    /// Whether the block has changed since the last search.
+    changed: bool,
+    /// The room it waits in, if it is in no heap.
+    room: u8,
+}
+
+/// Upper bound of all PUDs; it rises with `slope` from `at` on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ceiling {
+    pud: u128,
+    slope: u64,
+    at: u64,
+}
+
+impl Ceiling {
+    fn height(&self, now: u64) -> u128 {
+        self.pud + pud(now - self.at, self.slope)
+    }
+}
+
+/// PUD-aware LRU.
+#[derive(Clone, Debug)]
+pub struct PudLru {
+    cache_reads: bool,
+    blocks: BlockTable<Block>,
+    waiting: Box<Lists<ROOMS>>,
+    /// Rooms entered so far.
+    rooms: usize,
+    /// (t, used) of the blocks that do not wait.
+    heaps: Heaps<(u64, u64)>,
+    /// Per number of pages, the heaps that are not empty as bits.
+    filled: Vec<u128>,
+    /// Numbers of pages with such heaps as bits.
+    sizes: Vec<u64>,
+    /// Per number of pages.
+    ceilings: Vec<Ceiling>,
+    /// Page writes so far.
+    now: u64,
+    clock: u64,
+    /// Sums of 1 / f and of t / f over all blocks.
+    shares: u128,
+    shares_at: u128,
+    /// Blocks that have changed since the last search: only then heaps and sums follow.
+    changed: Vec<NodeId>,
+}
+
+impl PudLru {
+    /// Makes the policy with the parameters of `setup`.
+    pub fn new(setup: &Setup) -> PudLru {
+        let sizes = setup.pages_per_block.min(setup.capacity) as usize + 1;
+        PudLru {
+            blocks: BlockTable::new(setup),
+            cache_reads: ReadParameters::of(&setup.settings).cache_reads,
+            waiting: Box::new(Lists::new()),
+            rooms: 1,
+            heaps: Heaps::new(sizes * HEAPS),
+            filled: vec![0; sizes],
+            sizes: vec![0; sizes.div_ceil(64)],
+            ceilings: vec![Ceiling::default(); sizes],
+            now: 0,
+            clock: 0,
+            shares: 0,
+            shares_at: 0,
+            changed: Vec::new(),
+        }
+    }
+
+    /// Brings heaps and sums up to date.
+    fn follow(&mut self) {
+        while let Some(node) = self.changed.pop() {
+            self.leave_sums(node);
+            let block = &mut self.blocks[node];
+            block.changed = false;
+            block.share = share(block.writes);
+            self.shares += u128::from(block.share);
+            self.shares_at += pud(block.at, block.share);
+            let pages = self.blocks.pages(node) as usize;
+            // One more write leaves a block where it is.
+            if (self.heaps.heap_of(node)).is_some_and(|heap| heap / HEAPS != pages) {
+                self.unfile(node);
+                self.file(node);
+            }
+        }
+    }
+
+    /// Files the waiting blocks whose PUD may be above `mean`, or all.
+    fn end_waiting(&mut self, now: u64, mean: Option<u128>) {
+        let mut room = 0;
+        while room < self.rooms {
+            while let Some(node) = self.waiting.oldest(room) {
+                let block = &mut self.blocks[node];
+                let least = share(1 << room);
+                if mean.is_some_and(|mean| pud(now - block.at, least) <= mean) {
+                    break;
+                }
+                self.waiting.remove(room, node);
+                if mean.is_some() && block.writes >> room > 1 {
+                    block.room += 1;
+                    self.rooms = self.rooms.max(room + 2);
+                    self.waiting.push_newest(room + 1, node);
+                } else {
+                    self.file(node);
+                }
+            }
+            room += 1;
+        }
+    }
+
+    /// Takes out of the sums what a block has in them.
+    fn leave_sums(&mut self, node: NodeId) {
+        let block = &self.blocks[node];
+        self.shares -= u128::from(block.share);
+        self.shares_at -= pud(block.at, block.share);
+    }
+
+    /// Puts a block that is in no heap into the one where it belongs.
+    fn file(&mut self, node: NodeId) {
+        let pages = self.blocks.pages(node) as usize;
+        let block = &self.blocks[node];
+        let heap = heap_of(block.writes);
+        let ceiling = &mut self.ceilings[pages];
+        if self.filled[pages] == 0 {
+            *ceiling = Ceiling::default();
+        }
+        *ceiling = Ceiling {
+            pud: ceiling
+                .height(self.now)
+                .max(pud(self.now - block.at, block.share)),
+            slope: ceiling.slope.max(block.share),
+            at: self.now,
+        };
+        self.filled[pages] |= 1 << heap;
+        self.sizes[pages / 64] |= 1 << (pages % 64);
+        self.heaps
+            .set(pages * HEAPS + heap, node, (block.at, block.used));
+    }
+
+    /// Takes a block out of its heap, if it is in one.
+    fn unfile(&mut self, node: NodeId) {
+        let Some(heap) = self.heaps.heap_of(node) else {
+            return;
+        };
+        self.heaps.remove(node);
+        if self.heaps.entries(heap).is_empty() {
+            let pages = heap / HEAPS;
+            self.filled[pages] &= !(1 << (heap % HEAPS));
+            if self.filled[pages] == 0 {
+                self.sizes[pages / 64] &= !(1 << (pages % 64));
+            }
+        }
+    }
+
+    /// A page of the block was accessed.
+    fn touch(&mut self, node: NodeId, write: bool) {
+        self.clock += 1;
+        let block = &mut self.blocks[node];
+        block.used = self.clock;
+        block.writes = block.writes.saturating_add(u32::from(write));
+        if !block.changed {
+            block.changed = true;
+            self.changed.push(node);
+        }
+    }
+
+    /// Finds the victim among the blocks with a PUD above `mean`, or among all: most pages, then larger PUD, then least
+    /// recent.
+    fn search(
+        &mut self,
+        device: &dyn DeviceView,
+        skip: Skip,
+        now: u64,
+        mean: Option<u128>,
+        out: &mut Eviction,
+    ) -> Option<NodeId> {
+        let mut larger = self.filled.len();
+        while let Some(pages) = last_before(&self.sizes, larger) {
+            larger = pages;
+            if mean.is_some_and(|mean| self.ceilings[pages].height(now) <= mean) {
+                continue;
+            }
+            let mut search = Search {
+                now,
+                mean,
+                best: None,
+                skipped: None,
+                ceiling: 0,
+            };
+            let slope = least_of(self.filled[pages].trailing_zeros() as usize);
+            let mut heap = 0;
+            // A block put right goes into a later heap of the same number of pages.
+            while self.filled[pages] >> heap != 0 {
+                heap += self.filled[pages].wrapping_shr(heap).trailing_zeros();
+                let at = pages * HEAPS + heap as usize;
+                self.put_right(at, &search);
+                self.search_heap(at, device, skip, &mut search);
+                heap += 1;
+            }
+            out.skipped |= search.skipped > search.best.map(|(rank, _)| rank);
+            if let Some((_, node)) = search.best {
+                return Some(node);
+            }
+            self.ceilings[pages] = Ceiling {
+                pud: search.ceiling,
+                slope: share(slope),
+                at: self.now,
+            };
+        }
+        None
+    }
+
+    /// Puts right what comes up in a heap, as far as that matters.
+    fn put_right(&mut self, heap: usize, search: &Search) {
+        while let Some(((at, used), node)) = self.heaps.first(heap) {
+            let block = &self.blocks[node];
+            let least = least_of(heap % HEAPS);
+            if !search.wants(search.rank(at, least, share(least), used))
+                || (heap_of(block.writes), block.used) == (heap % HEAPS, used)
+            {
+                break;
+            }
+            self.unfile(node);
+            self.file(node);
+        }
+    }
+
+    fn search_heap(&self, heap: usize, device: &dyn DeviceView, skip: Skip, search: &mut Search) {
+        let least = least_of(heap % HEAPS);
+        let most = share(least);
+        self.heaps.walk(heap, |(at, used), node| {
+            let at_most = search.rank(at, least, most, used);
+            if !search.wants(at_most) {
+                search.ceiling = search.ceiling.max(at_most.0.units);
+                return false;
+            }
+            let block = &self.blocks[node];
+            let rank = search.rank(at, block.writes, block.share, block.used);
+            search.ceiling = search.ceiling.max(rank.0.units);
+            if search.wants(rank) {
+                let mut by_chip = false;
+                if !(self.blocks).passed_over(device, skip, node, &mut by_chip) {
+                    search.best = Some((rank, node));
+                } else if by_chip {
+                    search.skipped = search.skipped.max(Some(rank));
+                }
+            }
+            true
+        });
+    }
+}
+
+/// A PUD: a fraction, ordered as such, and in units for the mean.
+#[derive(Clone, Copy, Debug)]
+struct Pud {
+    age: u64,
+    writes: u32,
+    units: u128,
+}
+
+impl Ord for Pud {
+    fn cmp(&self, other: &Pud) -> Ordering {
+        let times = |age: u64, writes: u32| u128::from(age) * u128::from(writes);
+        times(self.age, other.writes).cmp(&times(other.age, self.writes))
+    }
+}
+
+impl PartialOrd for Pud {
+    fn partial_cmp(&self, other: &Pud) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Pud {
+    fn eq(&self, other: &Pud) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Pud {}
+
+/// PUD, and when the block was used last.
+type Rank = (Pud, Reverse<u64>);
+
+/// A search among blocks of the same number of pages.
+struct Search {
+    now: u64,
+    /// PUDs above this are wanted.
+    mean: Option<u128>,
+    best: Option<(Rank, NodeId)>,
+    /// The first of the blocks passed over for the sake of their chip.
+    skipped: Option<Rank>,
+    /// The largest PUD that may be here.
+    ceiling: u128,
+}
+
+impl Search {
+    fn rank(&self, at: u64, writes: u32, share: u64, used: u64) -> Rank {
+        let age = self.now - at;
+        let units = pud(age, share);
+        (Pud { age, writes, units }, Reverse(used))
+    }
+
+    fn wants(&self, rank: Rank) -> bool {
+        self.mean.is_none_or(|mean| rank.0.units > mean)
+            && self.best.is_none_or(|best| rank > best.0)
+    }
+}
+
+impl Policy for PudLru {
+    fn admits(&self, access: &Access) -> bool {
+        access.write || self.cache_reads
+    }
+
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        self.now += u64::from(access.write);
+        let (node, offset) = self.blocks.node_for(access.lpn);
+        let first = self.blocks.pages(node) == 0;
+        if first {
+            let block = &mut self.blocks[node];
+            (block.at, block.writes) = (self.now, 1);
+            self.waiting.push_newest(0, node);
+        }
+        self.touch(node, access.write && !first);
+        self.blocks.add_page(node, page, offset);
+    }
+
+    #[inline]
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        if self.admits(access) {
+            self.now += u64::from(access.write);
+            if let Some(node) = self.blocks.node_of(page) {
+                self.touch(node, access.write);
+            }
+        }
+    }
+
+    fn forget(&mut self, page: PageId) {
+        self.follow();
+        let node = self.blocks.remove_page(page);
+        let (waits, left) = (self.heaps.heap_of(node).is_none(), self.blocks.pages(node));
+        self.unfile(node);
+        if left == 0 {
+            if waits {
+                self.waiting.remove(self.blocks[node].room.into(), node);
+            }
+            self.leave_sums(node);
+            self.blocks.remove(node);
+        } else if !waits {
+            self.file(node);
+        }
+    }
+
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        incoming: &Access,
+        skip: Skip,
+        out: &mut Eviction,
+    ) -> bool {
+        self.follow();
+        // The access that needs the room counts already.
+        let now = self.now + u64::from(incoming.write);
+        out.inspected += u64::from(self.blocks.len());
+        let sum = u128::from(now) * self.shares - self.shares_at;
+        let mean = sum / u128::from(self.blocks.len().max(1));
+        let mut found = None;
+        for above in [Some(mean), None] {
+            self.end_waiting(now, above);
+            found = self.search(device, skip, now, above, out);
+            if found.is_some() {
+                break;
+            }
+        }
+        let Some(node) = found else { return false };
+        self.unfile(node);
+        self.leave_sums(node);
+        self.blocks.evict(node, out);
+        true
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        let mut nodes: Vec<NodeId> = self.blocks.iter().collect();
+        nodes.sort_unstable_by_key(|&node| self.blocks[node].used);
+        self.blocks.texts(device, nodes.into_iter())
+    }
+}

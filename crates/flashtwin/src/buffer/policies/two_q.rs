@@ -1,0 +1,179 @@
+//! 2Q, full version: a page proves itself by coming back (Johnson and Shasha, VLDB 1994).
+//!
+//! A1in, FIFO, takes first references; A1out remembers what left it; Am, LRU, holds pages referenced again.
+//! Hit in Am -> most recent end. Hit in A1in -> nothing: references close together count as one.
+//! Miss: remembered in A1out -> Am, else -> A1in.
+//! Victim: if A1in holds more than Kin pages, its oldest, which A1out remembers; else the least
+//! recent page of Am, which is forgotten. A1out holds Kout numbers; the oldest makes room.
+
+use crate::buffer::age_index::AgedLists;
+use crate::buffer::entry::{cost, example_with, Entry, Family, Make, GENERAL};
+use crate::buffer::ghosts::{Ghosts, Incoming};
+use crate::buffer::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
+use crate::buffer::second_chance::set;
+use crate::buffer::{PageId, Setup};
+use crate::component::{parameters, Kind, Pages};
+use crate::component::{source, Provenance};
+use crate::units::Lpn;
+
+parameters! {
+    /// Parameters of 2Q.
+    struct Parameters {
+        /// Size of A1in, the queue of new pages.
+        k_in: Pages = Kind::Window, "0.25", "original: 0.25 of the capacity";
+        /// Pages remembered in A1out after they left A1in.
+        k_out: Pages = Kind::Beyond, "0.5", "original: 0.5 of the capacity";
+    }
+}
+
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "2q",
+        title: "2Q",
+        line: "New pages pass through a queue; only those asked for again after it are kept.",
+        family: Family::General,
+        source: source(
+            "T. Johnson, D. Shasha",
+            "2Q: A Low Overhead High Performance Buffer Management Replacement Algorithm",
+            "VLDB",
+            1994,
+        ),
+        provenance: Provenance::Original,
+        rule: &[
+            "A1in is a queue of new pages, Am an LRU list, A1out remembers the numbers of pages that \
+             left A1in (ghosts).",
+            "Miss: a page remembered in A1out comes into Am, another one into A1in.",
+            "Hit in Am: most recent end. Hit in A1in: nothing.",
+            "Victim: if A1in holds more than `k_in` pages, its oldest, which A1out then remembers (at \
+             most `k_out` numbers); else the least recent page of Am, which is forgotten.",
+            "The number of the page that comes in leaves A1out before the victim's comes in; as printed, \
+             after it (D-161).",
+        ],
+        drawing: "
+new -> A1in [ 5 4 3 ] -> victim, number kept in A1out ( 2 1 )
+                                                         |
+       Am   [ 9 7 ] -> victim     <---- asked for again -+",
+        state: "`A1in[5c 4d] Am[1c] A1out[3 2]`: pages and remembered numbers, most recent first.",
+        cost: cost("O(1)", "O(1)", "O(1)"),
+        example: example_with(4, &[("k_in", "1"), ("k_out", "2")], 1, GENERAL),
+        parameters: &[Parameters::ROWS],
+        make: Make::Base(|setup| TwoQ::new(setup).into()),
+        ..Entry::PLAIN
+    },
+];
+
+/// The lists.
+const A1IN: usize = 0;
+const AM: usize = 1;
+
+/// Two queues.
+#[derive(Clone, Debug)]
+pub struct TwoQ {
+    k_in: usize,
+    k_out: u32,
+    lists: AgedLists<2>,
+    /// Per page.
+    in_am: Vec<bool>,
+    a1out: Ghosts,
+    incoming: Incoming<bool>,
+}
+
+impl TwoQ {
+    /// Kin and Kout as in its parameters.
+    pub fn new(setup: &Setup) -> TwoQ {
+        let Parameters { k_in, k_out } = Parameters::of(&setup.settings);
+        TwoQ {
+            k_in: k_in.0 as usize,
+            k_out: k_out.0,
+            lists: AgedLists::new(setup),
+            in_am: Vec::new(),
+            a1out: Ghosts::new(),
+            incoming: Incoming::none(),
+        }
+    }
+
+    /// Whether the page that comes in was remembered; it no longer is.
+    fn arrives(&mut self, lpn: Lpn) -> bool {
+        let known = self.incoming.known(lpn);
+        known.unwrap_or_else(|| {
+            let known = self.a1out.recall(lpn).is_some();
+            self.incoming.keep(lpn, known)
+        })
+    }
+
+    fn list(&self, page: PageId) -> usize {
+        match self.in_am[page.0 as usize] {
+            true => AM,
+            false => A1IN,
+        }
+    }
+
+    fn a1in_first(&self) -> bool {
+        self.lists.lists().len(A1IN) > self.k_in
+    }
+}
+
+impl Policy for TwoQ {
+    #[inline]
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        let known = self.arrives(access.lpn);
+        self.incoming.done();
+        set(&mut self.in_am, page, known);
+        self.lists.push_newest(self.list(page), page);
+    }
+
+    #[inline]
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, _access: &Access) {
+        if self.in_am[page.0 as usize] {
+            self.lists.renew(AM, page, AM);
+        }
+    }
+
+    fn forget(&mut self, page: PageId) {
+        self.lists.remove(self.list(page), page);
+    }
+
+    #[inline]
+    fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        self.lists.moved(self.list(page), device, page);
+    }
+
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        incoming: &Access,
+        skip: Skip,
+        out: &mut Eviction,
+    ) -> bool {
+        let lists = match self.a1in_first() {
+            true => [A1IN, AM],
+            false => [AM, A1IN],
+        };
+        let mut oldest = |list| self.lists.oldest_not(list, device, skip, out);
+        let found = lists.into_iter().find_map(&mut oldest);
+        let Some(page) = found else { return false };
+        // A1out makes room for the victim by forgetting the page that comes in, if it can (D-161).
+        self.arrives(incoming.lpn);
+        if !self.in_am[page.0 as usize] {
+            self.a1out.push_bounded(0, device.lpn(page), self.k_out);
+        }
+        self.forget(page);
+        out.victims.push(page);
+        true
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        let lists = self.lists.lists();
+        let text = |list| pages_text(device, lists.iter_oldest_first(list));
+        let (a1in, am) = (text(A1IN), text(AM));
+        format!("A1in[{a1in}] Am[{am}] A1out[{}]", self.a1out.text(0))
+    }
+}
+
+impl Prefetch for TwoQ {
+    #[inline]
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
+        let list = if self.a1in_first() { A1IN } else { AM };
+        self.lists.next_three(list)
+    }
+}

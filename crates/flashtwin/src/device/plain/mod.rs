@@ -1,0 +1,277 @@
+//! The plain front end: copies of a request's path that do not test for what the device does not have.
+//!
+//! The path is written once and compiled several times: for any device, and for plain ones ([`Device::is_plain`]) with
+//! any back end and with the two most frequent kinds of flash. [`Device::submit`] and the loop over events choose the
+//! copy. The code asks [`Work::PLAIN`], a constant of each copy.
+
+use std::mem::offset_of;
+
+use super::link::Mode;
+use super::{Backend, Device};
+use crate::chips::ChipSet;
+use crate::device::Work;
+use crate::events::EventQueue;
+use crate::metrics::FlashReport;
+use crate::nand::{Done, PageOp};
+use crate::units::{ChipId, Lpn, Time};
+
+/// A copy of the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Path(pub u8);
+
+impl Path {
+    pub const ANY: Path = Path(0);
+
+    /// Path of a plain front end with a back end of this [`Work::kind`].
+    pub const fn plain(kind: u8) -> Path {
+        Path(kind + 1)
+    }
+}
+
+/// Runs something on the copy of the path that a device's requests take.
+macro_rules! on_path {
+    ($device:expr, $on:ident => $work:expr) => {
+        on_path!($device, $on => $work, 0 1 2)
+    };
+    ($device:expr, $on:ident => $work:expr, $($kind:literal)+) => {
+        match $device.path {
+            $(Path(path) if path == Path::plain($kind).0 => {
+                let $on = $device.as_plain::<$kind>();
+                $work
+            })+
+            _ => {
+                let $on = $device;
+                $work
+            }
+        }
+    };
+}
+pub(super) use on_path;
+
+/// A back end of this kind behind a plain front end.
+#[derive(Clone, Debug)]
+#[repr(transparent)]
+pub(crate) struct Plain<B, const KIND: u8>(B);
+
+/// Fails to compile unless a device and a plain one have the same size, alignment and places of fields.
+const fn assert_same_layout<B: Backend, const KIND: u8>() {
+    assert!(size_of::<Device<B>>() == size_of::<Device<Plain<B, KIND>>>());
+    assert!(align_of::<Device<B>>() == align_of::<Device<Plain<B, KIND>>>());
+    assert!(offset_of!(Device<B>, backend) == offset_of!(Device<Plain<B, KIND>>, backend));
+    assert!(offset_of!(Device<B>, queues) == offset_of!(Device<Plain<B, KIND>>, queues));
+    assert!(offset_of!(Device<B>, broken) == offset_of!(Device<Plain<B, KIND>>, broken));
+}
+
+impl<B: Backend> Device<B> {
+    /// There is one submission queue, and a bus without command overhead; processor and buffer take no time; the
+    /// buffer blocks, and its policy does not write back by itself; nothing is logged.
+    fn is_plain(&self) -> bool {
+        let front = self.queues.are_plain()
+            && self.link.has_mode_alone(Mode::Bus)
+            && self.latencies.are_none
+            && self.controller.is_free_of_cost()
+            && self.address.page_shift.is_some();
+        front && self.cache.is_plain() && !self.programs.is_on() && !self.metrics.are_elsewhere()
+    }
+
+    /// Chooses the copy anew, once something has changed that [`Device::is_plain`] depends on.
+    pub(super) fn find_path(&mut self) {
+        self.path = self.path_now();
+    }
+
+    /// Names of the copies of the code that serve requests now: of the front end, then of what is behind it, as in "plain
+    /// front end, msr flash". The table of paths in ARCHITECTURE.md has the conditions.
+    pub fn path(&self) -> String {
+        let (front, is_plain) = match self.path {
+            Path::ANY => ("general", false),
+            _ => ("plain", true),
+        };
+        format!("{front} front end, {}", self.backend.path(is_plain))
+    }
+
+    pub(super) fn path_now(&self) -> Path {
+        match self.is_plain() {
+            true => Path::plain(self.backend.kind()),
+            false => Path::ANY,
+        }
+    }
+
+    /// The device as a plain one with a back end of this kind.
+    ///
+    /// # Panics
+    /// If its back end is of another kind.
+    #[inline(always)]
+    pub(super) fn as_plain<const KIND: u8>(&mut self) -> &mut Device<Plain<B, KIND>> {
+        const { assert_same_layout::<B, KIND>() };
+        assert!(
+            self.backend.kind() == KIND,
+            "the path of another kind of back end"
+        );
+        // SAFETY: both devices have one layout: `Device` that of C, with the same fields except the back end, and `Plain`
+        // that of the back end in it. A back end of this kind is a valid `Plain`.
+        unsafe { &mut *std::ptr::from_mut(self).cast() }
+    }
+}
+
+impl<B: Backend, const KIND: u8> Plain<B, KIND> {
+    #[inline(always)]
+    fn get(&self) -> &B {
+        // SAFETY: `as_plain` alone makes a `Plain`, of a back end of this kind, which none of the methods called here
+        // changes: see `Work`.
+        unsafe { self.0.assume(KIND) };
+        &self.0
+    }
+
+    #[inline(always)]
+    fn get_mut(&mut self) -> &mut B {
+        // SAFETY: see `get`.
+        unsafe { self.0.assume(KIND) };
+        &mut self.0
+    }
+}
+
+// SAFETY: its kind is a constant.
+unsafe impl<B: Backend, const KIND: u8> Work for Plain<B, KIND> {
+    const PLAIN: bool = true;
+
+    fn path(&self, plain_front: bool) -> &'static str {
+        self.get().path(plain_front)
+    }
+
+    fn resources(&self) -> usize {
+        self.0.resources()
+    }
+
+    #[inline(always)]
+    fn unit_for_write(&mut self, lpn: Lpn) -> u32 {
+        self.get_mut().unit_for_write(lpn)
+    }
+
+    #[inline(always)]
+    fn home(&self, lpn: Lpn) -> u32 {
+        self.get().home(lpn)
+    }
+
+    #[inline(always)]
+    fn unit_of_copy(&self, lpn: Lpn) -> Option<u32> {
+        self.get().unit_of_copy(lpn)
+    }
+
+    #[inline(always)]
+    fn enqueue(&mut self, unit: usize, op: PageOp, now: Time, events: &mut EventQueue) {
+        self.get_mut().enqueue(unit, op, now, events);
+    }
+
+    #[inline(always)]
+    fn settle(&mut self, now: Time, events: &mut EventQueue) {
+        self.get_mut().settle(now, events);
+    }
+
+    #[inline(always)]
+    fn on_event(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+        done: &mut Option<Done>,
+    ) -> Option<usize> {
+        self.get_mut().on_event(resource, now, events, done)
+    }
+
+    #[inline(always)]
+    fn more_done(&mut self) -> Option<Done> {
+        self.get_mut().more_done()
+    }
+
+    #[inline(always)]
+    fn activate(&mut self, unit: usize, now: Time, events: &mut EventQueue) {
+        self.get_mut().activate(unit, now, events);
+    }
+
+    fn is_volatile(&self) -> bool {
+        self.0.is_volatile()
+    }
+
+    fn flush(&mut self, op: PageOp, now: Time, events: &mut EventQueue) {
+        self.0.flush(op, now, events);
+    }
+
+    fn lost(&self, lost: &mut Vec<Lpn>) {
+        self.0.lost(lost);
+    }
+
+    fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue) {
+        self.0.trim(lpn, now, events);
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.get().prefetch(lpn);
+    }
+
+    #[inline(always)]
+    fn prefetch_old_copy(&self, lpn: Lpn) {
+        self.get().prefetch_old_copy(lpn);
+    }
+
+    #[inline(always)]
+    fn note_write(&mut self, lpn: Lpn, now: Time) {
+        self.get_mut().note_write(lpn, now);
+    }
+
+    #[inline(always)]
+    fn prefetch_ahead(&self, next: Lpn, later: Lpn) {
+        self.get().prefetch_ahead(next, later);
+    }
+
+    fn reset_stats(&mut self, now: Time) {
+        self.0.reset_stats(now);
+    }
+}
+
+impl<B: Backend, const KIND: u8> Backend for Plain<B, KIND> {
+    #[inline(always)]
+    fn unit_of(&self, lpn: Lpn) -> Option<ChipId> {
+        self.get().unit_of(lpn)
+    }
+
+    #[inline(always)]
+    fn units_in_gc(&self) -> &ChipSet {
+        self.get().units_in_gc()
+    }
+
+    fn drain_time(&self, unit: usize, exact: bool, now: Time) -> Time {
+        self.get().drain_time(unit, exact, now)
+    }
+
+    fn load(&self, unit: usize) -> Time {
+        self.get().load(unit)
+    }
+
+    fn is_idle(&self, unit: usize) -> bool {
+        self.get().is_idle(unit)
+    }
+
+    fn free_blocks(&self, unit: usize) -> u32 {
+        self.get().free_blocks(unit)
+    }
+
+    fn gc_trigger_blocks(&self, unit: usize) -> u32 {
+        self.get().gc_trigger_blocks(unit)
+    }
+
+    fn open_pages(&self, unit: usize) -> u32 {
+        self.get().open_pages(unit)
+    }
+
+    fn report(&self, now: Time, since: Time) -> FlashReport {
+        self.0.report(now, since)
+    }
+
+    fn report_without_wear(&self, now: Time, since: Time) -> FlashReport {
+        self.0.report_without_wear(now, since)
+    }
+}
+
+#[cfg(test)]
+mod tests;

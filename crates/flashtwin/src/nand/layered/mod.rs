@@ -1,0 +1,430 @@
+//! Chips that each have a translation layer of their own: DFTL, BAST, FAST, FASTER, in time.
+//!
+//! When an operation is dispatched to its chip, the chip's translation layer (`ftl::chip`) returns the flash
+//! operations for it, in order; these become the chip's steps (`plan`). Nothing comes between them: a merge or a
+//! collection is done to its end, and reads with priority overtake only what waits. The host's operation ends
+//! with its own page; what the translation layer does after that keeps the chip busy. From the first to the last
+//! page that an access makes it move or erase, the chip is in GC.
+//!
+//! On a device whose chips have their own pins no transfer ever waits: it is then part of the work
+//! of the array, and a chip needs an instant only where something ends or begins.
+
+mod chip_log;
+mod plan;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use super::{Cause, Chip, Done, FlashEvent, FlashStats, InHand, Latencies};
+use crate::chips::ChipSet;
+use crate::divide::Divider;
+use crate::events::EventQueue;
+use crate::ftl::chip::{ChipFtl, Counters, FlashOp, Ftl, Outlook, Setup};
+use crate::rng::Rng;
+use crate::spec::{DeviceSpec, Nand as NandSpec};
+use crate::units::{ChipId, Lpn, Time};
+
+use plan::{Lane, Step};
+use std::collections::VecDeque;
+
+/// A channel that several chips share.
+#[derive(Clone, Debug, Default)]
+struct Channel {
+    /// The chip whose transfer is running.
+    busy_with: Option<u32>,
+    waiting: VecDeque<(u32, Time)>,
+}
+
+/// The back end.
+#[derive(Clone, Debug)]
+pub(crate) struct Layered {
+    setup: Setup,
+    ftls: Vec<Ftl>,
+    pub chips: Vec<Chip>,
+    pub stats: FlashStats,
+    pub log: Option<Vec<FlashEvent>>,
+    pub chips_in_gc: ChipSet,
+    pub times: Latencies,
+    lanes: Vec<Lane>,
+    /// None where each chip has its own pins.
+    channels: Vec<Channel>,
+    /// Flash operations of the access being planned; kept for its allocation.
+    ops: Vec<FlashOp>,
+    /// Duration of each chip's last collection or merge: the estimate for the next.
+    gc_took: Vec<Time>,
+    /// Counters of the translation layers at the last reset.
+    counted_before: Counters,
+    /// The event queue's resource of the first chip.
+    pub first_resource: usize,
+    pages: Pages,
+    costs: plan::Costs,
+    read_priority: bool,
+}
+
+/// Where a page of the device stands among those of its chip.
+#[derive(Clone, Copy, Debug)]
+struct Pages {
+    by_stride: Divider,
+    by_chips: Divider,
+    by_row: Divider,
+}
+
+impl Pages {
+    /// Chip of a page, and its number there.
+    #[inline]
+    fn split(&self, lpn: Lpn) -> (usize, u32) {
+        let (unit, within) = self.by_stride.div_rem(lpn.0);
+        let chip = self.by_chips.div_rem(unit).1;
+        let page = self.by_row.div(lpn.0) * self.by_stride.by() + within;
+        (chip as usize, page)
+    }
+}
+
+impl Layered {
+    pub fn new(spec: &DeviceSpec, setup: Setup) -> Layered {
+        let chips = spec.geometry.chips as usize;
+        let ftl = Ftl::new(&setup).expect("the device was checked");
+        let has_own_pins = spec.geometry.channels == spec.geometry.chips;
+        let channels = match has_own_pins {
+            true => 0,
+            false => spec.geometry.channels as usize,
+        };
+        let stride = spec.ftl.stride_pages;
+        Layered {
+            ftls: vec![ftl; chips],
+            setup,
+            chips: vec![Chip::default(); chips],
+            stats: FlashStats::default(),
+            log: None,
+            chips_in_gc: ChipSet::none(spec.geometry.chips),
+            times: Latencies::of(spec, spec.copy_back()),
+            lanes: vec![Lane::default(); chips],
+            channels: vec![Channel::default(); channels],
+            ops: Vec::new(),
+            gc_took: vec![spec.timing.erase; chips],
+            counted_before: Counters::default(),
+            first_resource: 0,
+            pages: Pages {
+                by_stride: Divider::new(stride),
+                by_chips: Divider::new(spec.geometry.chips),
+                by_row: Divider::new(stride * spec.geometry.chips),
+            },
+            costs: plan::Costs::new(spec, has_own_pins),
+            read_priority: matches!(&spec.nand, NandSpec::Modern(nand) if nand.read_priority),
+        }
+    }
+
+    /// Chips, then channels.
+    pub fn resources(&self) -> usize {
+        self.chips.len() + self.channels.len()
+    }
+
+    /// Host reads wait in a queue of their own.
+    pub fn reads_overtake(&self) -> bool {
+        self.read_priority
+    }
+
+    // ---- time passes ----
+
+    pub fn on_event(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+        done: &mut Option<Done>,
+    ) -> usize {
+        let mut chip = resource;
+        if let Some(at) = resource.checked_sub(self.chips.len()) {
+            let channel = &mut self.channels[at];
+            let ended = channel.busy_with.take();
+            chip = ended.expect("a transfer ends on a busy channel") as usize;
+            if let Some((next, time)) = channel.waiting.pop_front() {
+                channel.busy_with = Some(next);
+                self.lanes[next as usize].ends = now + time;
+                events.set(self.first_resource + resource, now + time);
+                if self.log.is_some() {
+                    self.log_transfer(next as usize, time, now);
+                }
+            }
+        }
+        *done = self.proceed(chip, now, events);
+        chip
+    }
+
+    /// Goes on to the next step of a chip that takes time, or frees it. Returns the operation that ends with
+    /// that, if one does.
+    fn proceed(&mut self, chip: usize, now: Time, events: &mut EventQueue) -> Option<Done> {
+        let mut done = None;
+        loop {
+            let lane = &mut self.lanes[chip];
+            match lane.next() {
+                None => {
+                    self.chips[chip].busy_total += now - lane.since;
+                    return done;
+                }
+                Some(Step::Array(time)) => {
+                    lane.ends = now + time;
+                    events.set(self.first_resource + chip, lane.ends);
+                    if self.log.is_some() {
+                        self.log_array(chip, time, now);
+                    }
+                    return done;
+                }
+                Some(Step::Transfer(time)) => {
+                    if self.log.is_some() {
+                        self.log_wait(chip, now);
+                    }
+                    // Neighbours stand on different channels.
+                    let lane = &mut self.lanes[chip];
+                    let at = chip % self.channels.len();
+                    let channel = &mut self.channels[at];
+                    if channel.busy_with.is_none() {
+                        channel.busy_with = Some(chip as u32);
+                        lane.ends = now + time;
+                        events.set(self.first_resource + self.chips.len() + at, lane.ends);
+                        if self.log.is_some() {
+                            self.log_transfer(chip, time, now);
+                        }
+                    } else {
+                        lane.ends = Time::NEVER;
+                        channel.waiting.push_back((chip as u32, time));
+                    }
+                    return done;
+                }
+                Some(Step::Gc(true)) => {
+                    self.chips[chip].enter_gc(now);
+                    self.chips_in_gc.set(ChipId(chip as u16), true);
+                    self.stats.gc_actions += 1;
+                    if self.log.is_some() {
+                        self.log_gc(chip, true, now);
+                    }
+                }
+                Some(Step::Gc(false)) => {
+                    self.chips[chip].leave_gc(now);
+                    self.chips_in_gc.set(ChipId(chip as u16), false);
+                    if self.log.is_some() {
+                        self.log_gc(chip, false, now);
+                    }
+                }
+                Some(Step::Serve) => {
+                    let gc_time = self.chips[chip].gc_time(now);
+                    if let Some(done) = &mut lane.in_hand {
+                        done.queue_gc = gc_time - done.op.gc_before;
+                    }
+                }
+                Some(Step::Deliver) => {
+                    done = lane.in_hand.take();
+                    if let Some(done) = &done {
+                        self.chips[chip].ended(&done.op);
+                    }
+                }
+            }
+        }
+    }
+
+    pub fn activate(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
+        if !self.lanes[chip].is_free() {
+            return;
+        }
+        let of = &mut self.chips[chip];
+        let Some(op) = of.reads.pop_front().or_else(|| of.queue.pop_front()) else {
+            return;
+        };
+        let (_, page) = self.pages.split(op.lpn);
+        let skipped = self.ftls[chip].skipped();
+        self.ops.clear();
+        let written = match op.is_read() {
+            true => {
+                self.ftls[chip].read(page, &mut self.ops);
+                true
+            }
+            false => self.ftls[chip].write(page, &mut self.ops).is_ok(),
+        };
+        self.stats.pages_skipped += self.ftls[chip].skipped() - skipped;
+        self.stats.writes_failed += u64::from(!written);
+        self.plan(chip, Some((op, written)), now);
+        self.start(chip, now, events);
+    }
+
+    /// Drops a page. What that takes on flash follows what the chip has in hand.
+    pub fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue) {
+        let (chip, page) = self.pages.split(lpn);
+        self.ops.clear();
+        self.ftls[chip].trim(page, &mut self.ops);
+        if self.ops.is_empty() {
+            return;
+        }
+        self.plan(chip, None, now);
+        if self.lanes[chip].is_free() {
+            self.start(chip, now, events);
+        }
+    }
+
+    /// Lets a free chip begin with its steps.
+    fn start(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
+        self.lanes[chip].since = now;
+        let done = self.proceed(chip, now, events);
+        debug_assert!(done.is_none(), "no operation ends before it began");
+    }
+
+    // ---- what others ask ----
+
+    /// The chip has nothing to do, not even of its own.
+    pub fn is_idle(&self, chip: usize) -> bool {
+        self.lanes[chip].is_free() && self.chips[chip].inside == [0, 0]
+    }
+
+    pub fn outlook(&self, chip: usize) -> Outlook {
+        self.ftls[chip].outlook()
+    }
+
+    /// Writes that the chip has begun.
+    pub fn writes_in_service(&self, chip: usize) -> u32 {
+        let begun = self.lanes[chip].in_hand.as_ref();
+        u32::from(begun.is_some_and(|done| !done.op.is_read()))
+    }
+
+    /// Work in service on a chip.
+    pub fn in_hand(&self, chip: usize, now: Time) -> InHand {
+        let lane = &self.lanes[chip];
+        let writes = self.writes_in_service(chip);
+        InHand {
+            reads: u32::from(lane.in_hand.is_some()) - writes,
+            writes,
+            rest: lane.rest(now),
+            ..InHand::default()
+        }
+    }
+
+    /// Starts loading what an operation on the page will touch first.
+    #[inline]
+    pub fn prefetch(&self, lpn: Lpn) {
+        let (chip, page) = self.pages.split(lpn);
+        self.ftls[chip].prefetch(page);
+    }
+
+    /// ECR's chip queue complete time (ECR section 3, Eqs 1-4). A collection or merge to come is taken to be
+    /// as long as the chip's last one was (D-79): what it will move is known only when it begins.
+    pub fn drain_time(&self, chip: usize, exact: bool, now: Time) -> Time {
+        let (of, l) = (&self.chips[chip], &self.times);
+        let [reads, writes] = of.inside;
+        // Writes in service have their page already.
+        let waiting = writes - self.writes_in_service(chip);
+        let is_short = u64::from(waiting) > self.ftls[chip].outlook().writes;
+        if !exact {
+            let collects = of.in_gc || is_short;
+            let collecting = self.gc_took[chip] * u64::from(collects);
+            return l.read * reads.into() + l.program * writes.into() + collecting;
+        }
+        let in_hand = self.in_hand(chip, now);
+        let collects = !of.in_gc && is_short;
+        in_hand.rest
+            + (l.read + l.transfer) * (reads - in_hand.reads).into()
+            + (l.program + l.transfer) * (writes - in_hand.writes).into()
+            + self.gc_took[chip] * u64::from(collects)
+    }
+
+    /// The page has a copy on flash.
+    #[inline]
+    pub fn is_mapped(&self, lpn: Lpn) -> bool {
+        let (chip, page) = self.pages.split(lpn);
+        self.ftls[chip].lookup(page).is_some()
+    }
+
+    pub fn pages_mapped(&self) -> u64 {
+        let mapped = |ftl: &Ftl| ftl.pages_mapped(self.setup.logical_pages);
+        self.ftls.iter().map(mapped).sum()
+    }
+
+    pub fn erased_pages(&self) -> u64 {
+        self.ftls.iter().map(Ftl::erased_pages).sum()
+    }
+
+    pub fn erase_counts(&self) -> Vec<u32> {
+        let counts = self.ftls.iter().map(Ftl::erases);
+        counts.collect::<Vec<_>>().concat()
+    }
+
+    pub fn reset_wear(&mut self) {
+        for ftl in &mut self.ftls {
+            ftl.reset_wear();
+        }
+    }
+
+    pub fn check(&self) -> Result<(), String> {
+        for (chip, ftl) in self.ftls.iter().enumerate() {
+            ftl.check().map_err(|e| format!("chip {chip}: {e}"))?;
+        }
+        Ok(())
+    }
+
+    fn counted(&self) -> Counters {
+        let mut sum = Counters::default();
+        for ftl in &self.ftls {
+            sum += ftl.counters();
+        }
+        sum
+    }
+
+    /// Counters of the translation layers since the last reset of the statistics.
+    pub fn counters(&self) -> Counters {
+        self.counted() - self.counted_before
+    }
+
+    pub fn reset_stats(&mut self) {
+        self.stats = FlashStats::default();
+        self.counted_before = self.counted();
+    }
+
+    // ---- initial states ----
+
+    /// Every page written once, in order.
+    pub fn fill_sequential(&mut self) {
+        let mut full = Ftl::new(&self.setup).expect("the device was checked");
+        full.fill();
+        self.ftls.fill(full);
+        self.reset_stats();
+    }
+
+    /// The state that random writing converges to: one chip is written until nothing is left of its
+    /// sequential start, then stamped on all, with further writes between two stamps (D-40). Pages
+    /// keep their numbers: a chip's state depends on which pages are neighbours.
+    pub fn fill_steady(&mut self, rng: &mut Rng) {
+        let mut worn = Ftl::new(&self.setup).expect("the device was checked");
+        worn.fill();
+        let pages = u64::from(self.setup.logical_pages);
+        let chips = self.ftls.len() as u64;
+        let turns = self.setup.turn_pages();
+        let mut writes = WEAR_IN * turns;
+        for chip in 0..self.ftls.len() {
+            for _ in 0..writes {
+                self.ops.clear();
+                let written = worn.write(rng.below(pages) as u32, &mut self.ops);
+                debug_assert!(written.is_ok(), "a chip without end of life has room");
+            }
+            self.ftls[chip] = worn.clone();
+            writes = (turns / chips).clamp(turns / 64, turns / 16).max(1);
+        }
+        self.reset_wear();
+        self.reset_stats();
+    }
+
+    pub fn trim_untimed(&mut self, lpn: Lpn) {
+        let (chip, page) = self.pages.split(lpn);
+        self.ops.clear();
+        self.ftls[chip].trim(page, &mut self.ops);
+    }
+
+    pub fn write_untimed(&mut self, chip: usize, lpn: Lpn) -> bool {
+        let (_, page) = self.pages.split(lpn);
+        self.ops.clear();
+        let written = self.ftls[chip].write(page, &mut self.ops).is_ok();
+        for op in &self.ops {
+            self.stats.add(plan::cause(op, Cause::HostWrite), 1);
+        }
+        written
+    }
+}
+
+/// Times that all is written which a chip's state depends on, before the first stamp.
+const WEAR_IN: u64 = 8;

@@ -1,0 +1,645 @@
+//! Channels shared by dies: a drive of today.
+//!
+//! A die does one thing at a time, and a channel carries one page at a time, first come first
+//! served. Read: array, then transfer. Program: transfer, then array. One program takes as many
+//! waiting pages as a row of planes holds, and one read the waiting pages of a row (`layout`). A
+//! collected page is read and programmed inside the die (copy-back) or crosses the channel twice.
+//! Collecting a block is a run of separate operations between which host reads may pass if they have
+//! priority (`collect`); host writes of the die wait until the run is over, or pass as well while there
+//! is room and else in step with the moves (`gc.preemptible`). A program or erase may
+//! be suspended for host reads, which then go in a lane of their own (`lane`), and what comes next may
+//! begin before its end (`ahead`). One write frontier a die serves host and GC, except for hot pages on a device
+//! with two streams, and for what the host writes where blocks in SLC mode take it.
+
+mod ahead;
+mod collect;
+mod death;
+mod die_log;
+mod lane;
+mod layout;
+mod start;
+mod superblock;
+
+use super::{Cause, Chip, Done, FlashEvent, FlashStats, InHand, Latencies, PageOp, Place};
+use crate::chips::ChipSet;
+use crate::events::EventQueue;
+use crate::ftl::{PageMap, PoolFull, Shape};
+use crate::gc::{self, Orders, Tie, Victims};
+use crate::memory::TrustedTable;
+use crate::rng::Rng;
+use crate::spec::{DeviceSpec, ModernNand, Ppm, Watermark};
+use crate::units::Stream;
+use crate::units::{ChipId, Lpn, Ppn, Time};
+
+use collect::{Run, FAR_AHEAD};
+use lane::{Lane, Step};
+use layout::Layout;
+use std::collections::VecDeque;
+use superblock::Superblocks;
+
+/// Waiting reads looked at for those that join one that starts.
+const READS_LOOKED_AT: usize = 64;
+/// Times that a page is read again at most.
+const RETRIES_MAX: u64 = 8;
+/// Of the draws for read retries: every device makes the same.
+const RETRY_SEED: u64 = 1;
+
+#[derive(Clone, Debug, Default)]
+struct Channel {
+    /// The lane whose transfer is running.
+    busy_with: Option<u32>,
+    waiting: VecDeque<(u32, Time)>,
+}
+
+/// The back end.
+#[derive(Clone, Debug)]
+pub(crate) struct Modern {
+    pub ftl: PageMap,
+    pub chips: TrustedTable<Chip>,
+    pub stats: FlashStats,
+    pub log: Option<Vec<FlashEvent>>,
+    pub chips_in_gc: ChipSet,
+    victims: Victims,
+    /// Free blocks at or below which a die collects while nothing waits.
+    idle_blocks: u32,
+    /// Free pages count against the watermark, not free blocks (D-207).
+    in_pages: bool,
+    /// Host writes pass between two moves (D-170).
+    preemptible: bool,
+    /// Collecting takes no time.
+    ideal: bool,
+    /// The event queue's resource of the first lane.
+    pub first_resource: usize,
+    pub times: Latencies,
+    pub orders: Orders,
+    /// Lanes of all dies: first those of the work in service, then those of reads that suspend a die, then, with
+    /// cached commands, those of operations begun ahead.
+    lanes: TrustedTable<Lane>,
+    collecting: TrustedTable<Option<Run>>,
+    /// Collections in place of `collecting`, if whole superblocks are collected.
+    sets: Option<Box<Superblocks>>,
+    /// Dies with a timer at which they stop waiting for more writes.
+    timed: Vec<bool>,
+    /// Dies with a timer at which they may have been idle long enough to fold.
+    resting: Vec<bool>,
+    channels: TrustedTable<Channel>,
+    layout: Layout,
+    /// Duration of a collection's move, if all moves take equally long: each is a read and a program, and causes
+    /// nothing else.
+    move_time: Option<Time>,
+    /// `move_time`, or none if a log is kept.
+    plain_move: Option<Time>,
+    params: Box<ModernNand>,
+    summary_transfer: Option<Time>,
+    retries: Rng,
+}
+
+impl Modern {
+    pub fn new(spec: &DeviceSpec, params: &ModernNand) -> Modern {
+        let g = &spec.geometry;
+        let dies = g.chips as usize;
+        let mut ftl = PageMap::new(Shape::of(spec, false), spec.low_blocks_chip());
+        let victims = Victims::of(&spec.gc.victim);
+        gc::foresee(&mut ftl, victims, Tie::Lowest, FAR_AHEAD, false);
+        let layout = Layout::new(spec, params);
+        let are_alike = params.copy_back
+            && params.slc_cache.is_none()
+            && params.read_retry == Ppm(0)
+            && ftl.moves_to_one_stream();
+        let move_time = layout.move_one().filter(|_| are_alike);
+        Modern {
+            move_time,
+            plain_move: move_time,
+            orders: Orders::new(&ftl),
+            ftl,
+            // SAFETY: by die; the event queue and the placement of pages number as many.
+            chips: unsafe { TrustedTable::new(vec![Chip::default(); dies]) },
+            stats: FlashStats::default(),
+            log: None,
+            chips_in_gc: ChipSet::none(spec.geometry.chips),
+            victims,
+            idle_blocks: spec.idle_blocks_chip(),
+            in_pages: spec.gc.watermark == Watermark::Pages,
+            preemptible: spec.gc.preemptible,
+            ideal: spec.gc.ideal,
+            first_resource: 0,
+            times: Latencies::of(spec, params.copy_back),
+            // SAFETY: by die, in as many rounds of all dies as are used.
+            lanes: unsafe {
+                TrustedTable::new(
+                    (0..(2 + usize::from(params.cached_commands)) * dies)
+                        .map(|lane| Lane {
+                            // Neighbours stand on different channels.
+                            channel: (lane % dies % g.channels as usize) as u16,
+                            ..Lane::default()
+                        })
+                        .collect(),
+                )
+            },
+            // SAFETY: by die, as `chips`.
+            collecting: unsafe { TrustedTable::new(vec![None; dies]) },
+            sets: spec
+                .gc
+                .has_superblocks()
+                .then(|| Box::new(Superblocks::new(g.chips))),
+            timed: vec![false; dies],
+            resting: vec![false; dies],
+            // SAFETY: lanes name channels modulo their number, and resources after those of dies.
+            channels: unsafe { TrustedTable::new(vec![Channel::default(); g.channels as usize]) },
+            layout,
+            params: Box::new(params.clone()),
+            summary_transfer: spec.ftl.summary_page.then(|| spec.summary_transfer()),
+            retries: Rng::new(RETRY_SEED),
+        }
+    }
+
+    /// Lanes first, then dies that wait for writes, then dies at rest, then channels.
+    pub fn resources(&self) -> usize {
+        self.first_channel() + self.channels.len()
+    }
+
+    fn first_channel(&self) -> usize {
+        self.lanes.len() + 2 * self.chips.len()
+    }
+
+    /// Host reads wait in a queue of their own.
+    pub fn reads_overtake(&self) -> bool {
+        self.params.read_priority
+    }
+
+    #[inline(always)]
+    fn die_of(&self, lane: usize) -> usize {
+        match lane < self.chips.len() {
+            true => lane,
+            false => self.die_of_other(lane),
+        }
+    }
+
+    /// Die of a lane other than a die's first.
+    #[inline(never)]
+    fn die_of_other(&self, lane: usize) -> usize {
+        lane % self.chips.len()
+    }
+
+    /// The lane of the reads for which a die is suspended.
+    #[inline(always)]
+    fn aside(&self, die: usize) -> usize {
+        die + self.chips.len()
+    }
+
+    // ---- time passes ----
+
+    /// A die begins the next move of its collection, or the erase, if a move of it ends here and no operation of the
+    /// host comes between: what [`Modern::on_event`] and [`Modern::activate`] do then.
+    #[inline(always)]
+    pub fn continue_collection(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+    ) -> bool {
+        let die = resource;
+        if die >= self.chips.len() {
+            return false;
+        }
+        let (lane, chip) = (&self.lanes[die], &self.chips[die]);
+        if lane.step != Some(Step::Move) || lane.ends > now || !chip.reads.is_empty() {
+            return false;
+        }
+        let Some(run) = &self.collecting[die] else {
+            return false;
+        };
+        let may_yield = run.folds | self.preemptible | self.orders.yields;
+        if let (false, Some(time)) = (may_yield, self.plain_move) {
+            let since = lane.since;
+            if let Some(time) = self.move_plainly(die, time) {
+                self.chips[die].busy_total += now - since;
+                self.start_next_move(die, time, now, events);
+                return true;
+            }
+        }
+        self.continue_any_collection(die, now, events)
+    }
+
+    /// [`Modern::continue_collection`] where moves differ, something may come between, or a log is kept.
+    #[inline(never)]
+    fn continue_any_collection(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
+        let continues = self.log.is_none() && !self.yields(die);
+        if continues {
+            self.chips[die].busy_total += now - self.lanes[die].since;
+            self.start_gc_step(die, now, events);
+        }
+        continues
+    }
+
+    /// Starts or stops keeping a log.
+    pub fn set_log(&mut self, on: bool) {
+        self.log = on.then(Vec::new);
+        self.plain_move = self.move_time.filter(|_| !on);
+    }
+
+    /// Moves of collections take no short way.
+    #[cfg(test)]
+    pub fn move_in_general(&mut self) {
+        self.plain_move = None;
+    }
+
+    #[inline(always)]
+    pub fn on_event(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+        done: &mut Option<Done>,
+    ) -> usize {
+        let (lanes, dies) = (self.lanes.len(), self.chips.len());
+        if resource < lanes {
+            let die = self.die_of(resource);
+            let lane = &mut self.lanes[resource];
+            lane.pending = false;
+            if lane.held.is_some() {
+                return die;
+            }
+            if lane.ends > now {
+                // This instant was set before a suspension put the end off.
+                set(lane, self.first_resource + resource, events);
+                return die;
+            }
+            if lane.steps.is_empty() {
+                lane.step = None;
+                self.ended(resource, false, now);
+                return die;
+            }
+            self.proceed(resource, now, events, done);
+            return die;
+        }
+        if resource < lanes + dies {
+            let die = resource - lanes;
+            self.timed[die] = false;
+            return die;
+        }
+        let first_channel = self.first_channel();
+        if resource < first_channel {
+            let die = resource - lanes - dies;
+            self.resting[die] = false;
+            return die;
+        }
+        if self.log.is_some() {
+            let place = Place::Channel((resource - first_channel) as u32);
+            self.log_event(FlashEvent::End { at: now, place });
+        }
+        let channel = &mut self.channels[resource - first_channel];
+        let lane = channel
+            .busy_with
+            .take()
+            .expect("a transfer ends on a busy channel");
+        if let Some((next, time)) = channel.waiting.pop_front() {
+            channel.busy_with = Some(next);
+            events.set(self.first_resource + resource, now + time);
+            self.lanes[next as usize].ends = now + time;
+            if self.log.is_some() {
+                self.log_transfer(next as usize, now);
+            }
+        }
+        let lane = lane as usize;
+        self.proceed(lane, now, events, done);
+        self.die_of(lane)
+    }
+
+    /// Goes on to the next step of a lane, or frees it. The operation that ends here, if one of the host's does, is
+    /// put into `done`.
+    #[inline(always)]
+    fn proceed(&mut self, at: usize, now: Time, events: &mut EventQueue, done: &mut Option<Done>) {
+        let die = self.die_of(at);
+        let lane = &mut self.lanes[at];
+        match lane.steps.first() {
+            // The data are there.
+            Some(&Step::Pulse(time)) if at < 2 * self.chips.len() => {
+                lane.step = lane.steps.pop_front();
+                lane.ends = now + time;
+                return set(lane, self.first_resource + at, events);
+            }
+            Some(Step::Deliver) => {
+                lane.steps.pop_front();
+                lane.ops.move_front(done);
+            }
+            _ => {}
+        }
+        lane.step = lane.steps.first().copied();
+        if self.must_wait(at) {
+            self.lanes[at].step = None;
+            return;
+        }
+        let lane = &mut self.lanes[at];
+        match lane.step {
+            // One operation ends at a time.
+            Some(Step::Deliver) => {
+                lane.ends = now;
+                set(lane, self.first_resource + at, events);
+            }
+            Some(Step::Array(time) | Step::Pulse(time)) => {
+                lane.steps.pop_front();
+                lane.ends = now + time;
+                set(lane, self.first_resource + at, events);
+            }
+            Some(Step::Move) => unreachable!("a move begins by itself"),
+            Some(Step::Transfer(time)) => {
+                lane.steps.pop_front();
+                self.cross_channel(at, die, time, now, events);
+            }
+            None => self.ended(at, done.is_some(), now),
+        }
+        if let Some(done) = done {
+            self.lanes[die].served = now;
+            self.chips[die].ended(&done.op);
+        }
+    }
+
+    /// A page crosses the channel of its die, or waits for it.
+    #[inline(always)]
+    fn cross_channel(
+        &mut self,
+        at: usize,
+        die: usize,
+        time: Time,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        let channel = usize::from(self.lanes[die].channel);
+        let resource = self.first_channel() + channel;
+        let lane = &mut self.lanes[at];
+        let c = &mut self.channels[channel];
+        if c.busy_with.is_none() {
+            c.busy_with = Some(at as u32);
+            lane.ends = now + time;
+            events.set(self.first_resource + resource, now + time);
+            if self.log.is_some() {
+                self.log_transfer(at, now);
+            }
+        } else {
+            lane.ends = Time::NEVER;
+            c.waiting.push_back((at as u32, time));
+        }
+    }
+
+    /// A lane is free again.
+    #[inline(always)]
+    fn ended(&mut self, at: usize, of_host: bool, now: Time) {
+        let die = self.die_of(at);
+        if self.log.is_some() {
+            self.log_end(at, now);
+        }
+        if at != die {
+            return;
+        }
+        self.chips[die].busy_total += now - self.lanes[die].since;
+        if self.sets.is_some() {
+            if !of_host {
+                self.part_ended(die, now);
+            }
+            return;
+        }
+        if !of_host && self.collecting[die].is_none() {
+            self.leave_gc(die, now);
+        }
+    }
+
+    fn leave_gc(&mut self, die: usize, now: Time) {
+        self.chips[die].leave_gc(now);
+        self.chips_in_gc.set(ChipId(die as u16), false);
+        self.log_gc(die, false, now);
+    }
+
+    /// Writes that the die has begun.
+    #[inline]
+    pub fn writes_in_service(&self, die: usize) -> u32 {
+        let own = self.lanes[die].writes() + self.lanes[self.aside(die)].writes();
+        match self.params.cached_commands {
+            true => own + self.lanes[self.ahead(die)].writes(),
+            false => own,
+        }
+    }
+
+    /// Work in service on a die. A transfer that waits for the channel counts with its own time.
+    pub fn in_hand(&self, die: usize, now: Time) -> InHand {
+        let (main, aside) = (&self.lanes[die], &self.lanes[self.aside(die)]);
+        let mut in_hand = InHand {
+            rest: aside.rest(now),
+            ..InHand::default()
+        };
+        main.count(&mut in_hand);
+        aside.count(&mut in_hand);
+        if self.params.cached_commands {
+            let ahead = &self.lanes[self.ahead(die)];
+            ahead.count(&mut in_hand);
+            in_hand.rest += ahead.rest(now);
+        }
+        let mut step = main.rest(now);
+        if main.held.is_some() {
+            step += self.params.suspend_cost;
+        }
+        if !self.chips[die].in_gc || !main.ops.is_empty() {
+            in_hand.rest += std::mem::take(&mut step);
+        }
+        if self.chips[die].in_gc {
+            in_hand.gc_rest = Some(match self.collecting[die] {
+                Some(run) => {
+                    in_hand.gc_moves = self.ftl.valid_of(run.block);
+                    step + self.times.move_one() * in_hand.gc_moves.into() + self.times.erase
+                }
+                None if self.in_run() => {
+                    in_hand.gc_moves = self.moves_of_run(die);
+                    step + self.times.move_one() * in_hand.gc_moves.into() + self.times.erase
+                }
+                None => step,
+            });
+        }
+        in_hand
+    }
+
+    /// True if the die is busy, and continues with its work.
+    #[inline(always)]
+    fn is_taken(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
+        if self.params.cached_commands && self.continue_ahead(die, now, events) {
+            return true;
+        }
+        if self.lanes[die].is_free() {
+            return false;
+        }
+        if self.lanes[die].held.is_some() && self.lanes[self.aside(die)].is_free() {
+            self.read_aside(die, Time::ZERO, now, events);
+        }
+        true
+    }
+
+    #[inline(always)]
+    pub fn activate(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        if self.sets.is_some() {
+            return self.activate_by_sets(die, now, events);
+        }
+        if self.is_taken(die, now, events) {
+            return;
+        }
+        if let Some(op) = self.chips[die].reads.pop_front() {
+            return self.start_reads(die, op, Time::ZERO, now, events);
+        }
+        if self.collecting[die].is_none() && self.may_collect(die) {
+            self.begin_to_collect(die, now, events);
+        }
+        let collects = self.collecting[die].is_some();
+        if collects && !self.yields(die) {
+            return self.start_gc_step_again(die, now, events);
+        }
+        if !self.chips[die].queue.is_empty() {
+            self.start_next(die, collects, now, events);
+        }
+    }
+
+    /// Whether [`Modern::begin_to_collect`] has anything to look at.
+    #[inline(always)]
+    fn may_collect(&self, die: usize) -> bool {
+        match self.chips[die].queue.is_empty() {
+            true => self.params.background_gc || self.ideal || self.orders.any(die),
+            false => (self.orders).wants(die as u32, self.free_of(die), self.ftl.low()),
+        }
+    }
+
+    /// Whether an operation that comes finds its die idle, so that queueing it and [`Modern::activate`] would start it.
+    #[inline(always)]
+    pub fn takes_at_once(&self, die: usize, op: &PageOp, overtakes: bool) -> bool {
+        let chip = &self.chips[die];
+        self.lanes[die].is_free()
+            && self.sets.is_none()
+            && !self.params.cached_commands
+            && chip.reads.is_empty()
+            && (overtakes
+                || chip.queue.is_empty()
+                    && (self.layout.unit == 1 || op.is_read())
+                    && self.collecting[die].is_none()
+                    && !(self.orders).wants(die as u32, self.free_of(die), self.ftl.low()))
+    }
+
+    /// Starts such an operation.
+    #[inline(always)]
+    pub fn start_at_once(
+        &mut self,
+        die: usize,
+        mut op: PageOp,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        self.chips[die].count_arrival(&mut op, now);
+        match op.is_read() {
+            true => self.start_reads(die, op, Time::ZERO, now, events),
+            false => self.start_writes(die, op, now, events),
+        }
+    }
+
+    /// Begins to collect a block, if the watermarks or the array's controller ask for it.
+    #[inline(never)]
+    fn begin_to_collect(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        let waits = !self.chips[die].queue.is_empty();
+        let low = match waits {
+            true => self.ftl.low(),
+            false => self.idle_blocks,
+        };
+        if self.ideal {
+            while self.pick_victim(die, low, now) {
+                self.collect_untimed(die);
+            }
+        }
+        let background = self.params.background_gc;
+        let may = waits || background || self.orders.any(die);
+        if may && self.pick_victim(die, low, now)
+            || !waits && background && self.fold_when_idle(die, now, events)
+        {
+            self.chips[die].enter_gc(now);
+            self.chips_in_gc.set(ChipId(die as u16), true);
+            self.log_gc(die, true, now);
+            self.stats.gc_actions += 1;
+        }
+    }
+
+    /// A free die starts what waits, if it need not wait for more; else a step of its collection.
+    #[inline(never)]
+    fn start_next(&mut self, die: usize, collects: bool, now: Time, events: &mut EventQueue) {
+        if self.waits_for_writes(die, now, events) {
+            if collects {
+                self.start_gc_step_again(die, now, events);
+            }
+            return;
+        }
+        if let Some(op) = self.chips[die].queue.pop_front() {
+            if op.is_read() {
+                self.start_reads(die, op, Time::ZERO, now, events);
+            } else {
+                self.start_writes(die, op, now, events);
+            }
+        }
+    }
+
+    /// A collection lets what waits go first: there is room for it, or it is its turn.
+    #[inline(always)]
+    fn yields(&self, die: usize) -> bool {
+        let folds = || self.collecting[die].is_some_and(|run| run.folds);
+        !self.chips[die].queue.is_empty()
+            && (self.preemptible || self.orders.yields || folds())
+            && (!self.ftl.is_needy(die as u32) || self.preemptible && self.keeps_pace(die))
+    }
+
+    // ---- suspending ----
+
+    /// Suspends a running program or erase for an arriving host read, unless it ends about as soon or has let enough
+    /// reads pass. A program that still receives data is not suspended: the read then waits for its end, unless
+    /// another read arrives.
+    #[inline(never)]
+    pub fn suspend_for_read(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        let data_come = self.data_come(die);
+        let lane = &mut self.lanes[die];
+        let cost = self.params.suspend_cost;
+        if data_come
+            || !self.params.suspend
+            || lane.held.is_some()
+            || !matches!(lane.step, Some(Step::Pulse(_) | Step::Move))
+            || lane.passed >= self.params.suspend_limit
+            || lane.ends - now <= self.params.suspend_rest
+        {
+            return;
+        }
+        lane.held = Some(lane.ends - now);
+        lane.ends = Time::NEVER;
+        if self.log.is_some() {
+            let chip = die as u32;
+            self.log_event(FlashEvent::Suspended { at: now, chip });
+        }
+        self.read_aside(die, cost, now, events);
+    }
+
+    /// Serves the next read of a suspended die after a `delay`, or resumes the die.
+    #[inline(never)]
+    fn read_aside(&mut self, die: usize, delay: Time, now: Time, events: &mut EventQueue) {
+        let lane = &mut self.lanes[die];
+        if lane.passed < self.params.suspend_limit {
+            if let Some(op) = self.chips[die].reads.pop_front() {
+                lane.passed += 1;
+                return self.start_reads(self.aside(die), op, delay, now, events);
+            }
+        }
+        let held = lane.held.take().expect("the die is suspended");
+        lane.ends = now + self.params.suspend_cost + held;
+        if let Some(log) = &mut self.log {
+            let chip = die as u32;
+            log.push(FlashEvent::Resumed { at: now, chip });
+        }
+        if !lane.pending {
+            set(lane, self.first_resource + die, events);
+        }
+    }
+}
+
+/// Puts the end of a lane's step into the event queue.
+#[inline(always)]
+fn set(lane: &mut Lane, resource: usize, events: &mut EventQueue) {
+    lane.pending = true;
+    events.set(resource, lane.ends);
+}

@@ -1,0 +1,349 @@
+//! The element model of the MSR SSD extension of DiskSim 4.0, exact to its event logs.
+//!
+//! A chip ("element") serves one batch of pages at a time: one page, or with copy-back and several
+//! parallel units up to 100 reads or writes. All costs and all changes of the map are fixed at
+//! dispatch. Cleaning keeps the whole chip. There is no contention between chips: each has its own
+//! pins. Where this file follows a quirk of the reference, its number (Q5, ...) is named; the list
+//! with what is kept and what is mended is in docs/devices.md.
+
+mod batch_log;
+mod clean;
+mod serve;
+
+use super::{Cause, Chip, Done, Finished, FlashEvent, FlashStats, InHand, Latencies, PageOp};
+use crate::chips::ChipSet;
+use crate::events::EventQueue;
+use crate::ftl::{PageMap, Shape};
+use crate::gc::{self, Orders, Tie, Victims};
+use crate::memory::TrustedTable;
+use crate::spec::{DeviceSpec, MsrNand, PlaneMapping};
+use crate::units::Stream;
+use crate::units::{ChipId, Lpn, Ppn, Time};
+
+/// Reads or writes in a batch at most.
+const BATCH_MAX: usize = 100;
+
+/// Pages at most whose logical numbers are loaded ahead of a collection.
+const FORESEEN_MAX: u32 = 256;
+
+/// An operation in service.
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    done_at: Time,
+    done: Done,
+}
+
+/// A write of the batch being put together, with the plane chosen for it.
+#[derive(Clone, Copy, Debug)]
+struct Planned {
+    op: PageOp,
+    plane: u32,
+}
+
+/// The back end.
+#[derive(Clone, Debug)]
+pub(crate) struct Msr {
+    pub ftl: PageMap,
+    pub chips: TrustedTable<Chip>,
+    pub stats: FlashStats,
+    pub log: Option<Vec<FlashEvent>>,
+    pub chips_in_gc: ChipSet,
+    pub orders: Orders,
+    victims: Victims,
+    /// The event queue's resource of the first chip.
+    pub first_resource: usize,
+    /// Collecting takes no time.
+    ideal: bool,
+    pub times: Latencies,
+    service: TrustedTable<Service>,
+    params: MsrNand,
+    /// Transfer of a summary page: one sector.
+    summary_transfer: Option<Time>,
+    /// Without copy-back, cleaning stops above this many.
+    high: u32,
+    planes: u32,
+    // Scratch, kept so that the hot path allocates nothing.
+    writes: Vec<Planned>,
+    reads: Vec<Planned>,
+}
+
+/// Operations in service on a chip, and its cursors.
+#[derive(Clone, Debug)]
+struct Service {
+    /// Something is in service: the operation that ends next, and the rest of its batch, the last to finish first.
+    serves: bool,
+    next: Running,
+    rest: Vec<Running>,
+    batch_since: Time,
+    /// When the running GC action ends.
+    clean_until: Time,
+    /// Where the search for a plane to write to starts.
+    next_plane: u32,
+    /// Per parallel unit, where the search for a plane to clean starts.
+    clean_cursor: [u32; 4],
+    /// The block that is collected page by page.
+    in_steps: Option<u32>,
+}
+
+impl Service {
+    /// A chip that does nothing.
+    const IDLE: Service = Service {
+        serves: false,
+        next: Running {
+            done_at: Time::NEVER,
+            done: Done::NOTHING,
+        },
+        rest: Vec::new(),
+        batch_since: Time::ZERO,
+        clean_until: Time::ZERO,
+        next_plane: 0,
+        clean_cursor: [0; 4],
+        in_steps: None,
+    };
+
+    /// The batch in service, the last to finish first.
+    fn in_service(&self) -> impl Iterator<Item = &Running> {
+        let next = self.serves.then_some(&self.next);
+        self.rest.iter().chain(next)
+    }
+}
+
+impl Msr {
+    pub fn new(spec: &DeviceSpec, params: &MsrNand) -> Msr {
+        let g = &spec.geometry;
+        let low_of = |blocks: u32| (blocks as f64 * spec.gc.low_percent / 100.0) as u32;
+        let chip_blocks = g.planes_per_chip * g.blocks_per_plane;
+        let low = low_of(if params.copy_back {
+            g.blocks_per_plane
+        } else {
+            chip_blocks
+        });
+        let mut ftl = PageMap::new(Shape::of(spec, params.copy_back), low);
+        let victims = Victims::of(&spec.gc.victim);
+        if params.copy_back {
+            let pages = g.pages_per_block.min(FORESEEN_MAX);
+            gc::foresee(&mut ftl, victims, Tie::Highest, pages, true);
+        }
+        Msr {
+            orders: Orders::new(&ftl),
+            ftl,
+            // SAFETY: by chip; the event queue and the placement of pages number as many.
+            chips: unsafe { TrustedTable::new(vec![Chip::default(); g.chips as usize]) },
+            stats: FlashStats::default(),
+            log: None,
+            chips_in_gc: ChipSet::none(spec.geometry.chips),
+            victims,
+            first_resource: 0,
+            ideal: spec.gc.ideal,
+            times: Latencies::of(spec, params.copy_back),
+            // SAFETY: by chip, as `chips`.
+            service: unsafe { TrustedTable::new(vec![Service::IDLE; g.chips as usize]) },
+            summary_transfer: spec.ftl.summary_page.then(|| spec.summary_transfer()),
+            high: (chip_blocks as f64 * spec.gc.low_percent / 100.0 + 1.0) as u32,
+            planes: g.planes_per_chip,
+            params: params.clone(),
+            writes: Vec::new(),
+            reads: Vec::new(),
+        }
+    }
+
+    // ---- service ----
+
+    /// Ends what was pending at a chip until now; returns the chip.
+    #[inline(always)]
+    pub fn on_event(
+        &mut self,
+        chip: usize,
+        now: Time,
+        events: &mut EventQueue,
+        done: &mut impl Finished,
+    ) -> usize {
+        let c = &mut self.chips[chip];
+        let s = &mut self.service[chip];
+        if !s.serves {
+            c.busy_total += now - s.batch_since;
+            c.leave_gc(now);
+            self.chips_in_gc.set(ChipId(chip as u16), false);
+            return chip;
+        }
+        debug_assert_eq!(s.next.done_at, now);
+        c.ended(&s.next.done.op);
+        done.put(&s.next.done);
+        let Some(next) = s.rest.pop() else {
+            c.busy_total += now - s.batch_since;
+            s.serves = false;
+            return chip;
+        };
+        events.set(self.first_resource + chip, next.done_at);
+        s.next = next;
+        chip
+    }
+
+    #[inline(always)]
+    pub fn is_idle(&self, chip: usize) -> bool {
+        !self.chips[chip].in_gc && !self.service[chip].serves
+    }
+
+    /// An operation comes. An idle chip that need not clean starts on it at once.
+    #[inline(always)]
+    pub fn take_in(&mut self, chip: usize, op: &mut PageOp, now: Time, events: &mut EventQueue) {
+        let may_start = self.params.parallel_units == 1 && !self.may_clean(chip);
+        let (c, s) = (&mut self.chips[chip], &mut self.service[chip]);
+        c.count_arrival(op, now);
+        let is_idle = !c.in_gc && !s.serves;
+        if is_idle && may_start && c.queue.is_empty() {
+            s.next.done.op = *op;
+            return self.serve_one(chip, now, events);
+        }
+        c.queue.push_back(*op);
+        if is_idle {
+            self.start_next(chip, now, events);
+        }
+    }
+
+    #[inline(always)]
+    pub fn activate(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
+        if self.is_idle(chip) && self.has_work(chip) {
+            self.start_next(chip, now, events);
+        }
+    }
+
+    /// Something waits for the chip, or it may clean by itself.
+    #[inline(always)]
+    fn has_work(&self, chip: usize) -> bool {
+        let waits = !self.chips[chip].queue.is_empty();
+        waits || self.params.cleaning_in_background || self.orders.any(chip)
+    }
+
+    /// A pool of the chip is at its watermark, or under an order.
+    #[inline(always)]
+    fn may_clean(&self, chip: usize) -> bool {
+        self.orders.any(chip) || self.ftl.is_needy(chip as u32)
+    }
+
+    /// A chip that is idle cleans, or starts what waits.
+    #[inline(never)]
+    fn start_next(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
+        // The reference asks at this point in the foreground as well: any waiting page, reads
+        // too, makes it clean first (Q8). In the background it only asks more often (Q11).
+        if self.may_clean(chip) && self.clean_now(chip, now, events) {
+            return;
+        }
+        if !self.chips[chip].queue.is_empty() {
+            self.serve(chip, now, events);
+        }
+    }
+
+    /// Cleans if there is anything to gain; true if that takes time.
+    #[inline(never)]
+    fn clean_now(&mut self, chip: usize, now: Time, events: &mut EventQueue) -> bool {
+        if self.ideal {
+            while self.clean(chip, now).is_some() {}
+            return false;
+        }
+        let cleans = self.clean(chip, now);
+        if let Some((duration, first)) = cleans {
+            self.chips[chip].enter_gc(now);
+            self.chips_in_gc.set(ChipId(chip as u16), true);
+            self.service[chip].batch_since = now;
+            self.service[chip].clean_until = now + duration;
+            self.stats.gc_actions += u64::from(first);
+            events.set(self.first_resource + chip, now + duration);
+            if self.log.is_some() {
+                self.log_clean(chip, now, duration);
+            }
+        }
+        cleans.is_some()
+    }
+
+    pub fn write_untimed(&mut self, chip: usize, lpn: Lpn, asked: Stream) -> bool {
+        while self.clean(chip, Time::ZERO).is_some() {}
+        let stream = self.ftl.host_stream(lpn, asked);
+        let plane = self.serving(chip).plane_for_one(lpn, stream);
+        let pool = self.serving(chip).pool(plane);
+        let Ok(stream) = self.ftl.make_room(pool, stream) else {
+            return false;
+        };
+        if self.ftl.append(pool, stream, lpn) && self.summary_transfer.is_some() {
+            self.stats.add(Cause::Summary, 1);
+        }
+        self.stats.add(Cause::HostWrite, 1);
+        true
+    }
+
+    /// Writes that the chip has begun.
+    #[inline]
+    pub fn writes_in_service(&self, chip: usize) -> u32 {
+        let running = self.service[chip].in_service();
+        running.filter(|r| !r.done.op.is_read()).count() as u32
+    }
+
+    /// Work in service on a chip. A collection has changed the map at its start: no move is left.
+    pub fn in_hand(&self, chip: usize, now: Time) -> InHand {
+        let s = &self.service[chip];
+        if self.chips[chip].in_gc {
+            return InHand {
+                gc_rest: Some(s.clean_until - now),
+                ..InHand::default()
+            };
+        }
+        let writes = self.writes_in_service(chip);
+        InHand {
+            reads: s.in_service().count() as u32 - writes,
+            writes,
+            rest: s
+                .in_service()
+                .next()
+                .map_or(Time::ZERO, |r| r.done_at - now),
+            ..InHand::default()
+        }
+    }
+
+    // ---- state ----
+
+    /// Of each chip where the searches for a plane start: to write to, and to clean in each unit.
+    pub fn cursors(&self, out: &mut Vec<u32>) {
+        for s in self.service.iter() {
+            out.push(s.next_plane);
+            out.extend(s.clean_cursor);
+        }
+    }
+
+    /// Sets what [`Msr::cursors`] gave; false if they are none of this device.
+    pub fn set_cursors(&mut self, cursors: &[u32]) -> bool {
+        if cursors.len() != self.service.len() * 5 || cursors.iter().any(|&c| c >= self.planes) {
+            return false;
+        }
+        for (s, of_chip) in self.service.iter_mut().zip(cursors.chunks_exact(5)) {
+            s.next_plane = of_chip[0];
+            s.clean_cursor.copy_from_slice(&of_chip[1..]);
+        }
+        true
+    }
+
+    // ---- the reference's block numbers ----
+
+    /// Number of a block within its chip, as the reference counts.
+    fn block_number(&self, chip: usize, block: u32) -> u32 {
+        let shape = &self.ftl.shape;
+        let in_chip = block - chip as u32 * shape.planes_per_chip * shape.blocks_per_plane;
+        let (plane, bit) = (
+            in_chip / shape.blocks_per_plane,
+            in_chip % shape.blocks_per_plane,
+        );
+        match self.params.plane_mapping {
+            PlaneMapping::Concatenated => in_chip,
+            PlaneMapping::Striped => bit * shape.planes_per_chip + plane,
+        }
+    }
+
+    /// The `n`-th block of a chip in the order of the reference's initial fill, as our number.
+    pub fn fill_order(&self, chip: u32, n: u32) -> u32 {
+        let shape = &self.ftl.shape;
+        let (plane, bit) = match self.params.plane_mapping {
+            PlaneMapping::Concatenated => (n / shape.usable_per_plane, n % shape.usable_per_plane),
+            PlaneMapping::Striped => (n % shape.planes_per_chip, n / shape.planes_per_chip),
+        };
+        (chip * shape.planes_per_chip + plane) * shape.blocks_per_plane + bit
+    }
+}
