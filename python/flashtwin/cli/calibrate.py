@@ -1,7 +1,8 @@
 """`flashtwin calibrate`, whose commands are in `calibrate_plan` and `calibrate_fit`."""
 
 from . import calibrate_fit, calibrate_plan
-from .grammar import Commands, family
+from .commands import summary_of
+from .forms import Commands, family
 
 
 def add(commands: Commands) -> None:
@@ -9,7 +10,7 @@ def add(commands: Commands) -> None:
     inner = family(
         commands,
         "calibrate",
-        "Fit a device file to measurements of a drive.",
+        summary_of("calibrate"),
         """\
 examples:
   flashtwin calibrate plan --target /dev/nvme0n1 -o plan

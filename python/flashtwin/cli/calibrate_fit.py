@@ -15,7 +15,8 @@ from ..calibrate.modelled import save_results
 from ..calibrate.page import write_report
 from ..calibrate.results import read_results
 from .common import ProgressLines, note
-from .grammar import Commands, add_device, new
+from .forms import Commands, new
+from .grammar import add_device
 from .options import add_set, overrides
 
 

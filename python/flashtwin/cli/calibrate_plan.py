@@ -13,7 +13,8 @@ from ..calibrate import loads, plan
 from ..calibrate.modelled import measure
 from ..calibrate.results import read_results
 from ..errors import FlashtwinError
-from .grammar import Commands, add_json, new
+from .forms import Commands, new
+from .grammar import add_json
 
 #: Largest error of a figure that passes, in percent, where none is given.
 BOUND_PERCENT = 20.0

@@ -12,8 +12,10 @@ from .._policies import split_names
 from .._support import terminal
 from .._support.files import write_text
 from ..options import WorkloadOptions
+from .commands import summary_of
 from .common import ProgressBar, note, run_arguments
-from .grammar import Commands, add_json, add_options, add_workload, new
+from .forms import Commands, new
+from .grammar import add_json, add_options, add_workload
 
 
 def add(commands: Commands) -> None:
@@ -21,7 +23,7 @@ def add(commands: Commands) -> None:
     p = new(
         commands,
         "compare",
-        "Run a workload under several policies, side by side.",
+        summary_of("compare"),
         """\
 examples:
   flashtwin compare trace.csv.gz --device demo --policies lru,cflru,gcar-lru,gcar-cflru

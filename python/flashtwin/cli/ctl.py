@@ -6,7 +6,8 @@ import argparse
 import json
 
 from ..control import ask
-from .grammar import Commands, new
+from .commands import summary_of
+from .forms import Commands, new
 from .options import overrides
 
 
@@ -15,7 +16,7 @@ def add(commands: Commands) -> None:
     p = new(
         commands,
         "ctl",
-        "Send a command to a served device: statistics, power loss, a dead die, another policy.",
+        summary_of("ctl"),
         """\
 examples:
   flashtwin ctl /tmp/nbd.sock stats

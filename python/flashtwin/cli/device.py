@@ -13,13 +13,15 @@ from .. import device as read_device
 from .._support.files import write_text
 from .._support.measurement import measure
 from ..importing import import_file
-from .grammar import Commands, add_json, family, new
+from .commands import summary_of
+from .forms import Commands, family, new
+from .grammar import add_json
 from .options import add_set, overrides
 
 
 def add(commands: Commands) -> None:
     """Add the commands."""
-    inner = family(commands, "device", "List, show, check and import devices.")
+    inner = family(commands, "device", summary_of("device"))
     p = new(inner, "list", "List the devices that come with flashtwin.", command=list_all)
     add_json(p, "them")
     p = new(

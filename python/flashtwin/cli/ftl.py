@@ -6,13 +6,15 @@ import argparse
 import json
 
 from .. import ftl_info, ftls, trace_ftl
-from .grammar import Commands, add_json, family, new
+from .commands import summary_of
+from .forms import Commands, family, new
+from .grammar import add_json
 from .options import overrides
 
 
 def add(commands: Commands) -> None:
     """Add the commands."""
-    inner = family(commands, "ftl", "List, explain and step flash translation layers.")
+    inner = family(commands, "ftl", summary_of("ftl"))
     p = new(inner, "list", "List the translation layers.", command=list_all)
     add_json(p, "them")
     p = new(

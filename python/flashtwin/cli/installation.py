@@ -8,7 +8,9 @@ from dataclasses import asdict
 
 from .._support.prerequisites import checks
 from . import completion, man
-from .grammar import Commands, add_json, new
+from .commands import summary_of
+from .forms import Commands, new
+from .grammar import add_json
 
 
 def add(commands: Commands) -> None:
@@ -16,7 +18,7 @@ def add(commands: Commands) -> None:
     p = new(
         commands,
         "doctor",
-        "List installed and missing packages and tools, with install commands.",
+        summary_of("doctor"),
         """\
 examples:
   flashtwin doctor
@@ -30,7 +32,7 @@ Exit code 1 if something required is missing; everything else is optional.
     p = new(
         commands,
         "completion",
-        "Print the code that makes a shell complete the command.",
+        summary_of("completion"),
         """\
 examples:
   eval "$(flashtwin completion bash)"                                      in ~/.bashrc
@@ -43,7 +45,7 @@ examples:
     p = new(
         commands,
         "man",
-        "Print the manual page.",
+        summary_of("man"),
         """\
 examples:
   flashtwin man | man -l -

@@ -13,8 +13,10 @@ from .._support import terminal
 from .._support.files import write_text
 from ..leaderboard import board, definition
 from ..leaderboard.page import markdown, ranks, write_html
+from .commands import summary_of
 from .common import note
-from .grammar import Commands, add_workers, new
+from .forms import Commands, new
+from .grammar import add_workers
 from .sweep import SweepBar
 
 
@@ -23,7 +25,7 @@ def add(commands: Commands) -> None:
     p = new(
         commands,
         "leaderboard",
-        "Rank all buffer policies under a common set of loads on two devices.",
+        summary_of("leaderboard"),
         """\
 examples:
   flashtwin leaderboard

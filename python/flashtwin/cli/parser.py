@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from argparse import SUPPRESS
 from collections.abc import Sequence
 from importlib import import_module
 
 from .. import __version__
-from .grammar import Parser, form
+from .commands import COMMANDS, GROUPS
+from .forms import Parser, form
 
 _EXAMPLES = """\
 examples:
@@ -24,45 +26,39 @@ Exit codes: 0 done, 1 validate found mismatches, cells of a sweep failed or doct
 missing, 2 wrong input, 130 Ctrl-C.
 """
 
-#: The module of each command, in the order of the help.
-_MODULES = {
-    "run": "run",
-    "compare": "compare",
-    "sweep": "sweep",
-    "study": "study",
-    "leaderboard": "leaderboard",
-    "results": "results",
-    "report": "report",
-    "plot": "plotting",
-    "serve": "serve",
-    "ctl": "ctl",
-    "trace": "trace",
-    "device": "device",
-    "policy": "policy",
-    "ftl": "ftl",
-    "snapshot": "snapshot",
-    "pts": "pts",
-    "validate": "validate",
-    "doctor": "installation",
-    "completion": "installation",
-    "man": "installation",
-    "calibrate": "calibrate",
-}
 
-
-def build(arguments: Sequence[str] = ()) -> Parser:
-    """Build the parser of the command that the arguments name, or else of all.
+def build(arguments: Sequence[str] | None = None) -> Parser:
+    """Build the parser of the command that the arguments name, or of their list; without arguments, of all.
 
     A command needs a part of the package; importing the whole takes longer than many a run.
     """
-    parser = Parser(prog="flashtwin", **form("A deterministic twin of a flash device.", _EXAMPLES))
+    parser = Parser(
+        prog="flashtwin",
+        usage="flashtwin [--help] [--version] COMMAND ...",
+        **form(_description(), _EXAMPLES),
+    )
     parser.add_argument("--version", action="version", version=f"flashtwin {__version__}")
     parser.set_defaults(build=build)
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
-    first = next(iter(arguments), None)
-    if first == "--version":
-        return parser
-    modules = [_MODULES[first]] if first in _MODULES else dict.fromkeys(_MODULES.values())
-    for module in modules:
-        import_module(f".{module}", __package__).add(commands)
+    commands = parser.add_subparsers(
+        prog="flashtwin", metavar="COMMAND", required=True, parser_class=Parser, help=SUPPRESS
+    )
+    first = next(iter(arguments or ()), "")
+    if arguments is None or first in COMMANDS:
+        wanted = COMMANDS.values() if arguments is None else [COMMANDS[first]]
+        for module in dict.fromkeys(command.module for command in wanted):
+            import_module(f".{module}", __package__).add(commands)
+    else:
+        for name in COMMANDS:
+            commands.add_parser(name)
     return parser
+
+
+def _description() -> str:
+    """Return the purpose of the program and the list of commands."""
+    width = max(map(len, COMMANDS))
+    lines = ["A deterministic twin of a flash device."]
+    for group, commands in GROUPS.items():
+        lines += ["", f"{group}:"]
+        for name, command in commands.items():
+            lines.append(f"  {name:<{width}}  {command.summary.removesuffix('.')}")
+    return "\n".join(lines)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from .. import FlashtwinError, plot
 from ..plot.runs import MEASURES
 from ..plot.style import kind_of
-from .grammar import Commands, family, new
+from .commands import summary_of
+from .forms import Commands, family, new
 from .options import pairs
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def add(commands: Commands) -> None:
     inner = family(
         commands,
         "plot",
-        "Draw a figure for a paper, of recorded runs or of a sweep.",
+        summary_of("plot"),
         """\
 examples:
   flashtwin run trace.csv.gz --device demo --policy lru --record lru.json

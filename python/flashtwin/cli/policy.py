@@ -12,14 +12,16 @@ from .. import hits as count_hits
 from .._policies import split_names
 from .._support import terminal, words
 from ..workloads import generated, source
+from .commands import summary_of
 from .common import ProgressBar, note
-from .grammar import Commands, add_json, add_workload, family, new
+from .forms import Commands, family, new
+from .grammar import add_json, add_workload
 from .options import overrides, trace_options
 
 
 def add(commands: Commands) -> None:
     """Add the commands."""
-    inner = family(commands, "policy", "List, explain, step and measure buffer policies.")
+    inner = family(commands, "policy", summary_of("policy"))
     p = new(inner, "list", "List all policies.", command=list_all)
     add_json(p, "them")
     p = new(

@@ -9,8 +9,10 @@ from pathlib import Path
 from .. import FlashtwinError
 from .._pts import pts
 from ..plot.style import require
+from .commands import summary_of
 from .common import ProgressBar, note
-from .grammar import Commands, add_device, add_json, new
+from .forms import Commands, new
+from .grammar import add_device, add_json
 from .options import TIME, add_set, overrides, seconds
 
 
@@ -19,7 +21,7 @@ def add(commands: Commands) -> None:
     p = new(
         commands,
         "pts",
-        "Test a device as SNIA's Performance Test Specification does, and write a report.",
+        summary_of("pts"),
         """\
 examples:
   flashtwin pts --device demo

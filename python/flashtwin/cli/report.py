@@ -7,7 +7,8 @@ from pathlib import Path
 
 from .. import report as write_report
 from .._support import words
-from .grammar import Commands, new
+from .commands import summary_of
+from .forms import Commands, new
 
 
 def add(commands: Commands) -> None:
@@ -15,7 +16,7 @@ def add(commands: Commands) -> None:
     p = new(
         commands,
         "report",
-        "Write a run, several runs or a sweep as one page that needs no network.",
+        summary_of("report"),
         """\
 examples:
   flashtwin run trace.csv.gz --device demo --record lru.json

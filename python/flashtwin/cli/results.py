@@ -11,7 +11,8 @@ from .._results import require_duckdb
 from .._results.show import failures, legend, rich_tables
 from .._support import terminal
 from .._support.tables import csv_text
-from .grammar import Commands, family, new
+from .commands import summary_of
+from .forms import Commands, family, new
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def add(commands: Commands) -> None:
     """Add the commands."""
-    inner = family(commands, "results", "Show and query the results of a sweep.")
+    inner = family(commands, "results", summary_of("results"))
     p = new(
         inner,
         "show",

@@ -15,8 +15,10 @@ from .._support import words
 from .._support.files import write_text
 from .._support.tables import write_table
 from ..options import RunOptions
+from .commands import summary_of
 from .common import ProgressBar, note, run_arguments
-from .grammar import Commands, add_json, add_options, add_workload, new
+from .forms import Commands, new
+from .grammar import add_json, add_options, add_workload
 from .options import TIME, seconds
 
 
@@ -25,7 +27,7 @@ def add(commands: Commands) -> None:
     p = new(
         commands,
         "run",
-        "Run a workload on a device and print the results.",
+        summary_of("run"),
         """\
 examples:
   flashtwin run trace.csv.gz --device demo

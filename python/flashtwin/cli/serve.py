@@ -13,8 +13,10 @@ from .._support import words
 from ..live import Server
 from ..live import serve as serve_device
 from ..options import StateOptions
+from .commands import summary_of
 from .common import ProgressBar, note
-from .grammar import Commands, add_options, new
+from .forms import Commands, new
+from .grammar import add_options
 from .options import add_one, read
 
 #: Open files of an idle server and of each connection, and the number of connections below which to warn.
@@ -26,7 +28,7 @@ def add(commands: Commands) -> None:
     p = new(
         commands,
         "serve",
-        "Serve a device as a block device with realistic timing, for fio, file systems, databases.",
+        summary_of("serve"),
         """\
 examples:
   flashtwin serve --device nvme-tlc --size 16G

@@ -8,14 +8,16 @@ from pathlib import Path
 from .. import save_snapshot
 from .._support import words
 from ..options import PreconditionOptions
+from .commands import summary_of
 from .common import ProgressBar
-from .grammar import Commands, add_options, family, new
+from .forms import Commands, family, new
+from .grammar import add_options
 from .options import read
 
 
 def add(commands: Commands) -> None:
     """Add the commands."""
-    inner = family(commands, "snapshot", "Save the state of a preconditioned device.")
+    inner = family(commands, "snapshot", summary_of("snapshot"))
     p = new(
         inner,
         "save",

@@ -17,14 +17,16 @@ from ..study.loads import Loads
 from ..study.page import markdown, overview, write_html
 from ..study.show import summary, tables
 from ..study.verdicts import VERDICTS, counts_of
+from .commands import summary_of
 from .common import note
-from .grammar import Commands, add_workers, family, new
+from .forms import Commands, family, new
+from .grammar import add_workers
 from .sweep import SweepBar
 
 
 def add(commands: Commands) -> None:
     """Add the commands."""
-    inner = family(commands, "study", "Reproduce a paper: run its study and judge its claims.")
+    inner = family(commands, "study", summary_of("study"))
     p = new(
         inner, "list", "List the studies that come with flashtwin, with their verdicts.", command=list_all
     )

@@ -13,8 +13,10 @@ from .. import sweep as run_sweep
 from .._results.show import failures
 from .._support import words
 from .._support.terminal import unescaped
+from .commands import summary_of
 from .common import ProgressLines, note
-from .grammar import Commands, add_workers, new
+from .forms import Commands, new
+from .grammar import add_workers
 
 
 def add(commands: Commands) -> None:
@@ -22,7 +24,7 @@ def add(commands: Commands) -> None:
     p = new(
         commands,
         "sweep",
-        "Run the cells of an experiment that are not finished yet.",
+        summary_of("sweep"),
         """\
 examples:
   flashtwin sweep experiment.toml

@@ -9,14 +9,16 @@ from .. import convert as convert_trace
 from .. import trace_info
 from .._support import terminal, words
 from .._support.stand_in import against
+from .commands import summary_of
 from .common import note
-from .grammar import Commands, add_json, add_trace_options, family, new
+from .forms import Commands, family, new
+from .grammar import add_json, add_trace_options
 from .options import trace_options
 
 
 def add(commands: Commands) -> None:
     """Add the commands."""
-    inner = family(commands, "trace", "Summarise or convert a trace.")
+    inner = family(commands, "trace", summary_of("trace"))
     p = new(
         inner,
         "info",

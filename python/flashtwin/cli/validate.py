@@ -9,8 +9,10 @@ from dataclasses import asdict
 from .. import CaseReport
 from .. import validate as validate_cases
 from .._support import words
+from .commands import summary_of
 from .common import note
-from .grammar import Commands, add_json, new
+from .forms import Commands, new
+from .grammar import add_json
 
 
 def add(commands: Commands) -> None:
@@ -18,7 +20,7 @@ def add(commands: Commands) -> None:
     p = new(
         commands,
         "validate",
-        "Replay reference cases and compare every operation.",
+        summary_of("validate"),
         """\
 example:
   flashtwin validate cases/
