@@ -27,7 +27,9 @@ section! {
         spare_bytes_per_sector: u32 = "geometry.spare_bytes_per_sector", Kind::Count(0, 512), Some("0"), &[],
             "Bytes transferred with every 512-byte sector in addition to the data (ECC, metadata).", "the reference: 16";
         reserve_percent: f64 = "geometry.reserve_percent", Kind::Percent, None, &[],
-            "Over-provisioning: share of the blocks that the host does not see, rounded down to whole blocks per plane.", "GCaR, Harmonia, ECR: 15";
+            "Over-provisioning: share of all blocks that the host does not see, rounded down to whole blocks per plane. \
+             `geometry.over_provisioning` in its place is the share of the exported capacity, as data sheets give it: 7 there is 6.54 here, \
+             28 is 21.9.", "GCaR, Harmonia, ECR: 15";
     }
 }
 

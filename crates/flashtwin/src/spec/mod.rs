@@ -27,6 +27,7 @@ mod geometry;
 mod host;
 mod keys;
 mod nand;
+mod over_provisioning;
 mod profiles;
 mod published;
 mod read;

@@ -4,6 +4,7 @@ use super::check;
 use super::convert::{convert, wrong_value};
 use super::error::{Place, Problem, SpecError};
 use super::keys::{find, is_met, keys, unknown_key, unknown_section, POLICY};
+use super::over_provisioning;
 use super::section::{default_value, section_of, Condition, KeyDoc, Values, OPTIONAL};
 use super::tree::{split, Entry, Node, Tree};
 use super::{Buffer, DeviceSpec, Geometry};
@@ -72,7 +73,12 @@ pub(super) fn from_tree(
 }
 
 /// The values of the tree after some of its keys were set anew, each checked alone.
-pub(super) fn read(tree: &mut Tree, overrides: Vec<(&str, Entry)>) -> Result<Values, SpecError> {
+pub(super) fn read(
+    tree: &mut Tree,
+    mut overrides: Vec<(&str, Entry)>,
+) -> Result<Values, SpecError> {
+    over_provisioning::translate_file(tree)?;
+    over_provisioning::translate_overrides(&mut overrides)?;
     apply(tree, overrides)?;
     values(tree)
 }
