@@ -218,7 +218,7 @@ fn pages_that_go_straight_to_members_are_logged() {
         _ => 0,
     });
     assert_eq!(sent.sum::<u64>(), pages);
-    let completes = |event: &&ArrayEvent| matches!(event, ArrayEvent::PartDone { .. });
+    let completes = |event: &&ArrayEvent| matches!(event, ArrayEvent::Came { .. });
     assert!(pages > 1000 && log.iter().any(|event| completes(&event)));
 }
 

@@ -153,9 +153,9 @@ impl Shadow {
 
     fn event(&mut self, event: ArrayEvent) -> Result<(), String> {
         match event {
-            ArrayEvent::OpStarted { op, lpn, what, .. } => self.asked(op, lpn, what),
+            ArrayEvent::Asked { op, lpn, what, .. } => self.asked(op, lpn, what),
             ArrayEvent::Forgotten { lpn } => self.forgotten(lpn),
-            ArrayEvent::OpDone { op } => return self.on_completion(op),
+            ArrayEvent::Answered { op } => return self.on_completion(op),
             ArrayEvent::FromMemory { op } => return self.completed_from_memory(op),
             ArrayEvent::Unwritten { op } => self.gives(op, 0),
             ArrayEvent::Hedged { op, twin } => self.hedged(op, twin),
@@ -176,7 +176,7 @@ impl Shadow {
                 on_behalf,
                 ..
             } => return self.sent(part, member, (first, pages), op, on_behalf),
-            ArrayEvent::PartDone { part } => self.on_member_completion(part),
+            ArrayEvent::Came { part } => self.on_member_completion(part),
             ArrayEvent::Failed { member } => self.lost(member),
             ArrayEvent::Replaced { member } => self.lost(member),
             ArrayEvent::Rebuilt { .. }

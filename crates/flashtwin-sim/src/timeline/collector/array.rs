@@ -8,7 +8,7 @@ use super::{name_of, Collector};
 impl Collector {
     pub(super) fn array(&mut self, event: &ArrayEvent, now: Time) {
         match event {
-            &ArrayEvent::OpStarted { op, request, .. } => {
+            &ArrayEvent::Asked { op, request, .. } => {
                 self.ops.insert(op, request);
             }
             &ArrayEvent::Hedged { op, twin } => {
@@ -16,7 +16,7 @@ impl Collector {
                     self.ops.insert(twin, request);
                 }
             }
-            &(ArrayEvent::OpDone { op } | ArrayEvent::Late { op }) => {
+            &(ArrayEvent::Answered { op } | ArrayEvent::Late { op }) => {
                 self.ops.remove(&op);
             }
             ArrayEvent::Begun { job, ops, .. } => {
@@ -47,7 +47,7 @@ impl Collector {
                     self.link((None, *request), part.unwrap_or_default());
                 }
             }
-            ArrayEvent::PartDone { part } => {
+            ArrayEvent::Came { part } => {
                 if let Some(id) = self.parts.remove(part) {
                     self.slice(id).end = Some(now);
                 }

@@ -215,7 +215,7 @@ impl Io {
 
     #[cold]
     fn log_start(&mut self, id: u32, op: &PageOp, what: Op) {
-        self.record.log.add(|| ArrayEvent::OpStarted {
+        self.record.log.add(|| ArrayEvent::Asked {
             op: id,
             lpn: op.lpn,
             request: op.request,
@@ -237,7 +237,7 @@ impl Io {
                 self.ops
                     .done
                     .push_back(spent.on(*self.ops.get(op), written));
-                self.log_event::<F>(|| ArrayEvent::OpDone { op });
+                self.log_event::<F>(|| ArrayEvent::Answered { op });
             } else {
                 self.record.log.add(|| ArrayEvent::Late { op });
             }
@@ -333,7 +333,7 @@ impl Io {
     /// Logs the completion of a page request that was sent without a record.
     #[inline(always)]
     pub fn log_page_done<F: Features>(&mut self, owner: Owner, member: usize) {
-        self.log_event::<F>(|| ArrayEvent::PartDone {
+        self.log_event::<F>(|| ArrayEvent::Came {
             part: part_without_record(owner, member),
         });
     }

@@ -297,7 +297,7 @@ impl Raid {
         let id = response.owner.number();
         let (spent, written) = (response.spent, response.written);
         let request = io.requests.take(id);
-        io.record.log.add(|| ArrayEvent::PartDone { part: id });
+        io.record.log.add(|| ArrayEvent::Came { part: id });
         match (request.origin, &mut self.swan) {
             (Origin::Host(chain), swan) => {
                 if let Some(swan) = swan {

@@ -58,7 +58,7 @@ pub enum SentFor {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArrayEvent {
     /// The front end started an operation.
-    OpStarted {
+    Asked {
         /// The operation's number.
         op: u32,
         /// The page; nothing if it is a flush.
@@ -74,7 +74,7 @@ pub enum ArrayEvent {
         lpn: Lpn,
     },
     /// An operation is done.
-    OpDone {
+    Answered {
         /// The operation's number.
         op: u32,
     },
@@ -131,7 +131,7 @@ pub enum ArrayEvent {
         number: u32,
     },
     /// A member completed a request.
-    PartDone {
+    Came {
         /// The number of the request.
         part: u32,
     },
