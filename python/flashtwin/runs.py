@@ -179,9 +179,10 @@ class Job:
                 "(--requests-max N)"
             )
         if isinstance(pacing, OpenLoop) and pacing.speed > 0 and not first.timed:
+            remedy = "add rate=N to it, or give" if opened.path is None else "give"
             raise FlashtwinError(
-                f"{workload}: OpenLoop(speed={pacing.speed:g}) (--speed): this load has no arrival times; "
-                "add rate=N to it, or give ClosedLoop (--queue-depth N)"
+                f"{workload}: OpenLoop(speed={pacing.speed:g}) (--speed): it has no arrival times; "
+                f"{remedy} ClosedLoop (--queue-depth N)"
             )
         total = total or opened.estimate_requests()
         options = {**options, "pacing": pacing or default_for(first.timed)}

@@ -22,10 +22,11 @@ class TraceOptions:
 
     Attributes:
         format: name of the trace format; one of `trace_formats()`.
-        columns: the columns of a table of text, by name or number, and their units, instead of a
-            format, as in "time=ts:us,offset=lba:sectors,size=len:bytes,op=type"; see docs/traces.md.
+        columns: the columns of a table (text, Parquet, Arrow), by name or number, and their units, instead of
+            a format, as in "time=ts:us,offset=lba:sectors,size=len:bytes,op=type"; see docs/traces.md.
         time_unit: unit of the time column: s, ms, us, filetime (100 ns), ns or ps.
-        address_unit: unit of the address column: bytes or sectors (512 bytes).
+        address_unit: unit of the address column: bytes, sectors (512 bytes), pages (4096 bytes), or a number
+            of bytes.
         event: for blkparse and blktrace, the event that counts: D (issued to the driver, the
             default) or Q (queued by the file system).
         volumes: what to do with several disks in one trace: "end-to-end" (default: one after the

@@ -33,7 +33,8 @@ class Source:
         """Return how far a trace reaches and which devices hold it; None if `device_bytes` do."""
         if self.path is None:
             return None
-        extent: int = trace_info(self.path, self.options)["address_max_bytes"]
+        info = trace_info(self.path, self.options)
+        extent: int = info["address_max_bytes"]
         if extent <= device_bytes:
             return None
         fit = [name for name in devices() if device(name).exported_bytes >= extent]
@@ -44,6 +45,13 @@ class Source:
         )
         reach = f"the trace reaches up to byte {extent} ({words.size(extent)})"
         remedy = "addresses = compact (--addresses compact) removes addresses that the trace does not access"
+        if info["volumes_total"] > 1 and self.options.volumes in (None, "end-to-end"):
+            largest = max(volume["extent_bytes"] for volume in info["volumes"])
+            remedy = (
+                f"its {info['volumes_total']} volumes are laid end to end, the largest has "
+                f"{words.size(largest)}: volumes = overlay (--volumes overlay) gives all the same addresses, "
+                f"as MQSim does, and only:NAME selects one; {remedy}"
+            )
         return f"{reach}, the device has {device_bytes}; {held}; {remedy}"
 
     def estimate_requests(self) -> int | None:
@@ -61,6 +69,12 @@ def generated(text: str) -> Source:
 def source(workload: str | os.PathLike[str], options: TraceOptions | None = None) -> Source:
     """Open a path or a generated load: a trace is an existing file or pipe, any Path, -, or example:NAME."""
     options = options or TraceOptions()
+    if not isinstance(workload, str | os.PathLike):
+        raise WorkloadError(
+            f"workload: found {type(workload).__name__}; must be the path of a trace or a generated load. "
+            'Write a table to a file, as with to_parquet("t.parquet"), and name its columns: '
+            'TraceOptions(columns="time=ts:us,offset=lba:sectors,size=len:bytes,op=type")'
+        )
     if isinstance(workload, str) and workload.startswith(EXAMPLE):
         return Source(example_trace(workload.removeprefix(EXAMPLE)), workload, options)
     path = Path(workload)

@@ -127,7 +127,7 @@ def test_a_workload_becomes_commands_that_run(cli, tmp_path):
         result = cli(*words[1:], "--json")
         assert result.returncode == 0, result.stderr
         assert json.loads(result.stdout)["all"]["requests"] == 2000
-    assert "traces/tpcc-small.trace --format mqsim" in commands[2]
+    assert "traces/tpcc-small.trace --format mqsim --volumes overlay" in commands[2]
     assert any("2 flows" in str(each) for each in imported.left_out)
 
 

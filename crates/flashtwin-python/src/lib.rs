@@ -24,6 +24,7 @@ use pyo3::prelude::*;
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     errors::register(m)?;
+    flashtwin_workload::set_table_reader(workload::read_table);
     m.add_class::<control::Control>()?;
     m.add_class::<device::Spec>()?;
     m.add_class::<device::Device>()?;

@@ -1,10 +1,13 @@
 //! Traces and generated loads: opening, summing up, converting.
 
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use flashtwin_workload::{
-    open_trace, read_ahead, Arrival, Format, GeneratorSpec, TraceInfo, TraceOptions, PRESETS,
+    has_times, open_trace, read_ahead, Arrival, Format, GeneratorSpec, TraceInfo, TraceOptions,
+    PRESETS,
 };
 use pyo3::prelude::*;
 
@@ -25,12 +28,12 @@ impl Workload {
     #[staticmethod]
     fn trace(py: Python<'_>, path: PathBuf, options: &str) -> PyResult<Workload> {
         let options = trace_options(options)?;
-        let workload = py
-            .detach(|| open_trace(&path, &options))
+        let (workload, timed) = py
+            .detach(|| Ok((open_trace(&path, &options)?, has_times(&path, &options)?)))
             .map_err(of_workload)?;
         Ok(Workload {
             inner: Mutex::new(read_ahead(workload)),
-            timed: true,
+            timed,
         })
     }
 
@@ -81,6 +84,17 @@ impl Workload {
             )),
         }
     }
+}
+
+/// Writes the table of one file as text into another, in Python.
+pub fn read_table(table: &File, text: &File) -> Result<(), String> {
+    Python::attach(|py| {
+        let (table, text) = (table.as_raw_fd(), text.as_raw_fd());
+        py.import("flashtwin._support.columnar")?
+            .call_method1("write_text", (table, text))
+            .map(drop)
+    })
+    .map_err(|e| Python::attach(|py| e.value(py).to_string()))
 }
 
 fn trace_options(json: &str) -> PyResult<TraceOptions> {

@@ -24,7 +24,8 @@ pub use trace::csv::{write_request as write_csv_request, HEADER as CSV_HEADER};
 pub use trace::estimate::estimate_lines;
 pub use trace::info::{trace_info, OpInfo, TraceInfo, VolumeInfo};
 pub use trace::options::{AddressUnit, Addresses, BlkEvent, TimeUnit, TraceOptions, Volumes};
-pub use trace::reader::{open_trace, read_bytes};
+pub use trace::reader::{has_times, open_trace, read_bytes};
+pub use trace::table::{set_table_reader, TableReader};
 pub use trace::Format;
 
 use flashtwin::Request;

@@ -115,8 +115,8 @@ fn bad_lines_stop_the_run_unless_allowed() {
         .to_string();
     assert_eq!(
         message,
-        "(memory), line 3: op (column 2): found \"X\", expected R, W, T, F, or WF, FW, FWF for writes \
-         with FUA or flush; the line as read (csv): \"2,X,0,4096\"; to skip up to N such lines: \
+        "(memory), line 3: op (column 2): found \"X\", expected R, W, T, F, or the letters of Linux block tracing, \
+         such as WF, FW, WS, D; the line as read (csv): \"2,X,0,4096\"; to skip up to N such lines: \
          max_bad_lines = N (--max-bad-lines N)"
     );
     let one = TraceOptions {

@@ -44,7 +44,7 @@ fn byte_addresses_in_columns_of_sectors_are_read_as_bytes() {
     );
     // What is given stays.
     let sectors = TraceOptions {
-        address_unit: Some(AddressUnit::Sectors),
+        address_unit: Some(AddressUnit::SECTORS),
         ..TraceOptions::default()
     };
     let given = info("sectors", &text, &sectors);
@@ -85,6 +85,14 @@ fn time_units_of_five_columns_are_judged_by_the_rate() {
         ("dec_ms", 5.0, 3, "ms", false),
         ("dec_s", 0.005, 6, "s", true),
         ("dec_us", 50_000.0, 3, "us", true),
+        // Nine decimals: seconds, however rare.
+        ("dec_s_nine", 0.020_000_013, 9, "s", true),
+        ("dec_s_nine_slow", 0.500_000_013, 9, "s", true),
+        ("dec_s_nine_rare", 20.000_000_013, 9, "s", true),
+        // Milliseconds that a program computed.
+        ("dec_ms_noise", 5.000_000_000_123_4, 13, "ms", false),
+        // 50 a second in seconds, 50 000 in milliseconds.
+        ("dec_ms_or_s", 0.02, 6, "ms", true),
         // 2000 a second in microseconds would be 2 million in nanoseconds.
         ("us_fast", 500.0, 0, "us", true),
         // So rare in microseconds that only nanoseconds are plausible.
@@ -104,6 +112,47 @@ fn time_units_of_five_columns_are_judged_by_the_rate() {
         let doubted = doubts(&found).contains("--time-unit");
         assert_eq!(doubted, doubtful, "{name}: {}", doubts(&found));
     }
+}
+
+#[test]
+fn fio_logs_of_version_3_may_be_in_nanoseconds() {
+    let text = |gap: u64| {
+        let lines = (0..5).map(|i| format!("{} /dev/a read {} 4096\n", i * gap, i * 4096));
+        format!(
+            "fio version 3 iolog\n0 /dev/a add\n10 /dev/a wait 5 0\n{}",
+            lines.collect::<String>()
+        )
+    };
+    let slow = info("fio_ns", &text(125_000_000), &TraceOptions::default());
+    assert_eq!(slow.span_s, 0.5);
+    assert!(doubts(&slow).contains("in ns the first 5 requests come at 8.000 requests/s, in us at"));
+    let usual = info("fio_us", &text(125_000), &TraceOptions::default());
+    assert_eq!((usual.span_s, doubts(&usual)), (0.5, String::new()));
+    let named = TraceOptions {
+        format: Some(Format::Fio),
+        ..TraceOptions::default()
+    };
+    let named = info("fio_named", &text(125_000_000), &named);
+    assert_eq!(named.span_s, 500.0);
+    assert!(doubts(&named).contains("in us the first 5 requests come at 0.008 requests/s"));
+}
+
+#[test]
+fn joined_traces_are_named_as_such() {
+    let text: String = (0..60)
+        .map(|i| format!("{} 0 {} 8 0\n", 700_000 + i * 1_000_100, i * 8))
+        .collect();
+    let joined = doubts(&info("joined", &text.repeat(2), &TraceOptions::default()));
+    assert!(
+        joined.contains("is at line 61") && joined.contains("joined"),
+        "{joined}"
+    );
+    let late = text.replace("1700100 ", "500 ");
+    let late = doubts(&info("late", &late, &TraceOptions::default()));
+    assert!(
+        late.contains("by 199.500 ns is at line 2") || late.contains("is at line 2"),
+        "{late}"
+    );
 }
 
 #[test]

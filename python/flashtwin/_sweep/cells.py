@@ -145,7 +145,7 @@ class _Maker:
     def _read_workload(self, text: str) -> tuple[dict[str, Any], str | None, bool, bool]:
         """Return what identifies it, its trace if it is one, whether it is timed, whether it is endless."""
         if is_remote(text):
-            _, sha256 = fetch(text, None)
+            local, sha256 = fetch(text, None)
             path = text
         else:
             opened = source(self._experiment.path(text))
@@ -153,9 +153,10 @@ class _Maker:
                 load = _core.Workload.generated(text, 1 << 62, 0)
                 return {"text": text}, None, load.timed, load.requests_total is None
             path = str(opened.path.resolve())
-            _, sha256 = fetch(path, None)
-        options = json.loads(self._experiment.trace.to_json())
-        return {"sha256": sha256, "options": options}, path, True, False
+            local, sha256 = fetch(path, None)
+        options = self._experiment.trace.to_json()
+        timed = _core.Workload.trace(local, options).timed
+        return {"sha256": sha256, "options": json.loads(options)}, path, timed, False
 
 
 def _flash(toml: str, name: str) -> str:

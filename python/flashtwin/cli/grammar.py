@@ -18,7 +18,7 @@ def add_workload(p: argparse.ArgumentParser) -> None:
         "trace",
         nargs="?",
         metavar="TRACE",
-        help="trace file, or - for standard input; plain, .gz or .zst",
+        help="trace file, or - for standard input; plain, .gz or .zst, Parquet or Arrow",
     )
     p.add_argument(
         "--workload",
@@ -35,10 +35,15 @@ def add_trace_options(p: argparse.ArgumentParser) -> None:
     g.add_argument(
         "--columns",
         metavar="KEY=COLUMN[:UNIT],...",
-        help="columns of a text table, such as time=ts:us,offset=lba:sectors,size=len:bytes,op=type",
+        help="columns of a table (text, Parquet, Arrow), such as "
+        "time=ts:us,offset=lba:sectors,size=len:bytes,op=type; codes of op: op=flag:write=2a|8a:trim=42",
     )
     g.add_argument("--time-unit", metavar="UNIT", help="unit of the time column: s, ms, us, filetime, ns, ps")
-    g.add_argument("--address-unit", metavar="UNIT", help="unit of the address column: bytes, sectors")
+    g.add_argument(
+        "--address-unit",
+        metavar="UNIT",
+        help="unit of the address column: bytes, sectors (512), pages (4096), or a number of bytes",
+    )
     g.add_argument(
         "--event", metavar="D|Q", help="blktrace events: issued to the driver (D, default) or queued (Q)"
     )

@@ -116,5 +116,7 @@ def _trace(fields: Fields, left_out: list[LeftOut]) -> list[str]:
         found = fields.text(name, usual)
         if found != usual:
             left_out.append(LeftOut(name, found[:80], why))
-    words = [f"./{path}" if path.startswith("-") else path, "--format", "mqsim"]
+    path = f"./{path}" if path.startswith("-") else path
+    # MQSim ignores the device numbers of a trace.
+    words = [path, "--format", "mqsim", "--volumes", "overlay"]
     return words if unit == "ns" else [*words, "--time-unit", unit]

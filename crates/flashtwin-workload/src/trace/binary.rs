@@ -23,7 +23,7 @@ use crate::error::{ErrorKind, WorkloadError};
 pub(crate) const BINARY: Reader = Reader {
     name: "binary",
     time: TimeUnit::Picoseconds,
-    address: AddressUnit::Bytes,
+    address: AddressUnit::BYTES,
     units: Certainty::Certain,
     detection: Detection::by_mark(|head| head.starts_with(MAGIC).then_some("its mark")),
     open: |_| Ok(Box::new(Binary::default())),

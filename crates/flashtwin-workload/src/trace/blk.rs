@@ -9,12 +9,13 @@ use super::format::{Certainty, Detection, Fit, Page, Reader};
 use super::input::Source;
 use super::lines::{scaled, Decoder, Line, LineParser, Units};
 use super::options::{AddressUnit, BlkEvent, TimeUnit};
+use super::words::rwbs;
 use crate::error::{ErrorKind, WorkloadError};
 
 pub(crate) const BLKPARSE: Reader = Reader {
     name: "blkparse",
     time: TimeUnit::Seconds,
-    address: AddressUnit::Sectors,
+    address: AddressUnit::SECTORS,
     units: Certainty::Certain,
     detection: Detection::by_lines(|lines| {
         let fit = |event| {
@@ -48,7 +49,7 @@ pub(crate) const BLKPARSE: Reader = Reader {
 pub(crate) const BLKTRACE: Reader = Reader {
     name: "blktrace",
     time: TimeUnit::Nanoseconds,
-    address: AddressUnit::Sectors,
+    address: AddressUnit::SECTORS,
     units: Certainty::Certain,
     detection: Detection::by_mark(|head| is_blktrace(head).then_some("its mark")),
     open: |o| {
@@ -72,33 +73,6 @@ pub(crate) const BLKTRACE: Reader = Reader {
 struct Blkparse {
     units: Units,
     event: BlkEvent,
-}
-
-/// The meaning of the letters of an RWBS column; `None` for what moves no data (N, zone commands).
-struct Rwbs {
-    preflush: bool,
-    op: Option<Op>,
-    fua: bool,
-}
-
-/// The kernel writes: F (preflush), one letter for the operation (E may follow D), F (FUA), then
-/// A, S, M for read-ahead, synchronous and metadata.
-fn rwbs(text: &[u8]) -> Rwbs {
-    let (preflush, rest) = match text {
-        [b'F', rest @ ..] => (true, rest),
-        rest => (false, rest),
-    };
-    let (op, rest) = match rest {
-        [b'R', rest @ ..] => (Some(Op::Read), rest),
-        [b'W', rest @ ..] => (Some(Op::Write), rest),
-        [b'D', b'E', rest @ ..] | [b'D', rest @ ..] => (Some(Op::Trim), rest),
-        rest => (None, rest),
-    };
-    Rwbs {
-        preflush,
-        op,
-        fua: op == Some(Op::Write) && rest.first() == Some(&b'F'),
-    }
 }
 
 impl LineParser for Blkparse {

@@ -27,8 +27,8 @@ const LOOKED_AT: usize = 1024;
 pub(crate) const ORACLE_GENERAL: Reader = Reader {
     name: "oraclegeneral",
     time: TimeUnit::Seconds,
-    address: AddressUnit::Sectors,
-    units: Certainty::Certain,
+    address: AddressUnit::SECTORS,
+    units: Certainty::Objects,
     detection: Detection::by_records(|head| {
         is_oracle_general(head).then(|| {
             "its references to next requests are right; it holds no operations, all are reads"
@@ -49,8 +49,8 @@ pub(crate) const ORACLE_GENERAL: Reader = Reader {
 pub(crate) const LCS: Reader = Reader {
     name: "lcs",
     time: TimeUnit::Seconds,
-    address: AddressUnit::Sectors,
-    units: Certainty::Certain,
+    address: AddressUnit::SECTORS,
+    units: Certainty::Objects,
     detection: Detection::by_mark(|head| is_lcs(head).then_some("its mark")),
     open: |o| Ok(Box::new(Cachesim::lcs(o.units, o.source)?)),
     requests: |_, _| None,

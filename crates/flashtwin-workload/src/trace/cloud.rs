@@ -11,7 +11,7 @@ use super::options::{AddressUnit, TimeUnit};
 pub(crate) const SPC: Reader = Reader {
     name: "spc",
     time: TimeUnit::Seconds,
-    address: AddressUnit::Sectors,
+    address: AddressUnit::SECTORS,
     units: Certainty::Certain,
     detection: Detection::by_lines(|lines| Fit::of(Spc(Units::PLAIN), lines)),
     open: |o| o.lines(Spc(o.units)),
@@ -30,7 +30,7 @@ pub(crate) const SPC: Reader = Reader {
 pub(crate) const SYSTOR: Reader = Reader {
     name: "systor",
     time: TimeUnit::Seconds,
-    address: AddressUnit::Bytes,
+    address: AddressUnit::BYTES,
     units: Certainty::Certain,
     detection: Detection::by_lines(|lines| Fit::of(Systor(Units::PLAIN), lines)),
     open: |o| o.lines(Systor(o.units)),
@@ -47,7 +47,7 @@ pub(crate) const SYSTOR: Reader = Reader {
 pub(crate) const TENCENT: Reader = Reader {
     name: "tencent",
     time: TimeUnit::Seconds,
-    address: AddressUnit::Sectors,
+    address: AddressUnit::SECTORS,
     units: Certainty::Address,
     detection: Detection::by_lines(|lines| Fit::of(Tencent(Units::PLAIN), lines)),
     open: |o| o.lines(Tencent(o.units)),
@@ -64,7 +64,7 @@ pub(crate) const TENCENT: Reader = Reader {
 pub(crate) const ALIBABA: Reader = Reader {
     name: "alibaba",
     time: TimeUnit::Microseconds,
-    address: AddressUnit::Bytes,
+    address: AddressUnit::BYTES,
     units: Certainty::Certain,
     detection: Detection::by_lines(|lines| Fit::of(Alibaba(Units::PLAIN), lines)),
     open: |o| o.lines(Alibaba(o.units)),

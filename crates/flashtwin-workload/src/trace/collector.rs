@@ -135,6 +135,9 @@ pub(crate) struct Collector {
     latest: u128,
     seen: u64,
     pub reordered: u64,
+    /// Line and span of the largest step back, and whether it led to the time of the first request or before.
+    pub step_back: (u64, u128, bool),
+    first: Option<u128>,
     pub zero_size: u64,
     pub other_volume: u64,
     /// Lines that hold no request: headers, comments, events of another kind.
@@ -156,6 +159,8 @@ impl Collector {
             latest: 0,
             seen: 0,
             reordered: 0,
+            step_back: (0, 0, false),
+            first: None,
             zero_size: 0,
             other_volume: 0,
             passed_over: 0,
@@ -285,9 +290,14 @@ impl Collector {
     #[inline]
     fn check_time(&mut self, time: u128, line: u64) {
         self.seen += 1;
+        let first = *self.first.get_or_insert(time);
         if time < self.latest {
             self.sorted = false;
             self.reordered += 1;
+            let back = self.latest - time;
+            if back > self.step_back.1 {
+                self.step_back = (line, back, time <= first);
+            }
             return;
         }
         if time - self.latest > HOUR_PS {

@@ -14,7 +14,7 @@ use crate::error::WorkloadError;
 pub(crate) const DISKSIM: Reader = Reader {
     name: "disksim",
     time: TimeUnit::Milliseconds,
-    address: AddressUnit::Sectors,
+    address: AddressUnit::SECTORS,
     units: Certainty::Both {
         decimal_point: true,
     },
@@ -33,7 +33,7 @@ pub(crate) const DISKSIM: Reader = Reader {
 pub(crate) const MQSIM: Reader = Reader {
     name: "mqsim",
     time: TimeUnit::Nanoseconds,
-    address: AddressUnit::Sectors,
+    address: AddressUnit::SECTORS,
     units: Certainty::Both {
         decimal_point: false,
     },
@@ -54,7 +54,7 @@ pub(crate) const MQSIM: Reader = Reader {
 pub(crate) const SSDSIM: Reader = Reader {
     name: "ssdsim",
     time: TimeUnit::Nanoseconds,
-    address: AddressUnit::Sectors,
+    address: AddressUnit::SECTORS,
     units: Certainty::Both {
         decimal_point: false,
     },

@@ -1,6 +1,6 @@
 //! flashtwin's own text form: `time_us,op,offset_bytes,size_bytes`. Ops are R, W, T (trim) and
 //! F (flush); `WF` is a write with force unit access, `FW` and `FWF` put a flush before it (the
-//! letters of Linux block tracing). Time is decimal, exact to the picosecond.
+//! letters of Linux block tracing, of which all are read). Time is decimal, exact to the picosecond.
 
 use flashtwin::{Op, Request};
 use std::io::{self, Write};
@@ -10,6 +10,7 @@ use super::cursor::{Bad, Cursor};
 use super::format::{Certainty, Detection, Fit, Page, Reader};
 use super::lines::{is_header, scaled, Line, LineParser, Units};
 use super::options::{AddressUnit, TimeUnit};
+use super::words::{self, Action};
 
 /// The names of the columns; the first line of every file of this form.
 pub const HEADER: &str = "time_us,op,offset_bytes,size_bytes";
@@ -17,7 +18,7 @@ pub const HEADER: &str = "time_us,op,offset_bytes,size_bytes";
 pub(crate) const CSV: Reader = Reader {
     name: "csv",
     time: TimeUnit::Microseconds,
-    address: AddressUnit::Bytes,
+    address: AddressUnit::BYTES,
     units: Certainty::Certain,
     detection: Detection {
         mark: |head| head.starts_with(HEADER.as_bytes()).then_some("its header"),
@@ -33,6 +34,8 @@ pub(crate) const CSV: Reader = Reader {
         source: "flashtwin's own, below",
     },
 };
+
+const OPS: &str = "R, W, T, F, or the letters of Linux block tracing, such as WF, FW, WS, D";
 
 struct Csv(Units);
 
@@ -58,20 +61,17 @@ impl LineParser for Csv {
             "time_us",
             "a non-negative number of microseconds",
         )?;
-        let (op, fua, preflush) = match c.word() {
-            b"R" => (Op::Read, false, false),
-            b"W" => (Op::Write, false, false),
-            b"T" => (Op::Trim, false, false),
-            b"F" => (Op::Flush, false, false),
-            b"WF" => (Op::Write, true, false),
-            b"FW" => (Op::Write, false, true),
-            b"FWF" => (Op::Write, true, true),
-            _ => {
-                return c.bad(
-                    "op",
-                    "R, W, T, F, or WF, FW, FWF for writes with FUA or flush",
-                )
-            }
+        let action = match c.word() {
+            b"R" => Action::of(Op::Read),
+            b"W" => Action::of(Op::Write),
+            b"T" => Action::of(Op::Trim),
+            word => match words::letters(word) {
+                Some(action) => action,
+                None => return c.bad("op", OPS),
+            },
+        };
+        let Some(op) = action.op else {
+            return Ok(Line::Other);
         };
         let offset = c.uint("offset_bytes", "a non-negative integer, bytes")?;
         let bytes = c.uint("size_bytes", "a non-negative integer, bytes")?;
@@ -82,8 +82,8 @@ impl LineParser for Csv {
             op,
             offset: scaled(offset, self.0.address_bytes, "offset_bytes", 3)?,
             bytes: scaled(bytes, self.0.address_bytes, "size_bytes", 4)?,
-            fua,
-            preflush,
+            fua: action.fua,
+            preflush: action.preflush,
         }))
     }
 }

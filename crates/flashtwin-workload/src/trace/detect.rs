@@ -71,6 +71,17 @@ fn unknown(name: &str, head: &[u8]) -> WorkloadError {
         return WorkloadError::new(ErrorKind::UnknownFormat, text);
     }
     let first = head.split(|&b| b == b'\n').next().unwrap_or(b"");
+    let first = first.trim_ascii();
+    if !first.is_empty() && first.iter().all(u8::is_ascii_digit) {
+        return WorkloadError::new(
+            ErrorKind::UnknownFormat,
+            format!(
+                "{name}: no known trace format fits; the file begins {}. If it is a column of keys (a cache trace), \
+                 give columns = \"offset=1:pages\" (--columns offset=1:pages)",
+                quote(first)
+            ),
+        );
+    }
     WorkloadError::new(
         ErrorKind::UnknownFormat,
         format!(

@@ -12,8 +12,8 @@ use super::options::{AddressUnit, TimeUnit};
 pub(crate) const FIO: Reader = Reader {
     name: "fio",
     time: TimeUnit::Microseconds,
-    address: AddressUnit::Bytes,
-    units: Certainty::Certain,
+    address: AddressUnit::BYTES,
+    units: Certainty::Time,
     detection: Detection::by_mark(|head| {
         head.starts_with(b"fio version ")
             .then_some("its first line")
@@ -24,7 +24,7 @@ pub(crate) const FIO: Reader = Reader {
         layout:
             "iolog version 2: `file action [offset length]`, `file wait usec 0`; version 3: `usec \
             file action [offset length]`",
-        time: "us",
+        time: "us, or ns if us are implausible",
         address: "bytes",
         op: "read, write, trim, sync, datasync",
         source: "`iolog.c` of github.com/axboe/fio",
@@ -84,14 +84,17 @@ impl LineParser for Fio {
             b"trim" => Op::Trim,
             b"sync" | b"datasync" | b"sync_file_range" => Op::Flush,
             b"add" | b"open" | b"close" => return Ok(Line::Other),
-            b"wait" if self.version == 2 => {
-                self.clock += c.time(self.units.time_ps, "wait", "microseconds")?;
+            b"wait" => {
+                // fio does not wait in version 3, whose lines have times.
+                if self.version == 2 {
+                    self.clock += c.time(self.units.time_ps, "wait", "microseconds")?;
+                }
                 return Ok(Line::Other);
             }
             _ => {
                 return c.bad(
                     "action",
-                    "read, write, trim, sync, datasync, add, open or close",
+                    "read, write, trim, sync, datasync, wait, add, open or close",
                 )
             }
         };

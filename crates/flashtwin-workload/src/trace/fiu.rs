@@ -12,7 +12,7 @@ use super::options::{AddressUnit, TimeUnit};
 pub(crate) const FIU: Reader = Reader {
     name: "fiu",
     time: TimeUnit::Nanoseconds,
-    address: AddressUnit::Sectors,
+    address: AddressUnit::SECTORS,
     units: Certainty::Address,
     detection: Detection::by_lines(|lines| Fit::of(Fiu(Units::PLAIN), lines)),
     open: |o| o.lines(Fiu(o.units)),

@@ -48,6 +48,10 @@ pub(crate) enum Certainty {
     Certain,
     /// Addresses and sizes share a unit, which may be bytes.
     Address,
+    /// Times are in microseconds or nanoseconds.
+    Time,
+    /// Addresses are sectors, or numbers of objects.
+    Objects,
     /// Files are found with several units of time and address.
     Both {
         /// Times have a decimal point.

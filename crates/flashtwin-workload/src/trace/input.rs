@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::table;
+use super::utf16::{big_endian, Utf16, LOOKED_AT_BYTES};
 use crate::error::{ErrorKind, WorkloadError};
 
 /// Bytes asked of the reader at a time: about half an L2 cache.
@@ -75,6 +77,13 @@ impl Input {
                     file = spooled(&name, file, &meta)?;
                     meta = file.metadata().map_err(opening)?;
                 }
+                let mut magic = [0; 6];
+                // An error of reading is reported below.
+                let known = file.read_at(&mut magic, 0).unwrap_or(0);
+                if let Some(form) = table::form(&magic[..known]) {
+                    file = table::as_text(&name, form, &file, &meta)?;
+                    meta = file.metadata().map_err(opening)?;
+                }
                 plain_bytes = Some(meta.len());
                 Box::new(FromStart { file, at: 0 })
             }
@@ -115,6 +124,7 @@ impl Input {
             end: 0,
             consumed: 0,
             ended: false,
+            encoding: None,
         })
     }
 }
@@ -149,6 +159,22 @@ impl Read for FromStart {
 /// (description, several policies, several volumes), and a pipe can be read only once.
 static SPOOLS: Mutex<BTreeMap<(u64, u64), File>> = Mutex::new(BTreeMap::new());
 
+/// A new file in `TMPDIR` that ends with the process.
+pub(crate) fn nameless_file() -> io::Result<File> {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
+    let file_name = format!("flashtwin_{}_{number}", std::process::id());
+    let path = std::env::temp_dir().join(file_name);
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
+
 /// Copies `pipe` to a file without a name that ends with the process.
 fn spooled(name: &str, mut pipe: File, meta: &Metadata) -> Result<File, WorkloadError> {
     let keeping = |e: io::Error| WorkloadError::io(name, "keep a copy of the pipe in TMPDIR", &e);
@@ -157,16 +183,7 @@ fn spooled(name: &str, mut pipe: File, meta: &Metadata) -> Result<File, Workload
     if let Some(kept) = spools.get(&key) {
         return kept.try_clone().map_err(keeping);
     }
-    let file_name = format!("flashtwin_{}_{}", std::process::id(), spools.len());
-    let path = std::env::temp_dir().join(file_name);
-    let mut copy = File::options()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&path)
-        .map_err(keeping)?;
-    std::fs::remove_file(&path).map_err(keeping)?;
+    let mut copy = nameless_file().map_err(keeping)?;
     io::copy(&mut pipe, &mut copy).map_err(keeping)?;
     let kept = copy.try_clone().map_err(keeping)?;
     spools.insert(key, copy);
@@ -183,6 +200,9 @@ pub(crate) enum Packing {
 
 impl Packing {
     fn of(magic: &[u8], name: &str) -> Result<Packing, WorkloadError> {
+        if let Some(form) = table::form(magic) {
+            return Err(table::unread(name, form));
+        }
         let foreign = match magic {
             [0x1f, 0x8b, ..] => return Ok(Packing::Gzip),
             [0x28, 0xb5, 0x2f, 0xfd, ..] => return Ok(Packing::Zstd),
@@ -234,6 +254,15 @@ pub(crate) struct Source {
     end: usize,
     consumed: u64,
     ended: bool,
+    /// The encoding of the text, once its first bytes are at hand.
+    encoding: Option<Encoding>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    /// Bytes as they are: UTF-8, ASCII or binary.
+    Bytes,
+    Utf16,
 }
 
 impl Source {
@@ -245,6 +274,11 @@ impl Source {
     /// Compression of the file.
     pub fn packing(&self) -> Packing {
         self.packing
+    }
+
+    /// Whether the text was UTF-16.
+    pub fn is_utf16(&self) -> bool {
+        self.encoding == Some(Encoding::Utf16)
     }
 
     /// The file's length, when it is not packed and is a regular file.
@@ -276,6 +310,31 @@ impl Source {
 
     /// Brings more bytes into the window; false at the end of the input.
     pub fn fill(&mut self) -> Result<bool, WorkloadError> {
+        if self.encoding.is_none() {
+            self.find_encoding()?;
+            if self.end > self.start {
+                return Ok(true);
+            }
+        }
+        self.fill_window()
+    }
+
+    /// Loads the first bytes. If they are UTF-16, the text is read as UTF-8 from its beginning.
+    fn find_encoding(&mut self) -> Result<(), WorkloadError> {
+        while self.end < LOOKED_AT_BYTES && self.fill_window()? {}
+        self.encoding = Some(Encoding::Bytes);
+        if let Some(big) = big_endian(&self.window[..self.end.min(LOOKED_AT_BYTES)]) {
+            let mark_bytes = 2;
+            let read = io::Cursor::new(self.window[mark_bytes..self.end].to_vec());
+            let rest = std::mem::replace(&mut self.reader, Box::new(io::empty()));
+            self.reader = Box::new(Utf16::new(read.chain(rest), big));
+            self.encoding = Some(Encoding::Utf16);
+            (self.start, self.end, self.ended) = (0, 0, false);
+        }
+        Ok(())
+    }
+
+    fn fill_window(&mut self) -> Result<bool, WorkloadError> {
         if self.ended {
             return Ok(false);
         }

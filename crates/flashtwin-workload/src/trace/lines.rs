@@ -31,6 +31,16 @@ pub(crate) trait LineParser: Send {
 
     /// Reads a line (no line end, not empty). `number` counts from 1.
     fn parse<'a>(&mut self, line: &'a [u8], number: u64) -> Result<Line<'a>, Bad>;
+
+    /// Addition to the description of the trace; empty, or begins with a semicolon.
+    fn note(&self) -> String {
+        String::new()
+    }
+
+    /// Doubts about the lines read so far.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Turns bytes into records.
@@ -50,6 +60,16 @@ pub(crate) trait Decoder: Send {
 
     /// Lines (or records) read so far.
     fn lines(&self) -> u64;
+
+    /// Addition to the description of the trace; empty, or begins with a semicolon.
+    fn note(&self) -> String {
+        String::new()
+    }
+
+    /// Doubts about what was read so far.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A decoder of requests that are in order and of one volume.
@@ -201,6 +221,14 @@ impl<P: LineParser> Decoder for LineDecoder<P> {
 
     fn lines(&self) -> u64 {
         self.number
+    }
+
+    fn note(&self) -> String {
+        self.parser.note()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.parser.warnings()
     }
 }
 

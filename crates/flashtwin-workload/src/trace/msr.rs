@@ -12,7 +12,7 @@ use super::options::{AddressUnit, TimeUnit};
 pub(crate) const MSR: Reader = Reader {
     name: "msr",
     time: TimeUnit::Filetime,
-    address: AddressUnit::Bytes,
+    address: AddressUnit::BYTES,
     units: Certainty::Certain,
     detection: Detection::by_lines(|lines| Fit::of(Msr(Units::PLAIN), lines)),
     open: |o| o.lines(Msr(o.units)),

@@ -1,6 +1,6 @@
 //! Options for reading a trace: format, units, volumes, tolerance of bad lines.
 
-use serde::{Deserialize, Serialize};
+use serde::{de, Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
@@ -77,23 +77,86 @@ impl TimeUnit {
     }
 }
 
-named! {
-    /// The unit of a trace's address column.
-    AddressUnit, "address unit", {
-        /// Bytes.
-        Bytes = "bytes",
-        /// Sectors of 512 bytes.
-        Sectors = "sectors",
+/// The unit of a trace's address column: a number of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AddressUnit(u32);
+
+impl AddressUnit {
+    /// Bytes.
+    pub const BYTES: Self = AddressUnit(1);
+    /// Sectors of 512 bytes.
+    pub const SECTORS: Self = AddressUnit(512);
+    /// Pages, or logical blocks, of 4096 bytes.
+    pub const PAGES: Self = AddressUnit(4096);
+
+    /// Units that have a name.
+    const NAMED: [(Self, &'static str); 3] = [
+        (Self::BYTES, "bytes"),
+        (Self::SECTORS, "sectors"),
+        (Self::PAGES, "pages"),
+    ];
+    const BYTES_MAX: u32 = 1 << 30;
+
+    /// A unit of `bytes` bytes, from 1 to 1 GiB.
+    pub fn of_bytes(bytes: u64) -> Option<Self> {
+        let bytes = u32::try_from(bytes).ok()?;
+        (1..=Self::BYTES_MAX)
+            .contains(&bytes)
+            .then_some(AddressUnit(bytes))
+    }
+
+    /// Bytes in one unit.
+    pub const fn bytes(self) -> u64 {
+        self.0 as u64
+    }
+
+    fn name(self) -> Option<&'static str> {
+        let found = Self::NAMED.iter().find(|(unit, _)| *unit == self);
+        found.map(|(_, name)| *name)
     }
 }
 
-impl AddressUnit {
-    /// Bytes in one unit.
-    pub const fn bytes(self) -> u64 {
-        match self {
-            AddressUnit::Bytes => 1,
-            AddressUnit::Sectors => 512,
+impl fmt::Display for AddressUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.write_str(name),
+            None => write!(f, "units of {} bytes", self.0),
         }
+    }
+}
+
+impl FromStr for AddressUnit {
+    type Err = WorkloadError;
+    fn from_str(s: &str) -> Result<Self, WorkloadError> {
+        let mut named = Self::NAMED.iter();
+        let found = named.find(|(_, name)| name.eq_ignore_ascii_case(s));
+        found
+            .map(|(unit, _)| *unit)
+            .or_else(|| Self::of_bytes(s.parse().ok()?))
+            .ok_or_else(|| {
+                let text = format!(
+                    "address unit \"{s}\" is not known; one of: bytes, sectors (512 bytes), pages (4096 bytes), or a \
+                     number of bytes up to {}",
+                    Self::BYTES_MAX
+                );
+                WorkloadError::new(ErrorKind::Option, text)
+            })
+    }
+}
+
+impl Serialize for AddressUnit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.name() {
+            Some(name) => serializer.serialize_str(name),
+            None => serializer.serialize_str(&self.0.to_string()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for AddressUnit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
     }
 }
 

@@ -11,7 +11,7 @@ use super::detect::guess;
 use super::format::{Certainty, Opening};
 use super::input::{Input, Source};
 use super::lines::{Decoder, Units};
-use super::named::Named;
+use super::named::{split, Named};
 use super::options::{AddressUnit, Addresses, BlkEvent, TraceOptions, Volumes};
 use super::units::{judge, sample, Judged, TICKS};
 use super::Format;
@@ -47,6 +47,49 @@ pub fn read_bytes(bytes: &[u8], opts: &TraceOptions) -> Result<Vec<Request>, Wor
     let mut requests = Vec::new();
     while reader.next_batch(&mut requests)? > 0 {}
     Ok(requests)
+}
+
+/// Whether the requests of a trace have arrival times: some differ.
+///
+/// # Errors
+/// Fails if the file cannot be opened, its format is not found, or `opts` does not fit the format.
+pub fn has_times(path: &Path, opts: &TraceOptions) -> Result<bool, WorkloadError> {
+    let volumes = match &opts.volumes {
+        Volumes::EndToEnd => &Volumes::Overlay,
+        other => other,
+    };
+    let opts = TraceOptions {
+        // Steps back show times; what comes later need not be known.
+        reorder_window: 0,
+        addresses: Addresses::AsIs,
+        volumes: volumes.clone(),
+        ..opts.clone()
+    };
+    let mut reader = TraceReader::open(Input::File(path.to_path_buf()), &opts)?;
+    let mut requests = Vec::with_capacity(BATCH);
+    let mut several = false;
+    loop {
+        several |= requests.len() > 1;
+        requests.clear();
+        match reader.next_batch(&mut requests) {
+            Ok(0) => return Ok(!several),
+            Ok(_) if requests.iter().all(|r| r.arrival == Time::ZERO) => {}
+            // Errors are reported by the reader of the run.
+            Ok(_) | Err(_) => return Ok(true),
+        }
+    }
+}
+
+/// Columns of the request log of a run (`--requests`).
+const REQUEST_LOG: &str =
+    "time=arrival_ps:ps,offset=offset_bytes:bytes,size=size_bytes:bytes,op=op";
+
+/// Whether a text begins with the header of a request log.
+fn is_request_log(head: &[u8]) -> bool {
+    const NEEDED: [&[u8]; 4] = [b"arrival_ps", b"offset_bytes", b"size_bytes", b"op"];
+    let first = head.split(|&b| b == b'\n').next().unwrap_or(b"");
+    let names: Vec<&[u8]> = split(first, b',').collect();
+    names.first() == Some(&&b"request"[..]) && NEEDED.iter().all(|needed| names.contains(needed))
 }
 
 /// A trace being read.
@@ -96,9 +139,19 @@ impl TraceReader {
             let text = format!("columns describe a csv file; leave format = {format} out");
             return Err(WorkloadError::new(ErrorKind::Option, text));
         }
+        let log_opts;
+        let mut opts = opts;
         let (format, because) = match (opts.format, &opts.columns) {
             (_, Some(columns)) => (Format::Csv, format!("columns {columns}")),
             (Some(format), None) => (format, "as asked".to_string()),
+            (None, None) if is_request_log(source.data()) => {
+                log_opts = TraceOptions {
+                    columns: Some(REQUEST_LOG.to_string()),
+                    ..opts.clone()
+                };
+                opts = &log_opts;
+                (Format::Csv, "a request log of flashtwin".to_string())
+            }
             (None, None) => {
                 let guess = guess(source.name(), source.data())?;
                 (guess.format, format!("guessed: {}", guess.because))
@@ -119,10 +172,12 @@ impl TraceReader {
         };
         let packing = source.packing().name();
         let name = input.base_name();
-        let mut description = format!("{name}: {format} trace ({because}; {packing})");
+        let encoding = if source.is_utf16() { ", UTF-16" } else { "" };
+        let mut description = format!("{name}: {format} trace ({because}; {packing}{encoding})");
         if opts.columns.is_none() {
             description += &format!(", time in {time_unit}, addresses in {address_unit}");
         }
+        description += &decoder.note();
         for doubt in &judged.doubts {
             description += &format!("; {doubt}");
         }
@@ -432,6 +487,7 @@ impl Workload for TraceReader {
     fn warnings(&self) -> Vec<String> {
         let c = &self.collector;
         let mut list = self.doubts.clone();
+        list.extend(self.decoder.warnings());
         if c.bad_lines > 0 {
             let first = c.first_bad.as_deref().unwrap_or("");
             let first = first.replacen(self.source.name(), &self.input.base_name(), 1);
@@ -444,15 +500,22 @@ impl Workload for TraceReader {
             list.push(format!("{} requests of zero size skipped", c.zero_size));
         }
         if c.reordered > 0 {
+            let (line, back, begins_anew) = c.step_back;
+            let joined = if begins_anew {
+                "; it is not later than the first request: if several files were joined, read them one by one"
+            } else {
+                ""
+            };
             list.push(format!(
-                "{} requests were out of order and were sorted",
-                c.reordered
+                "{} requests were out of order and were sorted; the largest step back, by {}, is at line {line}{joined}",
+                c.reordered,
+                Time(u64::try_from(back).unwrap_or(u64::MAX)),
             ));
         }
         let usual_bytes = self
             .opts
             .address_unit
-            .is_none_or(|u| u == AddressUnit::Bytes);
+            .is_none_or(|u| u == AddressUnit::BYTES);
         if usual_bytes && c.off_sector * 2 > self.emitted.max(1) {
             list.push(format!(
                 "{} requests are not whole sectors of 512 bytes; are the addresses in another unit? \
@@ -491,7 +554,10 @@ fn judged_units(
     let reader = format.reader();
     let usual = (reader.time, reader.address);
     let data = source.data();
-    let whole_lines = memchr::memrchr(b'\n', data).map_or(data.len(), |end| end + 1);
+    let whole_lines = match reader.units {
+        Certainty::Objects => data.len(),
+        _ => memchr::memrchr(b'\n', data).map_or(data.len(), |end| end + 1),
+    };
     let sample = if reader.units != Certainty::Certain {
         let opts = TraceOptions {
             max_bad_lines: u64::MAX,
@@ -503,9 +569,13 @@ fn judged_units(
             time_ps: TICKS,
             address_bytes: 1,
         };
-        let head = Input::Memory(data[..whole_lines].into()).open()?;
-        let decoder = decoder(format, units, &opts, &head)?;
-        sample(head, decoder, &opts)
+        let mut head = Input::Memory(data[..whole_lines].into()).open()?;
+        head.want(whole_lines)?;
+        // An error is reported with the name of the file, by the decoder of the file.
+        match decoder(format, units, &opts, &head) {
+            Ok(decoder) => sample(head, decoder, &opts),
+            Err(_) => None,
+        }
     } else {
         None
     };

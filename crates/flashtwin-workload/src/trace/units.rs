@@ -13,9 +13,14 @@ const REQUESTS_MIN: usize = 3;
 /// Requests of the file's first bytes that are looked at.
 const REQUESTS_MAX: usize = 4096;
 /// Ticks in one unit of the sample's time, so that decimals are kept.
-pub(crate) const TICKS: u64 = 1_000_000;
+pub(crate) const TICKS: u64 = 1_000_000_000_000;
+/// Ticks in the ninth and the sixth decimal of a unit.
+const NINTH: u128 = 1_000;
+const SIXTH: u128 = 1_000_000;
 /// Recorded loads have mean rates between these, requests a second.
 const USUAL_RATE: std::ops::RangeInclusive<f64> = 0.1..=1e5;
+/// Decimal times that give at least this rate in seconds may be seconds, requests a second.
+const SECONDS_RATE_MIN: f64 = 1.0;
 /// A coarse clock with a mean gap below this many of its units counts milliseconds.
 const COARSE_GAP_MAX: f64 = 100.0;
 /// Most requests that a host sends in a second.
@@ -25,6 +30,10 @@ const DRIVE_MAX_BYTES: u128 = 1 << 48;
 /// Requests are rarely larger on average: 1 MiB.
 const USUAL_MEAN_BYTES: u128 = 1 << 20;
 const SECTOR_BYTES: u64 = 512;
+/// Distinct objects from which the remainders of their numbers are judged.
+const OBJECTS_MIN: usize = 64;
+/// Sectors in a page of 4 KiB, on which most requests to a device begin.
+const PAGE_SECTORS: u64 = 8;
 
 /// Statistics of the first requests of a trace, in whatever units their columns have.
 pub(crate) struct Sample {
@@ -35,8 +44,16 @@ pub(crate) struct Sample {
     coarse: bool,
     /// Whether all times are multiples of 100: the clock's unit is then larger than the column's.
     hundreds: bool,
+    /// Whether all times have at most nine decimals, and some have more than six, as clocks of nanoseconds print
+    /// seconds.
+    nine_decimals: bool,
+    /// Whether the times differ.
+    timed: bool,
     /// Whether all addresses and sizes are multiples of 512.
     whole_sectors: bool,
+    /// Whether the addresses are numbers of objects.
+    objects: bool,
+    size_max: u64,
     mean_size: u128,
     extent: u64,
 }
@@ -79,6 +96,11 @@ pub(crate) fn sample(
         hundreds: times
             .iter()
             .all(|t| (t - times[0]).is_multiple_of(100 * ticks)),
+        nine_decimals: times.iter().all(|t| t.is_multiple_of(NINTH))
+            && times.iter().any(|t| !t.is_multiple_of(SIXTH)),
+        timed: span > 0,
+        objects: are_objects(&records),
+        size_max: records.iter().map(|r| r.bytes).max().unwrap_or(0),
         whole_sectors: records
             .iter()
             .all(|r| (r.offset | r.bytes) % SECTOR_BYTES == 0),
@@ -87,34 +109,82 @@ pub(crate) fn sample(
     })
 }
 
+/// Whether addresses are numbers of objects: as sectors, most objects would overlap the next one, or they would
+/// begin anywhere within pages, which requests to a device do not.
+fn are_objects(records: &[Record]) -> bool {
+    let mut distinct: Vec<(u64, u64)> = records.iter().map(|r| (r.offset, r.bytes)).collect();
+    distinct.sort_unstable();
+    distinct.dedup_by_key(|r| r.0);
+    let overlapping = distinct
+        .windows(2)
+        .filter(|w| (w[1].0 - w[0].0).saturating_mul(SECTOR_BYTES) < w[0].1)
+        .count();
+    let mut remainders = [0; PAGE_SECTORS as usize];
+    for (object, _) in &distinct {
+        remainders[(object % PAGE_SECTORS) as usize] += 1;
+    }
+    let most = remainders.iter().max().copied().unwrap_or(0);
+    let spread = distinct.len() >= OBJECTS_MIN && most * 10 < distinct.len() * 3;
+    spread || overlapping * 2 >= distinct.len()
+}
+
 impl Sample {
     fn rate(&self, unit: TimeUnit) -> f64 {
         1e12 / (self.gap * unit.ps() as f64)
     }
 
-    /// The most plausible time unit of DiskSim's columns, and whether it is doubtful.
-    fn time_unit(&self, decimal_point: bool) -> (TimeUnit, bool) {
+    /// The most plausible unit of times for a format, whether it is doubtful, and another one that is plausible.
+    fn time_unit(&self, reader: &Reader) -> (TimeUnit, bool, Option<TimeUnit>) {
         use TimeUnit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
         let usual = |unit: &TimeUnit| USUAL_RATE.contains(&self.rate(*unit));
-        if decimal_point {
-            // DiskSim prints milliseconds with a decimal point.
-            let found = [Milliseconds, Seconds, Microseconds]
-                .into_iter()
-                .find(usual);
-            let unit = found.unwrap_or(Milliseconds);
-            return (unit, unit != Milliseconds || found.is_none());
+        match reader.units {
+            Certainty::Certain | Certainty::Address | Certainty::Objects => {
+                (reader.time, false, None)
+            }
+            Certainty::Time => {
+                let slow = self.rate(Microseconds) < *USUAL_RATE.start();
+                if slow && usual(&Nanoseconds) {
+                    (Nanoseconds, true, Some(Microseconds))
+                } else {
+                    (Microseconds, false, None)
+                }
+            }
+            Certainty::Both {
+                decimal_point: true,
+            } => {
+                if self.nine_decimals && self.rate(Seconds) <= *USUAL_RATE.end() {
+                    return (Seconds, true, Some(Milliseconds));
+                }
+                // DiskSim prints milliseconds with a decimal point.
+                let found = [Milliseconds, Seconds, Microseconds]
+                    .into_iter()
+                    .find(usual);
+                let unit = found.unwrap_or(Milliseconds);
+                let seconds = unit != Seconds && self.rate(Seconds) >= SECONDS_RATE_MIN;
+                let other = if seconds { Some(Seconds) } else { None };
+                (
+                    unit,
+                    unit != Milliseconds || found.is_none() || seconds,
+                    other,
+                )
+            }
+            Certainty::Both {
+                decimal_point: false,
+            } => {
+                if self.coarse && self.gap < COARSE_GAP_MAX && usual(&Milliseconds) {
+                    return (Milliseconds, true, None);
+                }
+                let found = [Nanoseconds, Microseconds, Milliseconds]
+                    .into_iter()
+                    .find(usual);
+                let unit = found.unwrap_or(Nanoseconds);
+                let settled = unit == Nanoseconds
+                    && found.is_some()
+                    && (self.hundreds || self.rate(Microseconds) < *USUAL_RATE.start());
+                let other = Some(Microseconds).filter(|other| unit == Nanoseconds && usual(other));
+                (unit, !settled, other)
+            }
         }
-        if self.coarse && self.gap < COARSE_GAP_MAX && usual(&Milliseconds) {
-            return (Milliseconds, true);
-        }
-        let found = [Nanoseconds, Microseconds, Milliseconds]
-            .into_iter()
-            .find(usual);
-        let unit = found.unwrap_or(Nanoseconds);
-        let settled = unit == Nanoseconds
-            && found.is_some()
-            && (self.hundreds || self.rate(Microseconds) < *USUAL_RATE.start());
-        (unit, !settled)
     }
 
     /// The most plausible address unit where the layout prescribes sectors, and whether it is doubtful.
@@ -123,9 +193,29 @@ impl Sample {
         let beyond = u128::from(self.extent) * sector > DRIVE_MAX_BYTES;
         let large = self.mean_size * sector > USUAL_MEAN_BYTES;
         if beyond || self.whole_sectors && large {
-            return (AddressUnit::Bytes, true);
+            return (AddressUnit::BYTES, true);
         }
-        (AddressUnit::Sectors, self.whole_sectors || large)
+        (AddressUnit::SECTORS, self.whole_sectors || large)
+    }
+}
+
+impl Sample {
+    /// The unit of a trace that names objects by number: sectors, or the room of the largest object.
+    fn object_unit(&self, guessed: bool, doubts: &mut Vec<String>) -> AddressUnit {
+        if !self.objects {
+            return AddressUnit::SECTORS;
+        }
+        let room = self.size_max.max(AddressUnit::PAGES.bytes());
+        let room = room
+            .checked_next_power_of_two()
+            .and_then(AddressUnit::of_bytes);
+        let unit = room.filter(|_| guessed).unwrap_or(AddressUnit::SECTORS);
+        doubts.push(format!(
+            "the address unit is uncertain: the addresses look like object numbers, not sectors, and are read in units \
+             of {} bytes; if that is wrong, give address_unit (--address-unit sectors|pages|BYTES)",
+            unit.bytes()
+        ));
+        unit
     }
 }
 
@@ -133,22 +223,19 @@ impl Sample {
 /// and is only called doubtful.
 pub(crate) fn judge(sample: &Sample, reader: &Reader, opts: &TraceOptions) -> Judged {
     let guessed = opts.format.is_none();
-    let (any_time, decimal_point) = match reader.units {
-        Certainty::Both { decimal_point } => (true, decimal_point),
-        Certainty::Address | Certainty::Certain => (false, false),
-    };
     let mut doubts = Vec::new();
     let time = opts.time_unit.unwrap_or_else(|| {
-        let (plausible, doubtful) = sample.time_unit(decimal_point);
-        let unit = if guessed && any_time {
-            plausible
-        } else {
-            reader.time
-        };
+        let (plausible, doubtful, other) = sample.time_unit(reader);
+        let unit = if guessed && sample.timed { plausible } else { reader.time };
         let rate = sample.rate(unit);
-        if rate > RATE_MAX || guessed && any_time && doubtful {
+        let slow = unit != plausible && rate < *USUAL_RATE.start();
+        if sample.timed && (rate > RATE_MAX || guessed && doubtful || slow) {
+            let other = other.filter(|other| *other != unit);
+            let other = other.map_or(String::new(), |other| {
+                format!(", in {other} at {}", per_second(sample.rate(other)))
+            });
             doubts.push(format!(
-                "the time unit is uncertain: in {unit} the first {} requests come at {}; if that is wrong, \
+                "the time unit is uncertain: in {unit} the first {} requests come at {}{other}; if that is wrong, \
                  give time_unit (--time-unit s|ms|us|ns)",
                 sample.requests,
                 per_second(rate)
@@ -157,6 +244,11 @@ pub(crate) fn judge(sample: &Sample, reader: &Reader, opts: &TraceOptions) -> Ju
         unit
     });
     let address = opts.address_unit.unwrap_or_else(|| {
+        match reader.units {
+            Certainty::Objects => return sample.object_unit(guessed, &mut doubts),
+            Certainty::Time => return reader.address,
+            Certainty::Certain | Certainty::Address | Certainty::Both { .. } => {}
+        }
         let (plausible, doubtful) = sample.address_unit();
         let unit = if guessed { plausible } else { reader.address };
         if doubtful {

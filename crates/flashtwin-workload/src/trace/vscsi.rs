@@ -14,7 +14,7 @@ use crate::error::{ErrorKind, WorkloadError};
 pub(crate) const VSCSI: Reader = Reader {
     name: "vscsi",
     time: TimeUnit::Microseconds,
-    address: AddressUnit::Sectors,
+    address: AddressUnit::SECTORS,
     units: Certainty::Certain,
     detection: Detection::by_records(|head| {
         version_of(head).map(|version| format!("records of version {version:?}"))

@@ -1,0 +1,78 @@
+//! Tables in columns, Parquet and Arrow. A reader that the program registers turns them into text with a header,
+//! which is then read like any table of text.
+
+use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use super::input::nameless_file;
+use crate::error::{ErrorKind, WorkloadError};
+
+/// Writes the table of the first file as text into the second: a header and comma-separated lines. Returns what is
+/// wrong with the table.
+pub type TableReader = fn(&File, &File) -> Result<(), String>;
+
+static READER: OnceLock<TableReader> = OnceLock::new();
+
+/// Texts of tables by device, inode, length and time of the last change. A trace is opened several times.
+static TEXTS: Mutex<BTreeMap<[u64; 5], File>> = Mutex::new(BTreeMap::new());
+
+/// Registers the reader of Parquet and Arrow tables; the first one stays.
+pub fn set_table_reader(reader: TableReader) {
+    let _ = READER.set(reader);
+}
+
+/// Name of the form of a table that begins so.
+pub(crate) fn form(magic: &[u8]) -> Option<&'static str> {
+    match magic {
+        [b'P', b'A', b'R', b'1', ..] => Some("Parquet"),
+        [b'A', b'R', b'R', b'O', b'W', b'1', ..] | [0xff, 0xff, 0xff, 0xff, _, _, ..] => {
+            Some("Arrow")
+        }
+        _ => None,
+    }
+}
+
+/// The error for a table that no reader is registered for.
+pub(crate) fn unread(name: &str, form: &str) -> WorkloadError {
+    WorkloadError::new(
+        ErrorKind::UnknownFormat,
+        format!("{name}: a table in the form of {form}; give it as a file to the Python package, or convert it to CSV"),
+    )
+}
+
+/// The text of the table in `file`, in a file without a name that ends with the process.
+pub(crate) fn as_text(
+    name: &str,
+    form: &str,
+    file: &File,
+    meta: &Metadata,
+) -> Result<File, WorkloadError> {
+    let read = READER.get().ok_or_else(|| unread(name, form))?;
+    let key = [
+        meta.dev(),
+        meta.ino(),
+        meta.len(),
+        meta.mtime() as u64,
+        meta.mtime_nsec() as u64,
+    ];
+    let keeping = |e| WorkloadError::io(name, "write the table as text in TMPDIR", &e);
+    let kept = {
+        let texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+        texts.get(&key).map(File::try_clone)
+    };
+    if let Some(kept) = kept {
+        return kept.map_err(keeping);
+    }
+    let text = nameless_file().map_err(keeping)?;
+    // Without the lock: the reader may wait for other threads.
+    read(file, &text).map_err(|what| {
+        let text = format!("{name}: cannot be read as a table in the form of {form}: {what}");
+        WorkloadError::new(ErrorKind::Malformed, text)
+    })?;
+    let copy = text.try_clone().map_err(keeping)?;
+    let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    texts.insert(key, text);
+    Ok(copy)
+}

@@ -1,0 +1,92 @@
+"""Parquet and Arrow tables as text, which the trace readers read like any table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Columns of the request log that a replay needs, beside the number that orders it.
+_LOG = ["request", "op", "offset_bytes", "size_bytes", "arrival_ps"]
+
+
+def write_text(source: int, target: int) -> None:
+    """Write the table in the file of descriptor `source` as text into the file of descriptor `target`."""
+    import pyarrow.csv as pacsv
+
+    with os.fdopen(os.dup(source), "rb") as file, os.fdopen(os.dup(target), "wb") as out:
+        file.seek(0)
+        schema, batches = _open(file)
+        form = _as_text(schema.empty_table().combine_chunks()).schema
+        with pacsv.CSVWriter(out, form) as writer:
+            for batch in batches:
+                writer.write_table(_as_text(batch).cast(form))
+
+
+def _open(file: BinaryIO) -> tuple[pa.Schema, Iterator[pa.Table]]:
+    """Schema of a table and its rows in pieces; those of a request log in the order of requests."""
+    import pyarrow as pa
+
+    magic = file.read(6)
+    file.seek(0)
+    if magic.startswith(b"PAR1"):
+        import pyarrow.parquet as pq
+
+        parquet = pq.ParquetFile(file)
+        schema: pa.Schema = parquet.schema_arrow
+        if _is_log(schema):
+            table = parquet.read(_LOG)
+            return table.schema, iter([table.sort_by("request")])
+        return schema, (pa.Table.from_batches([batch]) for batch in parquet.iter_batches())
+    reader: Any = pa.ipc.open_file(file) if magic == b"ARROW1" else pa.ipc.open_stream(file)
+    if _is_log(reader.schema):
+        table = reader.read_all().select(_LOG)
+        return table.schema, iter([table.sort_by("request")])
+    if magic == b"ARROW1":
+        batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
+    else:
+        batches = iter(reader)
+    return reader.schema, (pa.Table.from_batches([batch]) for batch in batches)
+
+
+def _is_log(schema: pa.Schema) -> bool:
+    return {*_LOG} <= {*schema.names}
+
+
+def _as_text(table: pa.Table) -> pa.Table:
+    """Give every column a type that has a text of one line; columns of other types become empty."""
+    names = [_one_line(name) for name in table.column_names]
+    return _table([_column(column) for column in table.columns], names)
+
+
+def _table(columns: list[Any], names: list[str]) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.Table.from_arrays(columns, names=names)
+
+
+def _one_line(text: str) -> str:
+    return "".join(" " if c in '\r\n"' else c for c in text)
+
+
+def _column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind: Any = column.type
+    types = pa.types
+    if types.is_dictionary(kind):
+        return _column(column.cast(kind.value_type))
+    if types.is_string(kind) or types.is_large_string(kind):
+        return pc.replace_substring_regex(column, pattern='[\r\n"]', replacement=" ")
+    if types.is_duration(kind):
+        return column.cast(pa.int64())
+    if types.is_float16(kind):
+        return column.cast(pa.float32())
+    has_text = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_temporal)
+    if any(test(kind) for test in has_text) and not types.is_interval(kind):
+        return column
+    return pa.chunked_array([pa.nulls(len(column), pa.int8())])

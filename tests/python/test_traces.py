@@ -1,0 +1,179 @@
+"""Traces as files of other programs: tables in columns, keys, traces without times, hints in errors."""
+
+import json
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import feather
+
+import flashtwin
+from conftest import SMALL
+from test_cli import wrong
+
+SETTINGS = [part for key, value in SMALL.items() for part in ("--set", f"{key}={value}")]
+COLUMNS = "time=when:datetime,offset=lba:pages,size=n:sectors,op=write:write=true,volume=disk"
+
+
+def table():
+    """60 requests, one a second, with columns that a replay does not use."""
+    return pa.table(
+        {
+            "when": pa.array([1_700_000_000_000_500 + i * 1_000_000 for i in range(60)], pa.timestamp("us")),
+            "lba": pa.array(range(60), pa.uint32()),
+            "n": [8.0] * 60,
+            "note": ['two\nlines, "quoted"'] * 60,
+            "disk": pa.array(["a"] * 60).dictionary_encode(),
+            "nested": [[1, 2]] * 60,
+            "write": [i % 3 == 0 for i in range(60)],
+        }
+    )
+
+
+def write(path, form):
+    if form == "parquet":
+        pq.write_table(table(), path, row_group_size=7)
+    elif form == "arrow":
+        feather.write_feather(table(), str(path))
+    else:
+        with pa.OSFile(str(path), "wb") as out, pa.ipc.new_stream(out, table().schema) as writer:
+            writer.write_table(table())
+    return path
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow", "stream"])
+def test_tables_in_columns_are_read_like_text(tmp_path, form):
+    path = write(tmp_path / f"t.{form}", form)
+    info = flashtwin.trace_info(path, flashtwin.TraceOptions(columns=COLUMNS))
+    assert (info["reads"]["requests"], info["writes"]["requests"]) == (40, 20)
+    assert (info["span_s"], info["footprint_pages"], info["size_max_bytes"]) == (59.0, 60, 4096)
+    assert [volume["name"] for volume in info["volumes"]] == ["a"]
+    assert info["description"].startswith(f"t.{form}: csv trace")
+    with pytest.raises(flashtwin.WorkloadError, match=r"t\.\w+.*begins .*when.*--columns"):
+        flashtwin.trace_info(path)
+
+
+def test_parquet_from_a_pipe_and_as_another_volume(cli, tmp_path):
+    path = write(tmp_path / "t.parquet", "parquet")
+    piped = cli("trace", "info", "-", "--columns", COLUMNS, stdin=path.open("rb"))
+    assert piped.returncode == 0, piped.stderr
+    assert "60: 40 reads, 20 writes" in piped.stdout
+
+
+def test_changed_table_is_read_again(tmp_path):
+    path = tmp_path / "t.parquet"
+    options = flashtwin.TraceOptions(columns="offset=lba:pages")
+    for rows in (3, 5):
+        pq.write_table(pa.table({"lba": list(range(rows))}), path)
+        assert flashtwin.trace_info(path, options)["requests"] == rows
+
+
+def test_damaged_table_is_an_error_with_its_name(cli, tmp_path):
+    path = tmp_path / "bad.parquet"
+    path.write_bytes(b"PAR1 and nothing else")
+    wrong(cli("trace", "info", path), "bad.parquet: cannot be read as a table in the form of Parquet")
+    whole = write(tmp_path / "t.parquet", "parquet").read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    wrong(cli("trace", "info", path), "bad.parquet: cannot be read as a table in the form of Parquet")
+
+
+@pytest.mark.parametrize("name", ["log.parquet", "log.arrow"])
+def test_request_log_replays_as_the_run_that_wrote_it(tmp_path, name):
+    options = {"device": "demo", "set": SMALL, "precondition": "none"}
+    log = tmp_path / "log.parquet"
+    # Bursts of requests at one instant, which complete in another order.
+    load = "uniform:write=0.7,size=list(4k*50+64k*50),on_rate=1e7/s,on_length=30,duty=0.001,requests=2000"
+    first = json.loads(flashtwin.run(load, log=log, **options).to_json())
+    rows = pq.read_table(log)
+    assert rows.column("request").to_pylist() != sorted(rows.column("request").to_pylist())
+    if name.endswith("arrow"):
+        feather.write_feather(rows, str(tmp_path / name))
+    again = json.loads(flashtwin.run(tmp_path / name, **options).to_json())
+    assert again.pop("workload") == f"{name}: csv trace (a request log of flashtwin; plain)"
+    first.pop("workload")
+    different = {key for key in first if first[key] != again.get(key)}
+    assert different <= {"seed", "warnings"}
+
+
+def test_table_in_memory_is_refused_with_the_remedy():
+    with pytest.raises(flashtwin.WorkloadError, match=r"found Table; must be .*to_parquet.*columns"):
+        flashtwin.run(table(), device="demo")
+
+
+def test_import_and_text_traces_need_no_arrow(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("0,R,0,4096\n5,W,0,4096\n")
+    code = f"import sys, flashtwin; flashtwin.trace_info({str(path)!r}); sys.exit('pyarrow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_keys_alone_are_enough_for_hits(cli, tmp_path):
+    path = tmp_path / "loop.trace"
+    path.write_text("".join(f"{i % 300}\n" for i in range(1500)))
+    done = cli("policy", "hits", path, "--columns", "offset=1:pages", "--policies", "lru,min",
+               "--capacity", "400KiB", "--json")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = {row["policy"]: row["hits"] for row in json.loads(done.stdout)["rows"]}
+    # A loop over 300 pages through 100: LRU keeps none of them in time, MIN keeps 99 of a round and more.
+    assert rows["lru"] == 0
+    assert 99 * 4 <= rows["min"] <= 100 * 4 + 4
+    wrong(cli("policy", "hits", path, "--capacity", "400KiB"), "--columns offset=1:pages")
+
+
+def test_trace_without_times_runs_in_a_closed_loop(cli, tmp_path):
+    untimed = tmp_path / "untimed.csv"
+    lines = [f"{i * 8 % 5000},8,{'RW'[i % 2]}\n" for i in range(500)]
+    untimed.write_text("".join(lines))
+    columns = "offset=1:sectors,size=2:sectors,op=3"
+    done = cli("run", untimed, "--columns", columns, "--device", "demo", *SETTINGS, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["pacing"] == "closed loop at queue depth 32"
+    # All requests at the same time, in a form that has times.
+    same = tmp_path / "same.csv"
+    same.write_text("".join(f"7,{line[-2]},{i * 4096},4096\n" for i, line in enumerate(lines)))
+    assert json.loads(flashtwin.run(same, device="demo", set=SMALL).to_json())["pacing"].startswith("closed")
+    wrong(
+        cli("run", same, "--device", "demo", *SETTINGS, "--speed", "2"), "no arrival times", "--queue-depth"
+    )
+    same.write_text(same.read_text() + "8,R,0,4096\n")
+    assert json.loads(flashtwin.run(same, device="demo", set=SMALL).to_json())["pacing"].startswith("open")
+
+
+def test_sweep_paces_a_trace_without_times_as_run_does(tmp_path):
+    (tmp_path / "untimed.trace").write_text("".join(f"{i * 3 % 500}\n" for i in range(300)))
+    (tmp_path / "sweep.toml").write_text(
+        'devices = ["demo"]\npolicies = ["lru"]\nworkloads = ["untimed.trace"]\nseeds = [1]\n'
+        '[trace]\ncolumns = "offset=1:pages"\naddresses = "compact"\n'
+        '[run]\nprecondition = "none"\n'
+    )
+    flashtwin.sweep(tmp_path / "sweep.toml", tmp_path / "out")
+    swept = flashtwin.results(tmp_path / "out").table.to_pylist()[0]
+    options = flashtwin.TraceOptions(columns="offset=1:pages", addresses="compact")
+    ran = flashtwin.run(
+        tmp_path / "untimed.trace", device="demo", policy="lru", precondition="none", trace_options=options
+    )
+    assert swept["all_mean_us"] == pytest.approx(json.loads(ran.to_json())["all"]["mean_us"])
+
+
+def test_error_beyond_the_device_names_the_volumes(cli, tmp_path):
+    path = tmp_path / "devices.trace"
+    path.write_text("".join(f"{i * 10**6} {i} {100 * i} 16 1\n" for i in range(1, 900)))
+    done = cli("run", path, "--format", "mqsim", "--device", "demo", *SETTINGS)
+    wrong(done, "899 volumes are laid end to end", "--volumes overlay", "--addresses compact")
+
+
+def test_op_codes_that_never_occur_are_reported(cli, tmp_path):
+    path = tmp_path / "scsi.csv"
+    path.write_text("time,op,size,lbn\n500,2a,512,1\n501,28,4096,2\n501,8a,8192,3\n502,35,0,4\n")
+    columns = "time=time:ms,offset=lbn:sectors,size=size,op=op:write=2a|8b"
+    done = cli("trace", "info", path, "--columns", columns)
+    assert 'no request has the op code "8b"' in done.stdout
+    assert 'count as reads: "28" (1), "8a" (1), "35" (1)' in done.stdout
+    right = cli("trace", "info", path, "--columns", columns.replace("2a|8b", "2a,8a:read=28:skip=35"))
+    assert "3: 1 reads, 2 writes" in right.stdout
+    assert "warning" not in right.stdout
+    wrong(
+        cli("trace", "info", path, "--columns", columns, "--time-unit", "us"), "--time-unit", "leave one out"
+    )
