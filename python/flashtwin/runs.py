@@ -272,7 +272,8 @@ def _start(
     workload: str | os.PathLike[str], device: str | Path | None, options: RunOptions
 ) -> tuple[str | Path, RunOptions]:
     """Return the device, and the options with the state that a recording starts from."""
-    start = start_of(workload)
+    # Anything but text or a path is refused later, with its remedy.
+    start = start_of(workload) if isinstance(workload, str | os.PathLike) else None
     if start is None or device not in (None, start.device, str(start.device)):
         return device or DEFAULT_DEVICE, options
     chosen = options["snapshot"] is not None or options["precondition"] != run_options()["precondition"]

@@ -26,7 +26,8 @@ sys.exit(main())
 
 
 def test_ctrl_c_during_imports_is_a_line():
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", INTERRUPTED, "results", "show", "x"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 130
     assert done.stderr == "\nflashtwin: interrupted\n"
     assert 'flashtwin = "flashtwin_command:main"' in PROJECT.read_text()

@@ -80,8 +80,8 @@ impl<'a> Session<'a> {
         self.call(Op::Trim, offset, bytes, false)
     }
 
-    /// Makes zero: by trimming whole pages, if that is allowed, and by writing the rest (D-150), which is never
-    /// faster than writing (`fast_only`).
+    /// Makes zero: trims whole pages, if that is allowed, and writes the rest (D-150). With `fast_only` it fails if no
+    /// page can be trimmed.
     ///
     /// # Errors
     /// Fails as [`Session::write`] does, and with `fast_only` if it would take as long as writing.

@@ -18,7 +18,7 @@ const WAITING: usize = 16;
 /// Runs `body`, and passes the completions that it takes to `sink` as columns, in their order and in
 /// pieces of the same size however they arrived. Returns what `sink` raised, too.
 ///
-/// The model's thread only copies rows: one stream of stores takes a third of the time of one for each column.
+/// The model's thread only copies rows: copying whole rows takes a third of the time of writing each column.
 pub fn logging<T>(sink: &Py<PyAny>, body: impl FnOnce(&mut Sink) -> T) -> (T, PyResult<()>) {
     let (full, to_write) = sync_channel::<Vec<Completion>>(WAITING);
     let (read, empty) = channel::<Vec<Completion>>();

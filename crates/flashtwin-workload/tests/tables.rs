@@ -107,7 +107,8 @@ fn errors_of_named_columns_name_place_and_problem() {
         ),
         ("time=ts:us,size=len,op=type", "offset is needed"),
         ("time=ts:us,offset=lba,op=type", "size is missing"),
-        ("time=ts:us,gap=ts:us,offset=lba", "given twice"),
+        ("time=ts:us,gap=ts:us,offset=lba", "time and gap are given"),
+        ("time=ts:us,time=ts:us,offset=lba", "time is given twice"),
         (
             "time=ts:us,offset=lba,size=len,op=type:colour=1",
             "\"colour\" is no operation",

@@ -58,8 +58,7 @@ impl Drop for Place {
     }
 }
 
-/// Threads, each with pages of its own and one that all only read: what is read is what was acknowledged
-/// last.
+/// Each thread writes pages of its own, and all read one shared page. Every read returns what was acknowledged last.
 #[test]
 fn reads_return_the_last_acknowledged_write() {
     for seed in flashtwin::seeds(1) {

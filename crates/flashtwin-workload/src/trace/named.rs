@@ -349,9 +349,11 @@ impl Columns {
                 _ => volume.is_some(),
             };
             if known {
-                return option(format!(
-                    "columns: {key} is given twice (or time and gap); leave one out"
-                ));
+                let same_key = parts.iter().filter(|(other, _)| other == key).count() > 1;
+                return option(match same_key {
+                    true => format!("columns: {key} is given twice; leave one out"),
+                    false => "columns: time and gap are given; leave one out".into(),
+                });
             }
             let found = find_column(name, key, value, header, first)?;
             named |= found.named;

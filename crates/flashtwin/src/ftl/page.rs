@@ -132,7 +132,7 @@ pub(crate) struct PageMap {
 }
 
 impl PageMap {
-    /// A device that was never written: every block free but one open block a pool.
+    /// A device that was never written: every block is free, except one open block in each pool.
     /// A pool with at most `low` free blocks is needy.
     pub fn new(shape: Shape, low: u32) -> PageMap {
         let blocks = (shape.chips * shape.planes_per_chip * shape.blocks_per_plane) as usize;

@@ -139,7 +139,7 @@ mod tests {
         )
     }
 
-    /// RAID-1: RAID-5 4+1: k=1: RMW 2 reads + 2 writes; k=2: RCW 2, 3 writes; k=3: RCW 1 read,
+    /// The test vector RAID-1. RAID-5, 4+1: k=1: RMW 2 reads + 2 writes; k=2: RCW 2, 3 writes; k=3: RCW 1 read,
     /// 4 writes; k=4: 0 reads, 5 writes. RAID-6 4+2: k=1: RMW 3, 3 writes; k=2: RCW 2, 4 writes.
     #[test]
     fn vector_raid_1() {

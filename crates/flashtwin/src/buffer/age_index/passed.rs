@@ -88,8 +88,8 @@ impl Passed {
         }
     }
 
-    /// Whether a noted page older than `found`, or any if there is none or it is not noted, is passed
-    /// over for the sake of its chip.
+    /// Whether some noted page is passed over because of its chip. Only pages older than `found` count; if `found` is
+    /// `None` or not noted, all do.
     pub fn passes_over_for_chip(
         &self,
         device: &dyn DeviceView,

@@ -87,7 +87,7 @@ impl Msr {
     }
 
     /// With copy-back: in each parallel unit at most one needy plane collects one block; the chip
-    /// is busy for the longest.
+    /// is busy for the longest of these collections.
     fn clean_planes(&mut self, chip: usize, now: Time) -> Option<Time> {
         let units = self.params.parallel_units;
         let per_unit = self.planes / units;

@@ -411,8 +411,8 @@ const CASES: &[(&str, &str, &str)] = &[
     ),
     (
         "capacity =",
-        "policy = \"mru2\"\ncapacity =",
-        "x.toml:25:1: buffer.policy: found \"mru2\"; must be a policy that \
+        "policy = \"no-such-policy\"\ncapacity =",
+        "x.toml:25:1: buffer.policy: found \"no-such-policy\"; must be a policy that \
          `flashtwin policy list` knows",
     ),
     (
