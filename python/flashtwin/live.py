@@ -22,7 +22,7 @@ from ._support.leftovers import free_socket, private_directory, remove_made, wai
 from ._support.memory import need
 from ._support.partials import remove_dead_partials
 from ._support.prerequisites import PLUGIN
-from ._support.recording import described
+from ._support.recording import describe
 from ._support.sizing import read as read_size
 from ._support.sizing import sized
 from .control import ask
@@ -400,8 +400,7 @@ def _recording(record: str | os.PathLike[str] | None) -> Path | None:
 def _describe_record(record: Path, spec: Spec, flash: Path | None, process: subprocess.Popen[bytes]) -> None:
     """Write the start of a recording beside it; on failure, end the server."""
     try:
-        with described(record, spec.to_toml(), flash):
-            pass
+        describe(record, spec.to_toml(), flash)
     except BaseException:
         nbdkit.end(process)
         raise

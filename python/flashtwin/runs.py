@@ -18,7 +18,7 @@ from ._policies import Choice, PolicyLike, overrides_for, read_choices
 from ._support import tables
 from ._support.memory import need
 from ._support.partials import remove_dead_partials
-from ._support.recording import start_of
+from ._support.recording import is_device_of, start_of
 from ._support.sizing import read as read_size
 from ._support.sizing import sized
 from ._support.watch import OnProgress, Task, run_all
@@ -273,8 +273,10 @@ def _start(
 ) -> tuple[str | Path, RunOptions]:
     """Return the device, and the options with the state that a recording starts from."""
     # Anything but text or a path is refused later, with its remedy.
-    start = start_of(workload) if isinstance(workload, str | os.PathLike) else None
-    if start is None or device not in (None, start.device, str(start.device)):
+    is_path = isinstance(workload, str | os.PathLike)
+    own = is_path and (device is None or is_device_of(workload, device))
+    start = start_of(workload) if own else None
+    if start is None:
         return device or DEFAULT_DEVICE, options
     chosen = options["snapshot"] is not None or options["precondition"] != run_options()["precondition"]
     if not chosen:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 
@@ -61,16 +62,21 @@ def test_replay_starts_from_the_state_of_a_store(tmp_path):
     assert_same_times(report, flashtwin.run(record))
 
 
-def test_options_replace_the_start_of_a_recording(tmp_path, cli):
+def test_options_replace_the_start_of_a_recording(tmp_path, cli, monkeypatch):
     record, _ = recorded(tmp_path)
     state = Path(f"{record}.state")
-    for more in ({"precondition": "none"}, {"snapshot": state, "precondition": "none"}):
-        assert (
-            "snapshot (pre" not in flashtwin.run(record, **more).summary["precondition"] or "snapshot" in more
-        )
+    own = flashtwin.run(record)
+    assert own.summary["precondition"] == "snapshot (preconditioned: steady, seed 1)"
+    assert flashtwin.run(record, precondition="none").summary["precondition"] == "none"
+    # With a snapshot, the precondition decides whether the buffer starts full.
+    full = flashtwin.run(record, snapshot=state).summary
+    assert full["write"]["mean_us"] > 1.1 * own.summary["write"]["mean_us"]
+    monkeypatch.chdir(tmp_path)
+    for device in ("live.csv.toml", "./live.csv.toml", tmp_path / "live.csv.toml"):
+        assert flashtwin.run("live.csv", device).summary == own.summary | {"workload": ANY}
     assert flashtwin.run(record, "demo", set=SMALL).summary["precondition"].startswith("steady")
     ran = cli("run", str(record))
-    assert f"device of the recording: {record}.toml" in ran.stderr
+    assert f"device and state of the recording: {record}.toml, {record}.state" in ran.stderr
     assert flashtwin.compare(record, ["lru", "arc"]).results[0].summary["precondition"].startswith("snapshot")
 
 
@@ -78,10 +84,15 @@ def test_damaged_start_is_refused_with_its_remedy(tmp_path):
     record, _ = recorded(tmp_path, precondition="none")
     start = Path(f"{record}.start.json")
     assert json.loads(start.read_text()) == {"device": "live.csv.toml", "state": None}
-    for text in ("", "[]", '{"device": 1, "state": null}', '{"device": "x"}', "\0"):
+    damaged = ("", "[]", "null", "\0", '{"device": "x"}')
+    damaged += tuple(f'{{"device": {name}, "state": null}}' for name in ("1", '""', '"a/b"', "[]"))
+    for text in damaged:
         start.write_text(text)
-        with pytest.raises(flashtwin.FlashtwinError, match=r"start\.json: is not the start .* give --device"):
+        with pytest.raises(
+            flashtwin.FlashtwinError, match=r"start\.json: is not the start .* give another --device"
+        ):
             flashtwin.run(record)
+        assert flashtwin.run(record, "demo", set=SMALL).summary["device"] == "demo"
     start.write_text('{"device": "live.csv.toml", "state": "gone.state"}')
     with pytest.raises(flashtwin.FlashtwinError, match=r"names .*gone\.state, which is missing"):
         flashtwin.run(record)

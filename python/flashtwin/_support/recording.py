@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,9 +35,8 @@ class Start:
         return "none" if self.state is None else "steady:empty-buffer"
 
 
-@contextmanager
-def described(record: Path, device: str, state: Path | None) -> Iterator[None]:
-    """Write the start of a recording beside it; remove it again if the block raises."""
+def describe(record: Path, device: str, state: Path | None) -> None:
+    """Write the start of a recording beside it; on failure, remove what was written."""
     with ExitStack() as made:
 
         def beside(ending: str) -> Path:
@@ -55,8 +53,12 @@ def described(record: Path, device: str, state: Path | None) -> Iterator[None]:
                 shutil.copyfileobj(flash, out, 1 << 20)
         text = json.dumps(names, indent=2)
         write_text(beside("start.json"), f"{text}\n", "the start of a recording")
-        yield
         made.pop_all()
+
+
+def is_device_of(workload: str | os.PathLike[str], device: str | Path) -> bool:
+    """Return whether a device is the file beside a recording."""
+    return Path(device).absolute() == Path(f"{os.fspath(workload)}.toml").absolute()
 
 
 def start_of(workload: str | os.PathLike[str]) -> Start | None:
@@ -75,15 +77,13 @@ def start_of(workload: str | os.PathLike[str]) -> Start | None:
         if not Path(workload).exists():
             return None
         raise FlashtwinError(f"{path}: cannot read the start of the recording: {e}") from None
-    remedy = f"give --device and --snapshot or --precondition, or remove {path}"
+    remedy = f"give another --device, or remove {path}"
     try:
         names = json.loads(text)
         device, state = names["device"], names["state"]
-        if not isinstance(device, str) or not isinstance(state, str | None):
-            raise TypeError
-    except (ValueError, TypeError, KeyError):
+        start = Start(path.with_name(device), None if state is None else path.with_name(state))
+    except (ValueError, TypeError, KeyError, AttributeError):
         raise FlashtwinError(f"{path}: is not the start of a recording; {remedy}") from None
-    start = Start(path.with_name(device), None if state is None else path.with_name(state))
     for needed in filter(None, (start.device, start.state)):
         if not needed.is_file():
             raise FlashtwinError(f"{path}: names {needed}, which is missing; {remedy}")

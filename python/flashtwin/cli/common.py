@@ -31,9 +31,8 @@ def run_arguments(args: argparse.Namespace, kind: type) -> dict[str, Any]:
     if opened.path is not None:
         note(opened.open(0, 0).describe())
     shared = read(args, kind)
-    start = start_of(workload)
-    if start is not None and args.device is None:
-        note(f"device of the recording: {start.device}")
+    if args.device is None and (start := start_of(workload)):
+        note(f"device and state of the recording: {start.device}, {start.state or 'never written'}")
     return {"workload": workload, "device": args.device, **shared, "trace_options": options}
 
 

@@ -44,6 +44,9 @@ impl Copy {
     /// For [`Every`] array.
     pub const EVERY: Copy = Copy(0);
 
+    /// For [`Plain`] ones with flash of any kind.
+    const ANY_FLASH: Copy = Copy::plain(0);
+
     /// For [`Plain`] ones with flash of this kind.
     pub const fn plain(kind: u8) -> Copy {
         Copy(kind + 1)
@@ -51,11 +54,11 @@ impl Copy {
 
     /// As the table of paths in ARCHITECTURE.md calls it.
     pub fn name(self) -> &'static str {
-        with_features!(self, F => match (F::ALL, F::KIND) {
-            (true, _) => "general array",
-            (false, 0) => "plain array",
-            (false, _) => "plain array of one kind of flash",
-        })
+        match self {
+            Copy::EVERY => "general array",
+            Copy::ANY_FLASH => "plain array",
+            _ => "plain array of one kind of flash",
+        }
     }
 }
 
