@@ -147,17 +147,18 @@ def test_directories_of_other_programs_are_kept(tmp_path, monkeypatch):
 
 def test_interrupted_start_removes_its_files(tmp_path, short_path):
     need("nbdkit")
-    place, disk = short_path, tmp_path / "disk.img"
+    place, disk, waits = short_path, tmp_path / "disk.img", tmp_path / "waits"
     # It stops itself after creating the store, to simulate a slow start.
     real = shutil.which("nbdkit")
     slow = tmp_path / "bin" / "nbdkit"
     slow.parent.mkdir()
-    slow.write_text(f'#!/bin/sh\n"{real}" "$@" snapshot=/none; kill -STOP $$\n')
+    slow.write_text(f'#!/bin/sh\n"{real}" "$@" snapshot=/none; : >"{waits}"; kill -STOP $$\n')
     slow.chmod(0o755)
     environment = {**os.environ, "PATH": f"{slow.parent}:{os.environ['PATH']}", "TMPDIR": str(place)}
     words = ["serve", "--device=demo", "--precondition=none", f"--store={disk}"]
     with started(sys.executable, "-m", "flashtwin.cli", *words, env=environment) as process:
-        wait_for(disk.exists)
+        wait_for(waits.exists)
+        assert disk.exists()
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
     assert not disk.exists() and not list(place.iterdir())
