@@ -4,6 +4,7 @@ from . import plot
 from ._core import __version__
 from ._devices import Overrides, Spec, device, devices
 from ._ftls import FtlInfo, FtlTrace, ftl_info, ftls, trace_ftl
+from ._lifetime import Lifetime, Lifetimes, lifetime
 from ._policies import PolicyInfo, PolicyTrace, policies, policy_info, trace_policy
 from ._pts import PtsResults, pts
 from ._report import report
@@ -40,6 +41,8 @@ __all__ = [
     "HitRow",
     "HitTable",
     "Interrupted",
+    "Lifetime",
+    "Lifetimes",
     "LiveReport",
     "OpenLoop",
     "OutputError",
@@ -73,6 +76,7 @@ __all__ = [
     "ftl_info",
     "ftls",
     "hits",
+    "lifetime",
     "plot",
     "policies",
     "policy_info",

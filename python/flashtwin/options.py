@@ -187,6 +187,28 @@ class WorkloadOptions(StateOptions, total=False):
             in_experiment=True,
         ),
     ]
+    repeat: Annotated[
+        str | int | None,
+        Option(
+            None,
+            "number of passes over the workload, or until-steady: until its write amplification is level, "
+            "for 1 to 10 drive writes",
+            "A pass begins one mean interval after the last request of the one before. `Result.passes` has "
+            "write amplification over the last half of the passes, by purpose, with its confidence interval.",
+            metavar="N",
+            group=PACING,
+        ),
+    ]
+    repeat_shift: Annotated[
+        str | int | None,
+        Option(
+            None,
+            "distance from the addresses of one pass to those of the next, modulo the size of the device, "
+            "such as 1G; default: the same addresses",
+            metavar="SIZE",
+            group=PACING,
+        ),
+    ]
     beyond: Annotated[
         str,
         Option(

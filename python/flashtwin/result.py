@@ -124,6 +124,16 @@ class Result:
         return dict(self.summary["health"])
 
     @property
+    def passes(self) -> dict[str, Any] | None:
+        """Passes of a workload that was repeated (`repeat`), else None.
+
+        `device_write_amplification` is that of the last half of the passes, with the half width of its 95 %
+        confidence interval; `is_level`: whether it has settled.
+        """
+        passes: dict[str, Any] | None = self.summary.get("passes")
+        return passes
+
+    @property
     def interrupted(self) -> bool:
         """Whether these are the results of a part of the workload only."""
         return bool(self.summary["interrupted"])

@@ -15,7 +15,8 @@ from . import _core
 from ._devices import DEFAULT_DEVICE, Spec
 from ._devices import device as read_device
 from ._policies import Choice, PolicyLike, overrides_for, read_choices
-from ._support import tables
+from ._support import repeating, tables
+from ._support.inputs import is_file
 from ._support.memory import need
 from ._support.partials import remove_dead_partials
 from ._support.recording import is_device_of, start_of
@@ -149,6 +150,7 @@ class Job:
     #: How the initial state was made, for results.
     prepared: str
     requests_total: int | None
+    repeat: repeating.Repeat | None = None
     #: Seconds of real time that preconditioning took.
     precondition_wall_s: float = 0.0
 
@@ -171,9 +173,16 @@ class Job:
         check_faults(options["faults"])
         candidates = [_candidate(choice, choices, device, options) for choice in choices]
         opened = source(workload, options["trace_options"])
+        repeat = repeating.read(options["repeat"], options["repeat_shift"])
+        if repeat is not None and opened.path is not None and not is_file(opened.path):
+            raise FlashtwinError(f"{workload}: repeat: a pipe can be read once only; write it to a file")
         first = opened.open(candidates[0].spec.exported_bytes, options["seed"])
         total = first.requests_total
-        if opened.path is None and total is None and requests_max is None:
+        if repeat is not None:
+            if opened.path is None and total is None:
+                raise FlashtwinError(f"{workload}: repeat: the load is endless; add requests=N to it")
+            total = opened.open(candidates[0].spec.exported_bytes, options["seed"], repeat).requests_total
+        if opened.path is None and total is None and requests_max is None and repeat is None:
             raise FlashtwinError(
                 f"{workload}: the load is endless; add requests=N to it, or give requests_max "
                 "(--requests-max N)"
@@ -184,7 +193,8 @@ class Job:
                 f"{workload}: OpenLoop(speed={pacing.speed:g}) (--speed): it has no arrival times; "
                 f"{remedy} ClosedLoop (--queue-depth N)"
             )
-        total = total or opened.estimate_requests()
+        if repeat is None:
+            total = total or opened.estimate_requests()
         options = {**options, "pacing": pacing or default_for(first.timed)}
         return Job(
             opened,
@@ -192,6 +202,7 @@ class Job:
             options,
             options["precondition"],
             min(filter(None, (total, requests_max)), default=None),
+            repeat,
         )
 
     def need(self, *, devices: int, less: str = "") -> None:
@@ -228,9 +239,13 @@ class Job:
             try:
                 with in_memory if isinstance(log, bool) else tables.request_file(Path(log)) as sink:
                     raw = ready.run(
-                        self.source.open(spec.exported_bytes, options["seed"]),
+                        self.source.open(spec.exported_bytes, options["seed"], self.repeat),
                         control,
-                        {**options, "precondition": self.prepared},
+                        {
+                            **options,
+                            "precondition": self.prepared,
+                            "drive_writes": self.repeat and self.repeat.drive_writes,
+                        },
                         label=each.label,
                         sink=sink,
                     )

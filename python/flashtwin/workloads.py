@@ -11,6 +11,7 @@ from . import _core
 from ._devices import device, devices
 from ._support import words
 from ._support.inputs import exists, is_dir, is_file
+from ._support.repeating import Repeat
 from .errors import WorkloadError
 from .traces import EXAMPLE, TraceOptions, example_trace, trace_info
 
@@ -23,11 +24,12 @@ class Source:
     text: str
     options: TraceOptions
 
-    def open(self, range_bytes: int, seed: int) -> _core.Workload:
-        """Open it at its start; a generated load for a device of `range_bytes`."""
-        if self.path is not None:
-            return _core.Workload.trace(self.path, self.options.to_json())
-        return _core.Workload.generated(self.text, range_bytes, seed)
+    def open(self, range_bytes: int, seed: int, repeat: Repeat | None = None) -> _core.Workload:
+        """Open it at its start, repeated if asked for; a generated load for a device of `range_bytes`."""
+        repeated = None if repeat is None else (repeat.passes, repeat.shift_bytes, range_bytes)
+        if self.path is None:
+            return _core.Workload.generated(self.text, range_bytes, seed, repeated)
+        return _core.Workload.trace(self.path, self.options.to_json(), repeated)
 
     def beyond(self, device_bytes: int) -> str | None:
         """Return how far a trace reaches and which devices hold it; None if `device_bytes` do."""

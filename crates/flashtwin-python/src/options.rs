@@ -1,7 +1,7 @@
 //! The options of a run (`flashtwin/options.py`), read from Python.
 
 use flashtwin::Time;
-use flashtwin_sim::{Beyond, Fault, FaultKind, Pacing, RunConfig, Speed, Window};
+use flashtwin_sim::{Beyond, DriveWrites, Fault, FaultKind, Pacing, RunConfig, Speed, Window};
 use pyo3::prelude::*;
 
 use crate::errors::{of_sim, FlashtwinError};
@@ -15,6 +15,9 @@ pub struct RunOptions {
     warmup_requests: u64,
     warmup_requests_max: Option<u64>,
     requests_max: Option<u64>,
+    /// Drive writes of a repeated workload, at least and at most.
+    #[pyo3(default)]
+    drive_writes: Option<(f64, f64)>,
     series_s: Option<f64>,
     faults: Vec<GivenFault>,
     gc_timeline: bool,
@@ -62,6 +65,9 @@ impl RunOptions {
             warmup_requests: self.warmup_requests,
             warmup_requests_max: self.warmup_requests_max,
             requests_max: self.requests_max,
+            drive_writes: self
+                .drive_writes
+                .map(|(least, most)| DriveWrites { least, most }),
             span_max: span_max_s.map(|s| length("span", s)).transpose()?,
             series_interval: self
                 .series_s

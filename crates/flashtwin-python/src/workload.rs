@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use flashtwin_workload::{
-    has_times, open_trace, read_ahead, Arrival, Format, GeneratorSpec, TraceInfo, TraceOptions,
-    PRESETS,
+    has_times, open_trace, read_ahead, repeat, Arrival, Format, GeneratorSpec, Open, Shift,
+    TraceInfo, TraceOptions, PRESETS,
 };
 use pyo3::prelude::*;
 
@@ -26,10 +26,20 @@ pub struct Workload {
 impl Workload {
     /// Opens a trace file; `options` is a JSON object of `TraceOptions`.
     #[staticmethod]
-    fn trace(py: Python<'_>, path: PathBuf, options: &str) -> PyResult<Workload> {
+    #[pyo3(signature = (path, options, repeated=None))]
+    fn trace(
+        py: Python<'_>,
+        path: PathBuf,
+        options: &str,
+        repeated: Option<Repeated>,
+    ) -> PyResult<Workload> {
         let options = trace_options(options)?;
         let (workload, timed) = py
-            .detach(|| Ok((open_trace(&path, &options)?, has_times(&path, &options)?)))
+            .detach(|| {
+                let timed = has_times(&path, &options)?;
+                let open: Open = Box::new(move || open_trace(&path, &options));
+                Ok((opened(open, repeated)?, timed))
+            })
             .map_err(of_workload)?;
         Ok(Workload {
             inner: Mutex::new(read_ahead(workload)),
@@ -39,10 +49,17 @@ impl Workload {
 
     /// Builds a generated load for a device of `range_bytes`.
     #[staticmethod]
-    fn generated(text: &str, range_bytes: u64, seed: u64) -> PyResult<Workload> {
+    #[pyo3(signature = (text, range_bytes, seed, repeated=None))]
+    fn generated(
+        text: &str,
+        range_bytes: u64,
+        seed: u64,
+        repeated: Option<Repeated>,
+    ) -> PyResult<Workload> {
         let spec = GeneratorSpec::parse(text).map_err(of_workload)?;
         let timed = !matches!(spec.arrival, Arrival::None {});
-        let workload = spec.build(range_bytes, seed).map_err(of_workload)?;
+        let open: Open = Box::new(move || spec.build(range_bytes, seed));
+        let workload = opened(open, repeated).map_err(of_workload)?;
         Ok(Workload {
             inner: Mutex::new(workload),
             timed,
@@ -82,6 +99,23 @@ impl Workload {
             Err(TryLockError::WouldBlock) => Err(FlashtwinError::new_err(
                 "this workload is being run; open it once more",
             )),
+        }
+    }
+}
+
+/// Passes of a workload (none: without end), bytes from the addresses of one pass to those of the next, and bytes that
+/// they are within.
+type Repeated = (Option<u64>, u64, u64);
+
+fn opened(
+    mut open: Open,
+    repeated: Option<Repeated>,
+) -> Result<Box<dyn flashtwin_workload::Workload>, flashtwin_workload::WorkloadError> {
+    match repeated {
+        None => open(),
+        Some((passes, bytes, range_bytes)) => {
+            let shift = Shift { bytes, range_bytes };
+            repeat(open, passes, shift)
         }
     }
 }

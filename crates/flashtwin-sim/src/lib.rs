@@ -11,6 +11,7 @@ mod faults;
 mod history;
 mod measure;
 mod outcome;
+mod passes;
 mod precondition;
 mod recorded;
 mod run;
@@ -29,6 +30,7 @@ pub use faults::{Fault, FaultKind, FaultsOutcome, PhaseOutcome, RebuildPoint};
 pub use history::{History, HistoryPoint};
 pub use measure::{measure, Figure};
 pub use outcome::{Outcome, Steady};
+pub use passes::{DriveWrites, Passes};
 pub use precondition::{fill_buffer, precondition, InitialState, Precondition};
 pub use run::{run, Beyond, Pacing, RunConfig, Sink};
 pub use snapshot::{load_snapshot, save_snapshot};
@@ -36,8 +38,8 @@ pub use speed::Speed;
 pub use subject::{Described, Drivable, Logged};
 pub use summary::{
     size_text, ArraySummary, BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside,
-    Latency, Lifetime, MemberSummary, NamedCount, Parts, PhaseSummary, RebuildSummary, RunInfo,
-    SeriesPoint, SteadySummary, Summary, Throughput,
+    Latency, Lifetime, MemberSummary, NamedCount, Parts, PassesSummary, PhaseSummary, Purpose,
+    RebuildSummary, RunInfo, SeriesPoint, SteadySummary, Summary, Throughput,
 };
 pub use threads::Threads;
 pub use timeline::{Timeline, Window};

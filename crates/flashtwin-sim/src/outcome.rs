@@ -5,6 +5,7 @@ use flashtwin::GcInterval;
 
 use crate::faults::FaultsOutcome;
 use crate::history::HistoryPoint;
+use crate::passes::Passes;
 use crate::timeline::Timeline;
 
 /// Result of a run.
@@ -34,6 +35,8 @@ pub struct Outcome {
     pub timeline: Option<Timeline>,
     /// End of a warm-up that lasts until the run is steady.
     pub steady: Option<Steady>,
+    /// Passes of a workload that was repeated.
+    pub passes: Option<Passes>,
 }
 
 /// End of a warm-up that lasts until the run is steady.

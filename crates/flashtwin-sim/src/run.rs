@@ -10,6 +10,7 @@ use crate::control::Control;
 use crate::faults::{Agenda, Fault};
 use crate::history::History;
 use crate::outcome::Outcome;
+use crate::passes::{DriveWrites, Observed};
 use crate::timeline::{Recording, Window};
 use crate::warmup::Warmup;
 use crate::{Backlog, Drivable, SimError, Speed};
@@ -51,6 +52,8 @@ pub struct RunConfig {
     pub warmup_requests: u64,
     /// The warm-up continues until the run is steady, for so many requests at most ([`crate::Steady`]).
     pub warmup_requests_max: Option<u64>,
+    /// How often a repeated workload is run, beside what else ends the run.
+    pub drive_writes: Option<DriveWrites>,
     /// Requests at most, warm-up included; one that lasts until the run is steady counts as `warmup_requests`.
     pub requests_max: Option<u64>,
     /// Requests are submitted for so much virtual time from the start of the measurement, at most; those in
@@ -85,6 +88,7 @@ impl Default for RunConfig {
             beyond: Beyond::Error,
             warmup_requests: 0,
             warmup_requests_max: None,
+            drive_writes: None,
             requests_max: None,
             span_max: None,
             series_interval: None,
@@ -173,6 +177,7 @@ fn run_measured<S: Drivable>(
         warmup: Warmup::new(config, workload.requests_total())?,
         history: None,
         timeline: None,
+        passes: Observed::default(),
         books: Books::default(),
         pause_at: 0,
         watches: false,
@@ -188,6 +193,8 @@ fn run_measured<S: Drivable>(
     let mut interrupted = driver.submit_all(workload)?;
     driver.end_ahead();
     interrupted |= driver.finish()?;
+    // The last pass, with its last requests.
+    driver.passes_suffice(workload.passes());
     if driver.warming && driver.submitted > 0 {
         if !interrupted {
             let requests = driver.submitted;
@@ -264,6 +271,7 @@ pub(crate) struct Driver<'a, S: Drivable> {
     pub(crate) warmup: Warmup,
     history: Option<Box<History>>,
     pub(crate) timeline: Option<Box<Recording>>,
+    passes: Observed,
     books: Books,
     /// Requests after which the run ends or is checked.
     pause_at: u64,
@@ -320,7 +328,7 @@ impl<S: Drivable> Driver<'_, S> {
         let mut interrupted = false;
         'run: loop {
             batch.clear();
-            if workload.next_batch(&mut batch)? == 0 {
+            if workload.next_batch(&mut batch)? == 0 || self.passes_suffice(workload.passes()) {
                 break;
             }
             let foresees = self.foresees();
@@ -351,6 +359,18 @@ impl<S: Drivable> Driver<'_, S> {
             self.check_backlog(&batch)?;
         }
         Ok(interrupted)
+    }
+
+    /// Whether a repeated workload has been run often enough, so many times.
+    fn passes_suffice(&mut self, passes: u64) -> bool {
+        let wanted = self.config.drive_writes;
+        if self.warming {
+            return false;
+        }
+        if self.passes.is_new() {
+            self.passes = Observed::begin(self.device, passes);
+        }
+        self.passes.note(self.device, passes, wanted)
     }
 
     /// Stops an open loop with an error where more requests wait in the device than memory is meant for.
@@ -426,6 +446,7 @@ impl<S: Drivable> Driver<'_, S> {
             history,
             timeline,
             steady: self.warmup.into_outcome(),
+            passes: self.passes.into_outcome(self.config.drive_writes),
         })
     }
 
@@ -601,6 +622,7 @@ impl<S: Drivable> Driver<'_, S> {
         self.device.completions().clear();
         self.device.reset_metrics(self.config.series_interval);
         self.open_books();
+        self.passes = Observed::default();
         self.begin_history();
         let now = self.device.now().max(at);
         self.start += now - at;

@@ -12,6 +12,7 @@ mod forged;
 mod ftls;
 mod golden;
 mod identities;
+mod passes;
 mod physics;
 mod power;
 mod published;

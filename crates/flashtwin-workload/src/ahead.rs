@@ -18,6 +18,7 @@ pub fn read_ahead(workload: Box<dyn Workload>) -> Box<dyn Workload> {
         requests_total: workload.requests_total(),
         description: workload.describe(),
         warnings: workload.warnings(),
+        passes: workload.passes(),
         reader: Reader::Idle(workload),
     })
 }
@@ -28,6 +29,8 @@ struct Ahead {
     description: String,
     /// Warnings at the time when the last batch taken was read; the thread may have read further since.
     warnings: Vec<String>,
+    /// Passes completed before that batch.
+    passes: u64,
 }
 
 enum Reader {
@@ -46,6 +49,7 @@ struct Batch {
     /// 0 at the end.
     read: Result<usize, WorkloadError>,
     warnings: Vec<String>,
+    passes: u64,
 }
 
 impl Reader {
@@ -61,6 +65,7 @@ impl Reader {
                 requests,
                 read,
                 warnings: workload.warnings(),
+                passes: workload.passes(),
             };
             // A consumer that is gone wants no more.
             if full.send(batch).is_err() || is_last {
@@ -96,6 +101,7 @@ impl Workload for Ahead {
             return Ok(0);
         };
         self.warnings = batch.warnings;
+        self.passes = batch.passes;
         if out.is_empty() {
             std::mem::swap(out, &mut batch.requests);
         } else {
@@ -112,6 +118,10 @@ impl Workload for Ahead {
 
     fn describe(&self) -> String {
         self.description.clone()
+    }
+
+    fn passes(&self) -> u64 {
+        self.passes
     }
 
     fn warnings(&self) -> Vec<String> {

@@ -9,6 +9,7 @@ mod ahead;
 mod error;
 mod generate;
 mod partial;
+mod repeat;
 mod trace;
 
 pub use ahead::read_ahead;
@@ -19,6 +20,7 @@ pub use generate::size::Size;
 pub use generate::spec::{GeneratorSpec, PRESETS};
 pub use generate::values::Part;
 pub use partial::{sync_directory, Partial};
+pub use repeat::{repeat, Open, Shift};
 pub use trace::convert::{convert, Converted};
 pub use trace::csv::{write_request as write_csv_request, HEADER as CSV_HEADER};
 pub use trace::estimate::estimate_lines;
@@ -43,6 +45,12 @@ pub trait Workload: Send {
 
     /// One line for people: format guessed and units, or generator parameters and seed.
     fn describe(&self) -> String;
+
+    /// Passes completed of a workload that is repeated: all of their requests were handed out. A batch has requests
+    /// of one pass.
+    fn passes(&self) -> u64 {
+        0
+    }
 
     /// Warnings so far, which did not stop the run: skipped lines, doubtful units.
     fn warnings(&self) -> Vec<String> {

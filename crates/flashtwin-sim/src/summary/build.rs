@@ -6,9 +6,10 @@ use flashtwin::{Cause, Device, Op, Time};
 
 use super::{
     ArraySummary, BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside, Latency,
-    NamedCount, Parts, RunInfo, SeriesPoint, SteadySummary, Summary, Throughput,
+    NamedCount, Parts, PassesSummary, Purpose, RunInfo, SeriesPoint, SteadySummary, Summary,
+    Throughput,
 };
-use crate::{Drivable, Outcome, RebuildPoint};
+use crate::{Drivable, Outcome, Passes, RebuildPoint};
 
 /// `a / b`, 0 where nothing was counted.
 pub(super) fn ratio(a: f64, b: f64) -> f64 {
@@ -42,6 +43,13 @@ impl Summary {
                 "not steady after {after} requests of warm-up: {missed}"
             ))
         });
+        let uneven = (outcome.passes.as_ref()).and_then(|passes| {
+            let missed = passes.missed?;
+            Some(format!(
+                "write amplification is not level after {} passes: {missed}",
+                passes.passes
+            ))
+        });
         Summary {
             flashtwin_version: env!("CARGO_PKG_VERSION"),
             device: is.name.into(),
@@ -55,6 +63,7 @@ impl Summary {
             warnings: (info.warnings.iter().cloned())
                 .chain(left_out)
                 .chain(unsteady)
+                .chain(uneven)
                 .collect(),
             precondition: info.precondition.clone(),
             pacing: info.pacing.clone(),
@@ -69,6 +78,7 @@ impl Summary {
                 after_requests: steady.after_requests,
                 is_met: steady.is_met,
             }),
+            passes: outcome.passes.as_ref().map(PassesSummary::new),
             read_only: outcome.read_only,
             pages_lost: outcome.flash.pages_lost,
             span_s: m.span().as_s(),
@@ -97,7 +107,7 @@ impl Summary {
                 (counts.reads.requests + counts.writes.requests) as f64,
             ),
             flash: FlashSummary::new(&outcome.flash),
-            health: Health::new(&is, device.exported_bytes(), m, &outcome.flash),
+            health: Health::new(&is, device.exported_bytes(), m, outcome),
             array: S::array(device).map(|array| ArraySummary::new(array, outcome)),
             series: m
                 .series()
@@ -276,6 +286,25 @@ impl FlashSummary {
             block_erases_max: report.erase_spread.max,
             block_erases_deviation: report.erase_spread.deviation,
             block_erases_counts: report.erase_counts.clone(),
+        }
+    }
+}
+
+impl PassesSummary {
+    fn new(outcome: &Passes) -> PassesSummary {
+        let purposes = outcome.by_purpose.iter();
+        PassesSummary {
+            passes: outcome.passes,
+            drive_writes: outcome.drive_writes,
+            is_level: outcome.missed.is_none(),
+            device_write_amplification: outcome.device_write_amplification,
+            device_write_amplification_half_width: outcome.half_width,
+            programs_by_purpose: purposes
+                .map(|&(name, write_amplification)| Purpose {
+                    name,
+                    write_amplification,
+                })
+                .collect(),
         }
     }
 }

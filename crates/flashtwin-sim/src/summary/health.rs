@@ -4,10 +4,11 @@
 //! rounded up; the endurance group log (09h) in billions of bytes. Both count the measured part of
 //! the run, wear since the device counted as new.
 
-use flashtwin::metrics::{FlashReport, Metrics};
+use flashtwin::metrics::Metrics;
 use flashtwin::{DeviceSpec, Op};
 use serde::Serialize;
 
+use crate::outcome::Outcome;
 use crate::subject::Described;
 
 /// Bytes of a SMART data unit.
@@ -38,11 +39,14 @@ pub struct Health {
     pub media_bytes_written: u64,
     /// Media bytes for each byte the host wrote; none if the host wrote nothing.
     pub device_write_amplification: Option<f64>,
+    /// Writes of the whole exported capacity by the host.
+    pub drive_writes: f64,
     /// Lifetime of the drive at this rate; `None` without a rating or without writes.
     pub lifetime: Option<Lifetime>,
 }
 
-/// A projection: the run, repeated until the mean block has had its rated erases.
+/// A projection: the run, repeated until the mean block has had its rated erases. Of a repeated workload, the last half of
+/// the passes decides write amplification.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Lifetime {
     /// Erases a block is rated for.
@@ -64,10 +68,14 @@ impl Health {
         device: &Described,
         exported_bytes: u64,
         metrics: &Metrics,
-        flash: &FlashReport,
+        outcome: &Outcome,
     ) -> Health {
+        let flash = &outcome.flash;
         let (read, write) = (metrics.op(Op::Read), metrics.op(Op::Write));
         let media = flash.programs() * u64::from(device.page_bytes);
+        let amplification = flash.device_write_amplification(device.page_bytes, write.bytes);
+        let last_half = outcome.passes.as_ref();
+        let last_half = last_half.and_then(|passes| passes.device_write_amplification);
         let blocks = |m: &&DeviceSpec| {
             m.geometry.chips * m.geometry.planes_per_chip * m.reserved_blocks_per_plane()
         };
@@ -88,17 +96,16 @@ impl Health {
             spent_blocks: flash.spent_blocks,
             host_bytes_written: write.bytes,
             media_bytes_written: media,
-            device_write_amplification: flash
-                .device_write_amplification(device.page_bytes, write.bytes),
+            device_write_amplification: amplification,
+            drive_writes: write.bytes as f64 / exported_bytes as f64,
             lifetime: rated.and_then(|rated| {
-                let written = (write.bytes > 0 && media > 0).then_some(write.bytes as f64)?;
+                let amplification = last_half.or(amplification).filter(|&wa| wa > 0.0)?;
                 Some(Lifetime::new(
                     device,
                     exported_bytes,
                     rated.get(),
-                    written,
-                    media as f64,
-                    metrics.span().as_s(),
+                    amplification,
+                    write.bytes as f64 / metrics.span().as_s().max(1e-12),
                 ))
             }),
         }
@@ -110,21 +117,20 @@ impl Lifetime {
         device: &Described,
         exported_bytes: u64,
         rated: u32,
-        host: f64,
-        media: f64,
-        span_s: f64,
+        write_amplification: f64,
+        host_bytes_per_s: f64,
     ) -> Lifetime {
         let bytes = |m: &&DeviceSpec| f64::from(m.physical_pages()) * f64::from(device.page_bytes);
         let flash_bytes: f64 = device.members.iter().map(bytes).sum();
         let warranty_years = device.members[0].wear.warranty_years;
-        let host_bytes = f64::from(rated) * flash_bytes * host / media;
+        let host_bytes = f64::from(rated) * flash_bytes / write_amplification;
         let years = f64::from(warranty_years);
         Lifetime {
             rated_erases: rated,
             host_tb_written: host_bytes * 1e-12,
             drive_writes_per_day: host_bytes / exported_bytes as f64 / (years * 365.0),
             warranty_years,
-            years_at_this_rate: host_bytes / (host / span_s.max(1e-12) * SECONDS_PER_YEAR),
+            years_at_this_rate: host_bytes / (host_bytes_per_s * SECONDS_PER_YEAR),
             assumptions: "every block gets the same share of erases, write amplification and rate \
                           stay those of the measured run, no block fails before its rating",
         }

@@ -74,6 +74,9 @@ pub struct Summary {
     /// End of a warm-up that lasts until the run is steady.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady: Option<SteadySummary>,
+    /// Passes of a workload that was repeated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passes: Option<PassesSummary>,
     /// The device reached its end of life.
     pub read_only: bool,
     /// Acknowledged pages that a device at its end of life could not write.
@@ -121,6 +124,32 @@ pub struct SteadySummary {
     pub after_requests: u64,
     /// The criterion was met; if not, the warm-up had its maximum.
     pub is_met: bool,
+}
+
+/// Passes of a workload that was repeated, from the start of the measurement.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PassesSummary {
+    /// Passes completed.
+    pub passes: u64,
+    /// Writes of the whole exported capacity.
+    pub drive_writes: f64,
+    /// Write amplification was level.
+    pub is_level: bool,
+    /// Write amplification of the device over the last half of the passes; none without writes.
+    pub device_write_amplification: Option<f64>,
+    /// Half width of its 95 % confidence interval; none of fewer than six passes.
+    pub device_write_amplification_half_width: Option<f64>,
+    /// Bytes programmed for each byte of the host over that half, by purpose.
+    pub programs_by_purpose: Vec<Purpose>,
+}
+
+/// Programs for one purpose.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Purpose {
+    /// The purpose.
+    pub name: &'static str,
+    /// Bytes programmed for each byte that the host wrote.
+    pub write_amplification: f64,
 }
 
 /// Measured requests by kind.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::numbers::{bytes, digits, grouped, or_dash, percent, ratio_text, time};
-use super::{ArraySummary, Latency, PhaseSummary, RebuildSummary, Summary};
+use super::{ArraySummary, Latency, PassesSummary, PhaseSummary, RebuildSummary, Summary};
 
 /// Lines of text, each with a label.
 struct Lines<'a, 'b>(&'a mut fmt::Formatter<'b>);
@@ -28,6 +28,24 @@ impl fmt::Display for Summary {
             array.lines(out)?;
         }
         self.note_lines(out)
+    }
+}
+
+impl fmt::Display for PassesSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (passes, drive_writes) = (grouped(self.passes), digits(self.drive_writes));
+        write!(f, "{passes} of the workload, {drive_writes} drive writes")?;
+        let Some(amplification) = self.device_write_amplification else {
+            return Ok(());
+        };
+        write!(f, "; write amplification {}", digits(amplification))?;
+        if let Some(half_width) = self.device_write_amplification_half_width {
+            write!(f, " +-{}", percent(half_width / amplification))?;
+        }
+        let parts = self.programs_by_purpose.iter();
+        let parts = parts.map(|part| format!("{} {}", part.name, digits(part.write_amplification)));
+        let parts: Vec<String> = parts.collect();
+        write!(f, " over the last half ({})", parts.join(", "))
     }
 }
 
@@ -64,6 +82,9 @@ impl Summary {
         if let Some(steady) = self.steady.filter(|steady| steady.is_met) {
             let after = grouped(steady.after_requests);
             out.line("steady state", format!("after {after} requests"))?;
+        }
+        if let Some(passes) = &self.passes {
+            out.line("passes", passes.to_string())?;
         }
         let c = &self.counts;
         let mut requests = format!(
@@ -275,6 +296,16 @@ impl Summary {
                     life.assumptions
                 ),
             )?;
+            if h.drive_writes < 1.0 {
+                out.line(
+                    "",
+                    format!(
+                        "the run wrote {} of the capacity: the initial state decides these figures (see flashtwin \
+                         lifetime)",
+                        percent(h.drive_writes)
+                    ),
+                )?;
+            }
         }
         Ok(())
     }

@@ -164,9 +164,25 @@ impl FlashReport {
         self.dirty_pages += member.dirty_pages;
     }
 
+    /// Pages programmed, by purpose.
+    pub fn programs_by_purpose(&self) -> [(&'static str, u64); 9] {
+        let count = |cause| self.flash.count(cause);
+        [
+            ("host", self.flash.host_programs()),
+            ("collection", count(Cause::GcMove)),
+            ("merges", count(Cause::MergeCopy) + count(Cause::Merge)),
+            ("SLC cache", count(Cause::Fold)),
+            ("wear levelling", count(Cause::Migration)),
+            ("map", count(Cause::MapWrite)),
+            ("padding", count(Cause::Padding)),
+            ("summaries", count(Cause::Summary)),
+            ("dead dies", self.flash.programs_again),
+        ]
+    }
+
     /// Pages programmed: all but erases and reads.
     pub fn programs(&self) -> u64 {
-        self.more_programs() + self.flash.host_programs() + self.flash.count(Cause::Summary)
+        self.programs_by_purpose().iter().map(|(_, n)| n).sum()
     }
 
     /// Pages moved within the flash, whatever for.
@@ -180,13 +196,6 @@ impl FlashReport {
         moves.iter().map(|&cause| self.flash.count(cause)).sum()
     }
 
-    /// Pages programmed beside the host's and summaries.
-    fn more_programs(&self) -> u64 {
-        let more = [Cause::MapWrite, Cause::Padding, Cause::Merge];
-        let more: u64 = more.iter().map(|&cause| self.flash.count(cause)).sum();
-        self.moves() + more + self.flash.programs_again
-    }
-
     /// Write amplification of the device: bytes programmed for each byte that the host wrote, as the counters of a drive's
     /// health log have it. A buffer that absorbs writes lowers it, mapping and padding raise it. `None` if the host wrote
     /// nothing.
@@ -195,10 +204,11 @@ impl FlashReport {
         (host_bytes > 0).then(|| media as f64 / host_bytes as f64)
     }
 
-    /// Write amplification of collection: pages programmed for each one programmed for the host: (host + moves, folds, migrations and copies + map + padding
-    /// + merged + done again after a die died) / host. `None` if the host's pages never reached flash.
+    /// Write amplification of collection: pages programmed, all but summaries, for each one programmed for the host. `None`
+    /// if the host's pages never reached flash.
     pub fn gc_write_amplification(&self) -> Option<f64> {
         let host = self.flash.host_programs();
-        (host > 0).then(|| (host + self.more_programs()) as f64 / host as f64)
+        let pages = self.programs() - self.flash.count(Cause::Summary);
+        (host > 0).then(|| pages as f64 / host as f64)
     }
 }

@@ -168,7 +168,9 @@ section! {
         granularity: Granularity = "gc.granularity", Kind::Choice(Granularity::WORDS), Some("\"block\""), MODERN_PAGE,
             "Unit that is opened, collected and erased: an erase block of a die, or a superblock of one erase block per die (D-98).", "client and data-centre drives";
         low_percent: f64 = "gc.low_percent", Kind::Percent, None, PAGE,
-            "GC watermark: a pool collects when its free blocks are at or below this share of its blocks, rounded down.", "GCaR Table 2, Harmonia Table 7: 5";
+            "GC watermark: a pool collects when its free blocks are at or below this share of its blocks, rounded down. \
+             `gc.low_percent_of_reserve` in its place is a share of the reserve, but at least one block of a plane: it follows \
+             `geometry.reserve_percent`.", "GCaR Table 2, Harmonia Table 7: 5";
         watermark: Watermark = "gc.watermark", Kind::Choice(Watermark::WORDS), Some("\"blocks\""), MODERN_BLOCKS,
             "What `low_percent` counts: free blocks, or free pages, including those of open blocks, in excess of one block (D-207).", "the reference: blocks";
         idle_percent: Option<f64> = "gc.idle_percent", Kind::Percent, OPTIONAL, MODERN_PAGE,

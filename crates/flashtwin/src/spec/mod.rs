@@ -38,6 +38,7 @@ mod suggest;
 #[allow(clippy::cast_possible_truncation)]
 mod tests;
 mod tree;
+mod watermark;
 mod write;
 
 pub use array::{array_keys, is_array, ArraySpec, Level, MemberInGc, Protect, Reads, Rotation};

@@ -4,9 +4,9 @@ use super::check;
 use super::convert::{convert, wrong_value};
 use super::error::{Place, Problem, SpecError};
 use super::keys::{find, is_met, keys, unknown_key, unknown_section, POLICY};
-use super::over_provisioning;
 use super::section::{default_value, section_of, Condition, KeyDoc, Values, OPTIONAL};
 use super::tree::{split, Entry, Node, Tree};
+use super::{over_provisioning, watermark};
 use super::{Buffer, DeviceSpec, Geometry};
 use crate::buffer::catalog;
 use crate::buffer::ChosenPolicy;
@@ -79,7 +79,9 @@ pub(super) fn read(
 ) -> Result<Values, SpecError> {
     over_provisioning::translate_file(tree)?;
     over_provisioning::translate_overrides(&mut overrides)?;
+    let share = watermark::rename(tree, &mut overrides)?;
     apply(tree, overrides)?;
+    watermark::resolve(tree, share);
     values(tree)
 }
 

@@ -1,0 +1,311 @@
+//! Write amplification of a workload that is repeated, pass by pass: when it is level, and what it then is.
+//!
+//! The last half of the passes is cut into at most [`PARTS`] parts of whole passes, so that the course of a pass does
+//! not matter. Write amplification is level if
+//!
+//! - the host has written the least number of drive writes, and blocks were erased in that half, and
+//! - its 95 % confidence interval over the parts is at most [`PRECISION`] of it on either side, and
+//! - its regression line over the parts rises or falls by at most [`PRECISION`] of it.
+
+use flashtwin::metrics::FlashReport;
+use flashtwin::{Cause, Device, Op};
+
+use crate::Drivable;
+
+/// Parts of the last half, at most and at least.
+const PARTS: usize = 10;
+const PARTS_MIN: usize = 3;
+/// Share of write amplification by which it may vary.
+const PRECISION: f64 = 0.01;
+/// Passes kept; of more, every second one, and so on.
+const KEPT: usize = 2048;
+/// Purposes of [`FlashReport::programs_by_purpose`].
+const PURPOSES: usize = 9;
+/// Bounds that Student's t stays within with 95 % probability, for 3 to 10 parts.
+const STUDENT_T: [f64; PARTS - PARTS_MIN + 1] =
+    [4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
+
+/// How often a repeated workload is run, in writes of the whole exported capacity.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DriveWrites {
+    /// At least so many, and until write amplification is level.
+    pub least: f64,
+    /// At most so many.
+    pub most: f64,
+}
+
+/// Result of the passes of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Passes {
+    /// Passes completed.
+    pub passes: u64,
+    /// Writes of the whole exported capacity since the start of the measurement.
+    pub drive_writes: f64,
+    /// Why write amplification is not level, if it is not.
+    pub missed: Option<&'static str>,
+    /// Write amplification of the device over the last half of the passes; none without writes.
+    pub device_write_amplification: Option<f64>,
+    /// Half width of its 95 % confidence interval; none of fewer than six passes.
+    pub half_width: Option<f64>,
+    /// Bytes programmed for each byte of the host over these passes, by purpose.
+    pub by_purpose: Vec<(&'static str, f64)>,
+}
+
+/// Counts at the end of a pass, since the start of the measurement.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sample {
+    host_bytes: u64,
+    /// Pages programmed, by purpose.
+    programs: [u64; PURPOSES],
+    erases: u64,
+}
+
+/// The passes of a run so far.
+#[derive(Debug, Default)]
+pub(crate) struct Observed {
+    passes: u64,
+    /// Passes between two samples.
+    stride: u64,
+    samples: Vec<Sample>,
+    page_bytes: u64,
+    exported_bytes: u64,
+}
+
+impl Observed {
+    /// Whether the measurement has begun without it.
+    pub fn is_new(&self) -> bool {
+        self.samples.is_empty()
+    }
+
+    /// Starts after so many passes.
+    pub fn begin<S: Drivable>(device: &Device<S>, passes: u64) -> Observed {
+        let mut observed = Observed {
+            passes,
+            stride: 1,
+            page_bytes: S::describe(device).page_bytes.into(),
+            exported_bytes: device.exported_bytes(),
+            ..Observed::default()
+        };
+        observed.sample(device);
+        observed
+    }
+
+    /// Takes note of a completed pass; whether the run has had enough of them.
+    pub fn note<S: Drivable>(
+        &mut self,
+        device: &Device<S>,
+        passes: u64,
+        wanted: Option<DriveWrites>,
+    ) -> bool {
+        if passes == self.passes {
+            return false;
+        }
+        self.passes = passes;
+        if !passes.is_multiple_of(self.stride) {
+            return false;
+        }
+        self.sample(device);
+        if self.samples.len() > KEPT {
+            // The first sample is the start.
+            let mut kept = (0..self.samples.len()).map(|i| i % 2 == 0);
+            self.samples.retain(|_| kept.next() == Some(true));
+            self.stride *= 2;
+        }
+        wanted.is_some_and(|wanted| {
+            self.drive_writes() >= wanted.most || self.missed(wanted.least).is_none()
+        })
+    }
+
+    fn sample<S: Drivable>(&mut self, device: &Device<S>) {
+        let flash = device.flash_report_without_wear();
+        self.samples.push(Sample {
+            host_bytes: device.metrics().op(Op::Write).bytes,
+            programs: flash.programs_by_purpose().map(|(_, n)| n),
+            erases: flash.flash.count(Cause::Erase),
+        });
+    }
+
+    fn drive_writes(&self) -> f64 {
+        let written = self.samples.last().map_or(0, |sample| sample.host_bytes);
+        written as f64 / self.exported_bytes as f64
+    }
+
+    /// Samples at the bounds of the parts of the last half, in order.
+    fn bounds(&self) -> Vec<usize> {
+        let last = self.samples.len() - 1;
+        let half = last.div_ceil(2);
+        let parts = half.clamp(1, PARTS);
+        let step = half / parts;
+        (0..=parts).rev().map(|i| last - i * step).collect()
+    }
+
+    /// Write amplification in each part; none if the host wrote nothing in one.
+    fn parts(&self) -> Option<Vec<f64>> {
+        let bounds = self.bounds();
+        let pairs = bounds.windows(2);
+        pairs
+            .map(|pair| self.between(pair[0], pair[1]))
+            .collect::<Option<Vec<f64>>>()
+    }
+
+    fn between(&self, from: usize, to: usize) -> Option<f64> {
+        let (a, b) = (self.samples[from], self.samples[to]);
+        let bytes = b.host_bytes - a.host_bytes;
+        let programs = |sample: Sample| sample.programs.iter().sum::<u64>();
+        let media = (programs(b) - programs(a)) * self.page_bytes;
+        (bytes > 0).then(|| media as f64 / bytes as f64)
+    }
+
+    fn half_width(parts: &[f64]) -> Option<f64> {
+        let t = STUDENT_T.get(parts.len().checked_sub(PARTS_MIN)?)?;
+        let n = parts.len() as f64;
+        let mean = parts.iter().sum::<f64>() / n;
+        let squares: f64 = parts.iter().map(|x| (x - mean).powi(2)).sum();
+        Some(t * (squares / (n - 1.0) / n).sqrt())
+    }
+
+    /// Why write amplification is not level, if it is not.
+    fn missed(&self, drive_writes_least: f64) -> Option<&'static str> {
+        let Some(parts) = self.parts() else {
+            return Some("a pass wrote nothing");
+        };
+        let Some(half_width) = Observed::half_width(&parts) else {
+            return Some("fewer than six passes");
+        };
+        if self.drive_writes() < drive_writes_least {
+            return Some("the drive was not written often enough");
+        }
+        let bounds = self.bounds();
+        let (from, to) = (bounds[0], self.samples.len() - 1);
+        if self.samples[from].erases == self.samples[to].erases {
+            return Some("no block was collected");
+        }
+        let n = parts.len() as f64;
+        let mean = parts.iter().sum::<f64>() / n;
+        if half_width > PRECISION * mean {
+            return Some("write amplification varied");
+        }
+        let middle = (n - 1.0) / 2.0;
+        let from_middle = |i: usize| i as f64 - middle;
+        let squares: f64 = (0..parts.len()).map(|i| from_middle(i).powi(2)).sum();
+        let products = parts.iter().enumerate().map(|(i, x)| from_middle(i) * x);
+        let rise = products.sum::<f64>() / squares * (n - 1.0);
+        (rise.abs() > PRECISION * mean).then_some("write amplification rose or fell")
+    }
+
+    /// The result; `wanted` as for the run.
+    pub fn into_outcome(self, wanted: Option<DriveWrites>) -> Option<Passes> {
+        if self.samples.len() < 2 {
+            return None;
+        }
+        let from = self.bounds()[0];
+        let (first, last) = (self.samples[from], self.samples[self.samples.len() - 1]);
+        let host_bytes = last.host_bytes - first.host_bytes;
+        let by_purpose = |i: usize, name: &'static str| {
+            let n = last.programs[i] - first.programs[i];
+            (n > 0 && host_bytes > 0)
+                .then(|| (name, (n * self.page_bytes) as f64 / host_bytes as f64))
+        };
+        let names = FlashReport::default().programs_by_purpose();
+        let names = names.iter().enumerate();
+        Some(Passes {
+            passes: self.passes,
+            drive_writes: self.drive_writes(),
+            missed: self.missed(wanted.map_or(0.0, |wanted| wanted.least)),
+            device_write_amplification: self.between(from, self.samples.len() - 1),
+            half_width: self.parts().and_then(|parts| Observed::half_width(&parts)),
+            by_purpose: names
+                .filter_map(|(i, &(name, _))| by_purpose(i, name))
+                .collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Passes of a hundred pages each with so many programs.
+    fn with_programs(programs: &[u64]) -> Observed {
+        let mut observed = Observed {
+            passes: programs.len() as u64,
+            stride: 1,
+            page_bytes: 4096,
+            exported_bytes: 4096 * 100,
+            ..Observed::default()
+        };
+        let mut sample = Sample::default();
+        observed.samples.push(sample);
+        for n in programs {
+            sample.host_bytes += 4096 * 100;
+            sample.programs[0] += 100;
+            sample.programs[1] += n - 100;
+            sample.erases += 1;
+            observed.samples.push(sample);
+        }
+        observed
+    }
+
+    #[test]
+    fn last_half_counts() {
+        let mut programs = vec![900; 20];
+        programs.extend([200; 20]);
+        let outcome = with_programs(&programs).into_outcome(None).unwrap();
+        assert_eq!(outcome.missed, None);
+        assert_eq!(outcome.device_write_amplification, Some(2.0));
+        assert_eq!(outcome.half_width, Some(0.0));
+        assert_eq!(outcome.drive_writes, 40.0);
+        assert_eq!(outcome.by_purpose, [("host", 1.0), ("collection", 1.0)]);
+    }
+
+    #[test]
+    fn each_condition_can_be_missed() {
+        let level = DriveWrites {
+            least: 50.0,
+            most: 60.0,
+        };
+        let missed = |observed: Observed, wanted| observed.into_outcome(wanted).unwrap().missed;
+        let steady = || with_programs(&[200; 40]);
+        assert_eq!(
+            missed(steady(), Some(level)),
+            Some("the drive was not written often enough")
+        );
+        assert_eq!(
+            missed(with_programs(&[200; 4]), None),
+            Some("fewer than six passes")
+        );
+        let mut no_erase = steady();
+        no_erase
+            .samples
+            .iter_mut()
+            .for_each(|sample| sample.erases = 3);
+        assert_eq!(missed(no_erase, None), Some("no block was collected"));
+        let varied: Vec<u64> = (0..40).map(|i| 200 + i / 2 % 2 * 20).collect();
+        assert_eq!(
+            missed(with_programs(&varied), None),
+            Some("write amplification varied")
+        );
+        let rising: Vec<u64> = (0..40).map(|i| 20_000 + 15 * i).collect();
+        assert_eq!(
+            missed(with_programs(&rising), None),
+            Some("write amplification rose or fell")
+        );
+        let mut idle = steady();
+        let n = idle.samples.len();
+        for sample in &mut idle.samples[n - 20..] {
+            sample.host_bytes = 100;
+        }
+        idle.samples
+            .iter_mut()
+            .for_each(|sample| sample.host_bytes = sample.host_bytes.min(100));
+        assert_eq!(missed(idle, None), Some("a pass wrote nothing"));
+    }
+
+    /// The interval as a table of Student's t gives it: mean 11, deviation 1, three parts.
+    #[test]
+    fn interval_is_that_of_student_t() {
+        let half_width = Observed::half_width(&[10.0, 11.0, 12.0]).unwrap();
+        assert!((half_width - 4.303 / 3f64.sqrt()).abs() < 1e-12);
+        assert_eq!(Observed::half_width(&[1.0, 2.0]), None);
+    }
+}

@@ -1,0 +1,243 @@
+//! A workload that ends, run again and again.
+
+use flashtwin::{Request, Time};
+
+use crate::{Workload, WorkloadError};
+
+/// Opens the workload at its start.
+pub type Open = Box<dyn FnMut() -> Result<Box<dyn Workload>, WorkloadError> + Send>;
+
+/// Addresses of later passes: each pass is this much further than the one before, modulo the range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shift {
+    /// Bytes from the addresses of one pass to those of the next; 0 repeats them.
+    pub bytes: u64,
+    /// Bytes that the addresses are within. Of a request that would reach beyond, the end is cut.
+    pub range_bytes: u64,
+}
+
+/// Makes a workload of `passes` passes, without end if that is none. A pass begins one mean interval of its
+/// requests after the last request of the one before.
+///
+/// # Errors
+/// Fails if the workload cannot be opened.
+pub fn repeat(
+    mut open: Open,
+    passes: Option<u64>,
+    shift: Shift,
+) -> Result<Box<dyn Workload>, WorkloadError> {
+    let first = open()?;
+    let total = first.requests_total();
+    let each = match shift.bytes {
+        0 => "",
+        _ => ", each further along the device",
+    };
+    let times = passes.map_or("repeatedly".into(), |n| format!("{n} times"));
+    Ok(Box::new(Repeat {
+        open,
+        description: format!("{}, {times}{each}", first.describe()),
+        requests_total: total
+            .zip(passes)
+            .and_then(|(n, passes)| n.checked_mul(passes)),
+        first_warnings: None,
+        pass: first,
+        passes_max: passes,
+        passes: 0,
+        shift,
+        begin: Time::ZERO,
+        last: Time::ZERO,
+        requests: 0,
+    }))
+}
+
+struct Repeat {
+    open: Open,
+    description: String,
+    requests_total: Option<u64>,
+    /// Warnings of the first pass, once it has ended: later ones have the same.
+    first_warnings: Option<Vec<String>>,
+    /// The present pass.
+    pass: Box<dyn Workload>,
+    passes_max: Option<u64>,
+    /// Passes completed.
+    passes: u64,
+    shift: Shift,
+    /// Start of the present pass.
+    begin: Time,
+    /// Arrival of its last request so far, from its own start.
+    last: Time,
+    /// Requests of it so far.
+    requests: u64,
+}
+
+impl Repeat {
+    /// Opens the next pass; false if there is none.
+    fn begin_next(&mut self) -> Result<bool, WorkloadError> {
+        let empty = self.requests == 0;
+        if empty || self.passes_max == Some(self.passes) {
+            return Ok(false);
+        }
+        self.passes += 1;
+        if self.first_warnings.is_none() {
+            self.first_warnings = Some(self.pass.warnings());
+        }
+        if self.passes_max == Some(self.passes) {
+            return Ok(false);
+        }
+        let interval = self.last.0 / self.requests.saturating_sub(1).max(1);
+        let pass = self.last.0.saturating_add(interval);
+        self.begin = Time(self.begin.0.saturating_add(pass));
+        (self.last, self.requests) = (Time::ZERO, 0);
+        self.pass = (self.open)()?;
+        Ok(true)
+    }
+
+    fn place(&self, request: &mut Request) {
+        request.arrival = Time(self.begin.0.saturating_add(request.arrival.0));
+        let Shift { bytes, range_bytes } = self.shift;
+        if bytes == 0 || self.passes == 0 || range_bytes == 0 {
+            return;
+        }
+        let shift = u128::from(bytes) * u128::from(self.passes);
+        let offset = (u128::from(request.offset) + shift) % u128::from(range_bytes);
+        request.offset = u64::try_from(offset).expect("below the range");
+        request.bytes = request.bytes.min(range_bytes - request.offset);
+    }
+}
+
+impl Workload for Repeat {
+    fn next_batch(&mut self, out: &mut Vec<Request>) -> Result<usize, WorkloadError> {
+        let before = out.len();
+        loop {
+            let n = self.pass.next_batch(out)?;
+            if n > 0 {
+                let batch = &mut out[before..];
+                self.last = batch.last().map_or(self.last, |request| request.arrival);
+                self.requests += n as u64;
+                for request in batch {
+                    self.place(request);
+                }
+                return Ok(n);
+            }
+            if !self.begin_next()? {
+                return Ok(0);
+            }
+        }
+    }
+
+    fn requests_total(&self) -> Option<u64> {
+        self.requests_total
+    }
+
+    fn describe(&self) -> String {
+        self.description.clone()
+    }
+
+    fn passes(&self) -> u64 {
+        self.passes
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let now = || self.pass.warnings();
+        self.first_warnings.clone().unwrap_or_else(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{read_ahead, GeneratorSpec};
+
+    const MIB: u64 = 1 << 20;
+
+    fn load() -> Open {
+        Box::new(|| {
+            let load = "uniform:write=1,size=4k,requests=5000,rate=1000";
+            GeneratorSpec::parse(load)?.build(MIB, 7)
+        })
+    }
+
+    /// Requests, with the passes completed before each.
+    fn all(mut workload: Box<dyn Workload>, most: usize) -> Vec<(u64, Request)> {
+        let (mut all, mut batch) = (Vec::new(), Vec::new());
+        while all.len() < most {
+            batch.clear();
+            if workload.next_batch(&mut batch).unwrap() == 0 {
+                break;
+            }
+            all.extend(batch.iter().map(|request| (workload.passes(), *request)));
+        }
+        all
+    }
+
+    fn repeated(passes: Option<u64>, bytes: u64) -> Box<dyn Workload> {
+        let shift = Shift {
+            bytes,
+            range_bytes: MIB,
+        };
+        repeat(load(), passes, shift).unwrap()
+    }
+
+    #[test]
+    fn passes_follow_each_other_by_a_mean_interval() {
+        let once = all(load()().unwrap(), usize::MAX);
+        let workload = repeated(Some(3), 0);
+        assert_eq!(workload.requests_total(), Some(15_000));
+        let thrice = all(workload, usize::MAX);
+        assert_eq!(thrice.len(), 15_000);
+        let last = once[4999].1.arrival;
+        let pass = last.0 + last.0 / 4999;
+        for (i, &(passes, request)) in thrice.iter().enumerate() {
+            let same = once[i % 5000].1;
+            let k = i as u64 / 5000;
+            let arrival = Time(same.arrival.0 + k * pass);
+            assert_eq!((passes, request), (k, Request { arrival, ..same }), "{i}");
+        }
+        assert_eq!(all(read_ahead(repeated(Some(3), 0)), usize::MAX), thrice);
+        let endless = repeated(None, 0);
+        assert_eq!(endless.requests_total(), None);
+        assert_eq!(all(endless, 15_000), thrice);
+    }
+
+    #[test]
+    fn shifted_passes_move_along_the_range() {
+        let once = all(load()().unwrap(), usize::MAX);
+        let shifted = all(repeated(Some(5), 300 << 10), usize::MAX);
+        for (i, (passes, request)) in shifted.iter().enumerate() {
+            let to = (once[i % 5000].1.offset + passes * (300 << 10)) % MIB;
+            assert_eq!(request.offset, to);
+            assert!(request.offset + request.bytes <= MIB);
+        }
+    }
+
+    #[test]
+    fn a_workload_without_requests_ends() {
+        let open: Open = Box::new(|| {
+            let empty: Box<dyn Workload> = Box::new(Empty);
+            Ok(empty)
+        });
+        let shift = Shift {
+            bytes: 0,
+            range_bytes: MIB,
+        };
+        let mut workload = repeat(open, None, shift).unwrap();
+        assert_eq!(workload.next_batch(&mut Vec::new()).unwrap(), 0);
+        assert_eq!(workload.passes(), 0);
+    }
+
+    struct Empty;
+
+    impl Workload for Empty {
+        fn next_batch(&mut self, _: &mut Vec<Request>) -> Result<usize, WorkloadError> {
+            Ok(0)
+        }
+
+        fn requests_total(&self) -> Option<u64> {
+            None
+        }
+
+        fn describe(&self) -> String {
+            String::new()
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! `gc.low_percent_of_reserve`, the other form of the GC watermark: as a share of the reserve, so that a device with
+//! another reserve, or fewer blocks, keeps its share of free blocks.
+//!
+//! A device file or an override may give either form; a device has `gc.low_percent`.
+
+use super::error::{Problem, SpecError};
+use super::tree::{Entry, Node, Tree};
+use super::{Gc, Geometry};
+
+const KEY: &str = "gc.low_percent_of_reserve";
+
+/// Renames the key to `gc.low_percent` in file and overrides, and returns the share that was given last; none if the
+/// watermark is given directly.
+///
+/// # Errors
+/// Fails if the value is no share, or if the file has both keys.
+pub(super) fn rename(
+    tree: &mut Tree,
+    overrides: &mut [(&str, Entry)],
+) -> Result<Option<Entry>, SpecError> {
+    let low = Gc::low_percent.name();
+    let mut share = tree.get(KEY).cloned();
+    if let Some(entry) = &share {
+        if tree.get(low).is_some() {
+            let message = format!("the file has {low}, too; give one of them");
+            return Err(tree.problem(KEY, message).into());
+        }
+        tree.set(low, entry.clone());
+        tree.remove(KEY);
+    }
+    for (key, entry) in overrides {
+        if *key == KEY {
+            share = Some(entry.clone());
+            *key = low;
+        } else if *key == low {
+            share = None;
+        }
+    }
+    let Some(entry) = &share else {
+        return Ok(None);
+    };
+    if !(0.0..100.0).contains(&number(Some(entry))) {
+        let message = format!(
+            "found {}; must be percent of the reserve from 0 to below 100",
+            entry.node.show()
+        );
+        return Err(Problem::new(entry.place.clone(), KEY, message).into());
+    }
+    Ok(share)
+}
+
+/// Replaces the share by the watermark, if the device has one: at least one block of a plane, or the last one would be
+/// written before collection.
+pub(super) fn resolve(tree: &mut Tree, share: Option<Entry>) {
+    let Some(entry) = share.filter(|_| tree.get(Gc::low_percent.name()).is_some()) else {
+        return;
+    };
+    let of = |key: &str| number(tree.get(key));
+    let reserve = of(Geometry::reserve_percent.name());
+    let one_block = (1e6 / of(Geometry::blocks_per_plane.name())).ceil() / 1e4;
+    let low = (reserve * number(Some(&entry)) * 100.0).round() / 1e4;
+    // Where a number is missing, the message about that is enough.
+    let low = match (low + one_block).is_finite() {
+        true => low.max(one_block),
+        false => 0.0,
+    };
+    let (place, node) = (entry.place, Node::Float(low));
+    tree.set(Gc::low_percent.name(), Entry { place, node });
+}
+
+fn number(entry: Option<&Entry>) -> f64 {
+    match entry.map(|entry| &entry.node) {
+        Some(Node::Int(n)) => u32::try_from(*n).map_or(f64::NAN, f64::from),
+        Some(Node::Float(x)) => *x,
+        _ => f64::NAN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::spec::{builtin, DeviceSpec};
+
+    fn low(overrides: &[(&str, &str)]) -> Result<f64, String> {
+        let text = builtin("gcar").unwrap();
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("low_percent"))
+            .unwrap();
+        let text = text.replace(line, "low_percent_of_reserve = 20");
+        let spec = DeviceSpec::with_overrides(&text, "x.toml", overrides);
+        spec.map(|spec| spec.gc.low_percent)
+            .map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn watermark_follows_the_reserve_and_the_blocks() {
+        assert_eq!(low(&[]), Ok(3.0));
+        assert_eq!(low(&[("geometry.reserve_percent", "30")]), Ok(6.0));
+        assert_eq!(low(&[("geometry.over_provisioning", "25")]), Ok(4.0));
+        assert_eq!(low(&[("gc.low_percent_of_reserve", "40")]), Ok(6.0));
+        assert_eq!(low(&[("gc.low_percent", "1")]), Ok(1.0));
+        let set = [("gc.low_percent", "1"), ("gc.low_percent_of_reserve", "10")];
+        assert_eq!(low(&set), Ok(1.5), "the last one counts");
+        // A fifth of 15 % of 25 blocks is less than one.
+        let few = [
+            ("geometry.blocks_per_plane", "25"),
+            ("gc.low_percent_of_reserve", "10"),
+        ];
+        assert_eq!(low(&few), Ok(4.0));
+    }
+
+    #[test]
+    fn both_forms_in_a_file_and_no_share_are_refused() {
+        let text = builtin("gcar").unwrap();
+        let both = text.replace("low_percent", "low_percent_of_reserve = 3\nlow_percent");
+        let error = DeviceSpec::parse(&both, "x.toml").unwrap_err().to_string();
+        assert!(error.contains("give one of them"), "{error}");
+        for value in ["-1", "100", "some", "nan"] {
+            let error = low(&[("gc.low_percent_of_reserve", value)]).unwrap_err();
+            assert!(error.contains("percent of the reserve"), "{error}");
+        }
+        assert!(low(&[("geometry.blocks_per_plane", "some")])
+            .unwrap_err()
+            .contains("blocks_per_plane"));
+    }
+}

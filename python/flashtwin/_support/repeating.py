@@ -1,0 +1,47 @@
+"""Passes over a workload: how often, and how far each is from the one before (`repeat`, `repeat_shift`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import FlashtwinError
+from .sizing import read as read_size
+
+#: Repeats the workload until its write amplification is level.
+UNTIL_STEADY = "until-steady"
+#: Least and most writes of the whole exported capacity, if the workload is repeated until then.
+DRIVE_WRITES = (1.0, 10.0)
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Passes of a workload.
+
+    Attributes:
+        passes: their number; None until write amplification is level.
+        shift_bytes: from the addresses of one pass to those of the next.
+    """
+
+    passes: int | None
+    shift_bytes: int
+
+    @property
+    def drive_writes(self) -> tuple[float, float] | None:
+        """Return how many drive writes the run takes, at least and at most; None if passes are counted."""
+        return DRIVE_WRITES if self.passes is None else None
+
+
+def read(repeat: str | int | None, shift: str | int | None) -> Repeat | None:
+    """Read both options; None for a single pass."""
+    if repeat is None:
+        if shift is not None:
+            raise FlashtwinError("repeat_shift: needs repeat (--repeat N or --repeat until-steady)")
+        return None
+    text = str(repeat).strip()
+    passes = int(text) if text.isascii() and text.isdigit() else 0
+    if (text != UNTIL_STEADY and not 1 <= passes < 1 << 63) or isinstance(repeat, bool):
+        raise FlashtwinError(f"repeat: found {repeat!r}; must be the number of passes, or {UNTIL_STEADY}")
+    shift_bytes = 0 if shift is None else read_size(shift)
+    if shift_bytes >= 1 << 63:
+        raise FlashtwinError(f"repeat_shift: found {shift!r}; must be below 8 EiB")
+    return Repeat(passes or None, shift_bytes)
