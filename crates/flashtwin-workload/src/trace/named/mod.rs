@@ -1,0 +1,247 @@
+//! Any table of text by named columns: `time=ts:us,offset=lba:sectors,size=len:bytes,op=type`.
+//! Columns that are not named are skipped; numbers may be decimals and powers of ten, as
+//! programs write that keep columns as floating point.
+
+mod columns;
+mod numbers;
+mod request;
+
+pub(crate) use numbers::{split, whole_number};
+
+use super::cursor::Bad;
+use super::dates::Clock;
+use super::lines::{Line, LineParser};
+use super::options::TraceOptions;
+use super::words::Codes;
+use crate::error::{ErrorKind, WorkloadError};
+use columns::parts;
+use numbers::separator_of;
+use request::{Fields, Shift};
+
+/// Syntax of the option.
+const FORM: &str =
+    "columns must be like time=ts:us,offset=lba:sectors,size=len:bytes,op=type, where each \
+                    name is a column of the header or its number from 1";
+/// Columns of a table that can be named in messages.
+const COLUMNS_MAX: usize = 255;
+/// Lines at the beginning among which the header is searched.
+const TITLES_MAX: usize = 64;
+
+/// A column of numbers.
+#[derive(Clone, Copy)]
+struct Column {
+    /// Index of the column, from 0.
+    index: usize,
+    /// Picoseconds or bytes in one.
+    unit: u64,
+    /// Whether its numbers are hexadecimal without `0x`.
+    hex: bool,
+}
+
+/// Source of the arrival times.
+enum Times {
+    /// No column: all requests at time 0.
+    None,
+    At(Column),
+    /// The span since the request before, and the sum of all spans so far.
+    Gaps(Column, u128),
+    /// Dates or times of day in the column of this index.
+    Dates(usize, Clock),
+}
+
+/// Source of the operations.
+enum Ops {
+    /// No column: all are reads.
+    Reads,
+    /// Words such as `R`, `Write`, `trim`.
+    Words(usize),
+    Codes(usize, Codes),
+}
+
+/// The columns of one file.
+struct Columns {
+    times: Times,
+    offset: Column,
+    /// `None`: each request has the size of one unit of the offset.
+    size: Option<Column>,
+    ops: Ops,
+    volume: Option<usize>,
+    /// Whether a column is named by the header, not by its number.
+    named: bool,
+}
+
+pub(crate) struct Named {
+    separator: u8,
+    /// Number of the last line before the first request.
+    titles: u64,
+    /// Fields of the header or the first line.
+    fields: usize,
+    columns: Columns,
+    /// One past the last column that is read.
+    width: usize,
+    /// Columns that are read, in order.
+    used: Vec<usize>,
+}
+
+fn option<T, E: From<WorkloadError>>(text: String) -> Result<T, E> {
+    Err(WorkloadError::new(ErrorKind::Option, text).into())
+}
+
+impl Named {
+    /// Reads the option and finds its columns in the first lines of `head`.
+    pub fn new(
+        columns: &str,
+        opts: &TraceOptions,
+        name: &str,
+        head: &[u8],
+    ) -> Result<Self, WorkloadError> {
+        let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+        let parts = parts(columns)?;
+        let mut lines: Vec<(u64, &[u8])> = (1..)
+            .zip(head.split(|&b| b == b'\n').map(<[u8]>::trim_ascii_end))
+            .take(TITLES_MAX)
+            .filter(|(_, line)| !line.is_empty())
+            .collect();
+        if lines.is_empty() {
+            lines.push((1, b""));
+        }
+        // The header may be a comment, and titles may stand before it.
+        let mut best = None;
+        let mut error = None;
+        for &(number, line) in &lines {
+            let comment = line[..].first() == Some(&b'#');
+            let mut text = line;
+            while let (true, [b'#' | b' ', rest @ ..]) = (comment, text) {
+                text = rest;
+            }
+            let separator = separator_of(text);
+            let header: Vec<&[u8]> = split(text, separator).collect();
+            let found = match Columns::find(&parts, opts, name, &header, text) {
+                Ok(found) => found,
+                Err(refused) if !refused.lacks_column => return Err(refused.error),
+                // The message shows the first line that is no comment, if there is one.
+                Err(refused) => {
+                    if error
+                        .as_ref()
+                        .is_none_or(|(of_comment, _)| *of_comment && !comment)
+                    {
+                        error = Some((comment, refused.error));
+                    }
+                    continue;
+                }
+            };
+            let (fields, named) = (header.len(), found.named);
+            let begins = !comment && !named && found.begins(&header);
+            if named || begins {
+                let titles = if named { number } else { number - 1 };
+                best = Some((separator, titles, fields, found));
+                break;
+            }
+            // Columns that are only counted: lines before the first one with a time are titles, if there is one.
+            if best.is_none() && !comment {
+                best = Some((separator, number, fields, found));
+            }
+        }
+        let (separator, titles, fields, columns) = match (best, error) {
+            (Some(best), _) => best,
+            (None, Some((_, error))) => return Err(error),
+            (None, None) => {
+                return option(format!("{name}: columns: the file begins without a table"))
+            }
+        };
+        let used = columns.used();
+        Ok(Named {
+            separator,
+            titles,
+            fields,
+            width: used.last().map_or(0, |last| last + 2).min(COLUMNS_MAX),
+            used,
+            columns,
+        })
+    }
+
+    /// Place of a text with blanks, such as the name of a process, in a line of a blank-separated table that has more
+    /// fields than the header: columns before it are counted from the left, the others from the right.
+    #[cold]
+    fn place_of_blanks(&self, fields: &Fields<'_>, more: usize) -> Result<usize, Bad> {
+        let date = match &self.columns.times {
+            Times::Dates(index, _) => Some(*index),
+            _ => None,
+        };
+        // Between used columns, after a date of two words, and at the end of the line.
+        let mut places = vec![usize::MAX];
+        let mut next = 0;
+        for &index in &self.used {
+            if index > next || index > 0 && date == Some(index - 1) {
+                places.push(index);
+            }
+            next = index + 1;
+        }
+        let mut fitting = places
+            .iter()
+            .filter(|&&place| self.columns.fits(fields, Shift { place, more }));
+        match (fitting.next(), fitting.next()) {
+            (Some(&place), None) => Ok(place),
+            (Some(_), Some(_)) => Err(Bad {
+                column: "columns",
+                index: 0,
+                expected: "as many fields as in the first line, or a text with blanks at one possible place",
+            }),
+            (None, _) => Ok(usize::MAX),
+        }
+    }
+}
+
+impl LineParser for Named {
+    const SEPARATOR: u8 = b',';
+
+    fn separator(&self) -> u8 {
+        self.separator
+    }
+
+    fn parse<'a>(&mut self, line: &'a [u8], number: u64) -> Result<Line<'a>, Bad> {
+        if number <= self.titles {
+            return Ok(Line::Other);
+        }
+        let mut fields: Fields = [b""; COLUMNS_MAX];
+        // Of a blank-separated line all fields count.
+        let wanted = if self.separator == b' ' {
+            COLUMNS_MAX
+        } else {
+            self.width
+        };
+        let mut count = 0;
+        for (place, field) in fields[..wanted].iter_mut().zip(split(line, self.separator)) {
+            *place = field;
+            count += 1;
+        }
+        let mut shift = Shift::NONE;
+        if self.separator == b' ' && count > self.fields {
+            shift.more = count - self.fields;
+            shift.place = self.place_of_blanks(&fields, shift.more)?;
+        }
+        self.columns.request(&fields, shift)
+    }
+
+    fn note(&self) -> String {
+        let columns = &self.columns;
+        let mut text = String::new();
+        if matches!(columns.times, Times::None) {
+            text += "; no time column: no arrival times";
+        }
+        if columns.size.is_none() {
+            text += &format!("; no size column: {} bytes each", columns.offset.unit);
+        }
+        if matches!(columns.ops, Ops::Reads) {
+            text += "; no op column: all are reads";
+        }
+        text
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        match &self.columns.ops {
+            Ops::Codes(_, codes) => codes.warnings(),
+            Ops::Reads | Ops::Words(_) => Vec::new(),
+        }
+    }
+}
