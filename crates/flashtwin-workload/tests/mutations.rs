@@ -81,6 +81,81 @@ fn mutated_samples_never_panic() {
     }
 }
 
+/// Dates, gaps, codes and hexadecimal numbers in named columns, in UTF-8 and UTF-16, and the first bytes of tables.
+#[test]
+fn mutated_tables_never_panic() {
+    let tables = [
+        (
+            "time=ts:datetime,offset=lba:sectors,size=len:bytes,op=type",
+            "ts,lba,len,type\n",
+            "2024-02-29T23:59:59.5,8,4096,R\n2024-03-01 00:00:00,16,512,Write\n",
+        ),
+        (
+            "gap=1:us,offset=2:4096,op=3:read=1|a:write=2",
+            "",
+            "5,1,a\n1e3,0x10,2\n0,7,1\n",
+        ),
+        (
+            "offset=addr:hex:pages",
+            "# made by a program\naddr process\n",
+            "ff some thing\n1a0 x\n",
+        ),
+    ];
+    let utf16 = |text: &str, is_little: bool| -> Vec<u8> {
+        let units = std::iter::once(0xfeff).chain(text.encode_utf16());
+        let bytes = |unit: u16| match is_little {
+            true => unit.to_le_bytes(),
+            false => unit.to_be_bytes(),
+        };
+        units.flat_map(bytes).collect()
+    };
+    for seed in flashtwin::seeds(2) {
+        let mut dice = Dice(0xda7e + seed);
+        let mut good = 0;
+        for (columns, header, rows) in tables {
+            let text = header.to_string() + &rows.repeat(3);
+            let samples = [
+                text.clone().into_bytes(),
+                utf16(&text, true),
+                utf16(&text, false),
+            ];
+            for sample in &samples {
+                let opts = TraceOptions {
+                    columns: Some(columns.into()),
+                    ..TraceOptions::default()
+                };
+                read_bytes(sample, &opts).unwrap();
+            }
+            for _ in 0..600 {
+                let mut bytes = samples[dice.below(3)].clone();
+                mutate(&mut dice, &mut bytes);
+                let mut columns = columns.as_bytes().to_vec();
+                if dice.below(4) == 0 {
+                    mutate(&mut dice, &mut columns);
+                }
+                let opts = TraceOptions {
+                    columns: Some(String::from_utf8_lossy(&columns).into_owned()),
+                    max_bad_lines: dice.below(3) as u64,
+                    ..TraceOptions::default()
+                };
+                good += usize::from(read_bytes(&bytes, &opts).is_ok());
+            }
+        }
+        for magic in [
+            b"PAR1".as_slice(),
+            b"ARROW1\0\0",
+            b"\xff\xff\xff\xff\x10\0\0\0",
+        ] {
+            for _ in 0..100 {
+                let mut bytes = magic.repeat(3);
+                mutate(&mut dice, &mut bytes);
+                let _ = read_bytes(&bytes, &TraceOptions::default());
+            }
+        }
+        assert!(good > 200, "only {good} mutated tables still read");
+    }
+}
+
 #[test]
 fn mutated_packed_samples_never_panic() {
     for seed in flashtwin::seeds(2) {
