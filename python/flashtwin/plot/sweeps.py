@@ -150,7 +150,7 @@ def bars(
         shift = i if alone else (i - (len(chosen.series) - 1) / 2) * width
         points = [(place + shift, *value) for place, value in enumerate(values) if value is not None]
         at, means = [point[0] for point in points], [point[1] for point in points]
-        axes.bar(at, means, width=width, label=name, **fill(0 if alone else i))
+        axes.bar(at, means, width=width, label=name, **fill(i))
         # One seed has no interval.
         for at_x, mean, low, high in (point for point in points if point[3] > point[2]):
             # White below black: seen on dark bars and on light ones.
