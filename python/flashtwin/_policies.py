@@ -72,7 +72,26 @@ def policy_info(name: str) -> PolicyInfo:
     Raises:
         FlashtwinError: there is no such policy; the message names the nearest.
     """
+    check_name(name)
     return PolicyInfo(_core.policy_info(name))
+
+
+def check_name(name: str) -> None:
+    """Refuse a policy that does not exist, with the nearest one; `min` exists where hits are counted."""
+    names = [*_core.catalog_names(), *policies()]
+    if name in names or _core.is_policy(name):
+        return
+    given = name.lower()
+    base = given.removeprefix("gcar-")
+    near = [base] if base in names else get_close_matches(base, names, 1)
+    hint = ""
+    if given == "gcar":
+        hint = "; gcar is a filter over a policy: gcar-lru, gcar-cflru and so on"
+    elif near:
+        hint = f'; did you mean "{"gcar-" if base != given else ""}{near[0]}"?'
+    elif given.endswith(".py"):
+        hint = "; a class of your own is given in Python: run(..., policy=CLASS), trace_policy(CLASS, ...)"
+    raise DeviceError(f'policy: found "{name}"; must be a policy that `flashtwin policy list` knows{hint}')
 
 
 class PolicyTrace(list[dict[str, Any]]):
@@ -168,6 +187,7 @@ class Choice:
         if not isinstance(policy, str):
             return Choice(label_of(policy), None, {}, policy)
         name, colon, text = policy.partition(":")
+        check_name(name)
         settings = _settings(policy, name, text) if colon else {}
         return Choice(policy, name, settings, None)
 

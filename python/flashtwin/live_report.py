@@ -79,6 +79,16 @@ class LiveReport:
                 lines.append(f"{kind:<9}{words.count(of['requests']):>12}  {took}")
         late = f"{times[0]}, p99 {times[1]}, p99.9 {times[2]}, at most {times[3]}"
         lines.append(f"{'late by':<9}{words.count(self.lateness['calls']):>12}  {late}")
+        behind = [
+            kind
+            for kind, of in self.responses.items()
+            if of["requests"] and self.lateness["p99_us"] > of["p99_us"] * self.dilation
+        ]
+        if behind:
+            lines.append(
+                f"{'':<23}at p99 more than the device took ({', '.join(behind)}): times that clients measure "
+                f"are those of this host, not of the drive; use --dilation {10 * self.dilation:g}"
+            )
         if not self.cores_ready:
             lines.append(f"{'':<23}the host lets idle cores halt: later than needed (docs/live.md, Lateness)")
         blocks, moved = (words.count(self.flash[key]) for key in ("erases", "moved_pages"))

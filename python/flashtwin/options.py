@@ -11,6 +11,7 @@ import os
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache, wraps
 from typing import (
     TYPE_CHECKING,
@@ -366,7 +367,8 @@ def takes(kind: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
             try:
                 bound = signature.bind(*args, **given)
             except TypeError as e:
-                raise TypeError(f"{function.__name__}() {e}") from None
+                unknown = next((name for name in given if name not in signature.parameters), "")
+                raise TypeError(f"{function.__name__}() {e}{_hint(unknown, signature)}") from None
             bound.apply_defaults()
             return function(*bound.args, **bound.kwargs)
 
@@ -375,6 +377,31 @@ def takes(kind: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
         return call
 
     return give
+
+
+#: Options of the command line that are arguments of another name, and what to give.
+_IN_PYTHON = {
+    "queue_depth": "pacing=ClosedLoop(8)",
+    "speed": "pacing=OpenLoop(2)",
+    "as_fast_as_possible": "pacing=AS_FAST_AS_POSSIBLE",
+    "overrides": 'set={"buffer.capacity": "8 MiB"}',
+    "fail": "faults=[Fail(0, at_s=10)]",
+    "replace": "faults=[Replace(0, at_s=20)]",
+    "format": 'trace_options=TraceOptions(format="msr")',
+    "columns": 'trace_options=TraceOptions(columns="time=1:us,offset=2")',
+    "warmup": "warmup_requests=1000",
+    "requests": "log=True, or log=FILE",
+    "series": "series_s=1.0",
+}
+
+
+def _hint(name: str, signature: inspect.Signature) -> str:
+    """Return the end of a message about an unknown argument."""
+    meant = _IN_PYTHON.get(name, "")
+    if meant.partition("=")[0] in signature.parameters:
+        return f"; give {meant}"
+    near = get_close_matches(name, signature.parameters, 1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _explained(kind: type) -> str:

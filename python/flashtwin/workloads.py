@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -62,9 +63,33 @@ class Source:
         return _core.estimate_lines(self.path) if self.path is not None and is_file(self.path) else None
 
 
+#: Names of other tools for keys of a load.
+_SYNONYMS = {
+    "alpha": "theta",
+    "skew": "theta",
+    "zipf": "theta",
+    "bs": "size",
+    "block_size": "size",
+    "iops": "rate",
+    "io_size": "size",
+    "rw": "write",
+    "writes": "write",
+    "working_set": "range",
+    "count": "requests",
+    "n": "requests",
+}
+
+
 def generated(text: str) -> Source:
     """Check a generated load."""
-    _core.Workload.generated(text, 1 << 62, 0)
+    try:
+        _core.Workload.generated(text, 1 << 62, 0)
+    except WorkloadError as e:
+        unknown = re.search(r'key "(\w+)" is not known; available: (.*)', str(e))
+        meant = _SYNONYMS.get(unknown[1]) if unknown else None
+        if unknown and meant in unknown[2].split(", "):
+            raise WorkloadError(f"{e}; did you mean {meant}?") from None
+        raise
     return Source(None, text, TraceOptions())
 
 

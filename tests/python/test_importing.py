@@ -90,7 +90,7 @@ def test_each_key_has_the_parameter_that_it_comes_from():
     assert "bus_ns_per_sector = 238.4  # the slowest: Write block transfer time = 0.0002384 of BUS0" in text
     assert "--precondition sequential" in text
     text = import_file(FILES / "ssdconfig.xml").text
-    assert "chips = 8  # dies: Flash_Channel_Count = 4, Chip_No_Per_Channel = 2, Die_No_Per_Chip = 1" in text
+    assert "chips = 8  # Flash_Channel_Count = 4, Chip_No_Per_Channel = 2\n" in text
     assert "choices = 7  # the logarithm" in text
     assert "program_us = [500, 900]" in text
 
@@ -127,8 +127,218 @@ def test_a_workload_becomes_commands_that_run(cli, tmp_path):
         result = cli(*words[1:], "--json")
         assert result.returncode == 0, result.stderr
         assert json.loads(result.stdout)["all"]["requests"] == 2000
-    assert "traces/tpcc-small.trace --format mqsim --volumes overlay" in commands[2]
+    assert "traces/tpcc-small.trace --format mqsim --volumes overlay --beyond wrap" in commands[2]
     assert any("2 flows" in str(each) for each in imported.left_out)
+
+
+def changed(tmp_path, name, *changes):
+    """The file of that name with texts replaced, imported."""
+    text = (FILES / name).read_text()
+    for was, becomes in changes:
+        assert was in text
+        text = text.replace(was, becomes)
+    file = tmp_path / name
+    file.write_text(text)
+    return import_file(file)
+
+
+def keys_of(tmp_path, *changes):
+    """Keys and values of the device of a changed configuration of MQSim."""
+    text = changed(tmp_path, "ssdconfig.xml", *changes).text
+    return {key: value.split("  # ")[0] for key, value in re.findall("^(\\w+) = (.*)$", text, re.MULTILINE)}
+
+
+def test_buffer_of_mqsim_has_its_back_pressure_and_the_time_of_its_memory(tmp_path):
+    """A page in flight for each of 16 planes; a page of 8192 bytes is 1024 cycles of two bursts of 4."""
+    keys = keys_of(tmp_path)
+    assert keys["background_depth"] == "16"
+    assert keys["latency_us"] == "0"
+    assert keys["write_latency_us"] == "1.306"
+    burst_8 = (
+        "Data_Burst_Size>4</Data_Cache_DRAM_Data_Burst_Size",
+        "Data_Busrt_Size>8</Data_Cache_DRAM_Data_Busrt_Size",
+    )
+    assert keys_of(tmp_path, burst_8)["write_latency_us"] == "0.666"
+
+
+def test_mapping_cache_of_mqsim_that_is_too_small_becomes_dftl(tmp_path):
+    cached = ("Mapping_Table>true", "Mapping_Table>false")
+    assert "cmt_entries" not in keys_of(tmp_path, cached)
+    small = keys_of(tmp_path, cached, (">2097152</CMT", ">65536</CMT"))
+    # 2^18 pages of 16 sectors: 7 bytes in the cache and 5 in the map.
+    assert small["cmt_entries"] == str(65536 // 7 // 8)
+    assert small["entries_per_translation_page"] == str(8192 // 5)
+    assert small["protected_entries"] == "0"
+    file = tmp_path / "dftl.toml"
+    file.write_text(changed(tmp_path, "ssdconfig.xml", cached, (">2097152</CMT", ">65536</CMT")).text)
+    flash = flashtwin.run("uniform:write=1,requests=5000", file, precondition="sequential").summary["flash"]
+    assert {each["name"]: each["count"] for each in flash["ftl_counters"]}["map_misses"] > 0
+
+
+def test_reads_overtake_collections_of_mqsim_only_if_preemptible(tmp_path):
+    keys = keys_of(tmp_path)
+    assert (keys["read_priority"], keys["suspend"]) == ("true", "true")
+    keys = keys_of(tmp_path, ("GC_Enabled>true", "GC_Enabled>false"))
+    assert (keys["read_priority"], keys["suspend"]) == ("false", "false")
+
+
+def test_chips_and_channels_of_mqsim_are_as_it_runs_them(tmp_path):
+    """Dies of a chip start together, so a chip counts; the rate is in whole nanoseconds, without metadata."""
+    imported = changed(
+        tmp_path, "ssdconfig.xml", ("Die_No_Per_Chip>1", "Die_No_Per_Chip>2"), (">400<", ">800<")
+    )
+    assert "chips = 8  # Flash_Channel_Count = 4" in imported.text
+    assert "real dies are independent: chips = 16, planes_per_chip = 2 models those" in imported.text
+    assert "planes_per_chip = 4  #" in imported.text
+    assert "transfer_ns_per_byte = 1  #" in imported.text
+    assert "MQSim truncates to whole ns; 1.25 is right" in imported.text
+    assert "spare_bytes_per_sector = " not in imported.text.split("# Without a counterpart")[0]
+    assert any(str(each).startswith("Page_Metadat_Capacity = 448") for each in imported.left_out)
+
+
+def test_qlc_of_mqsims_fork_has_four_page_types(tmp_path):
+    times = "".join(
+        f"<Page_{kind}_Latency_WSB>{ns}</Page_{kind}_Latency_WSB>"
+        for kind, ns in (("Read", 120000), ("Program", 2e6))
+    )
+    qlc = ("<Flash_Technology>MLC</Flash_Technology>", "<Flash_Technology>QLC</Flash_Technology>" + times)
+    keys = keys_of(tmp_path, qlc)
+    assert keys["cell"] == '"qlc"'
+    assert keys["read_us"] == "[60, 0, 90, 120]"
+
+
+def test_device_without_preconditioning_names_the_state_that_is_nearest(tmp_path):
+    off = changed(tmp_path, "ssdconfig.xml", ("Preconditioning>true", "Preconditioning>false"))
+    assert any("--precondition sequential" in str(each) for each in off.left_out)
+
+
+def commands_of(tmp_path, *changes, ssd=None):
+    """The commands of a changed workload of MQSim."""
+    text = (FILES / "workload.xml").read_text()
+    for was, becomes in changes:
+        assert was in text
+        text = text.replace(was, becomes)
+    file = tmp_path / "workload.xml"
+    file.write_text(text)
+    lines = import_file(file, ssd).text.splitlines()
+    return [line for line in lines if line.startswith("flashtwin ")]
+
+
+def test_working_set_of_mqsim_is_a_share_of_the_flow(tmp_path):
+    """Two flows have half of the device each: 60 % of that are 30 %."""
+    assert "range=30%" in commands_of(tmp_path)[0]
+
+
+def test_flow_of_mqsim_without_a_cache_runs_without_a_buffer(tmp_path):
+    off = commands_of(tmp_path, (">WRITE_CACHE<", ">TURNED_OFF<"))
+    assert off[0].endswith("--set buffer=none --set ftl.partial=round")
+    assert "buffer=none" not in off[1]
+
+
+def test_flow_of_mqsim_ended_by_time_alone_gets_a_number_of_requests(tmp_path):
+    assert "requests=100000" in commands_of(tmp_path, ("Generate>2000<", "Generate>0<"))[0]
+
+
+def test_commands_for_a_device_of_mqsim_start_at_its_occupancy(tmp_path):
+    """70 % of the 85 % that the host sees are 59.5 %; the working set is 30 of 70 % of them."""
+    commands = commands_of(tmp_path, ssd=FILES / "ssdconfig.xml")
+    assert "--precondition sequential --set geometry.reserve_percent=40.5" in commands[0]
+    assert "range=42.857142857%" in commands[0]
+    assert "background_depth" not in commands[0]
+    half = commands_of(tmp_path, ("Request_Size>16<", "Request_Size>8<"), ssd=FILES / "ssdconfig.xml")
+    assert "--set buffer.background_depth=32" in half[0]
+    many = commands_of(tmp_path, ("Generate>2000<", "Generate>1000000<"), ssd=FILES / "ssdconfig.xml")
+    assert "--precondition steady --set geometry.reserve_percent=40.5" in many[0]
+    empty = tmp_path / "empty.xml"
+    text = (FILES / "ssdconfig.xml").read_text()
+    empty.write_text(text.replace("Preconditioning>true", "Preconditioning>false"))
+    assert "--precondition sequential --device" in commands_of(tmp_path, ssd=empty)[0]
+
+
+def test_device_of_a_load_is_only_for_a_load_of_mqsim():
+    for name in ("ssd.parv", "ssdconfig.xml"):
+        with pytest.raises(DeviceError, match="not a workload of MQSim: remove --ssd"):
+            import_file(FILES / name, FILES / "ssdconfig.xml")
+
+
+#: MQSim's mean response times (us) and requests a second, by its default loads (docs/migration.md).
+MQSIM = {
+    "cached write": (False, "write=1,size=4k", "buffer.background_depth=256", 429, 37_300),
+    "cached write, ideal map": (True, "write=1,size=4k", "buffer.background_depth=256", 390, 41_000),
+    "read, dies": (
+        True,
+        "write=0,size=4k",
+        "geometry.chips=64 geometry.planes_per_chip=2",
+        120,
+        133_000,
+    ),
+    "write without cache": (False, "write=1,size=4k", "buffer=none ftl.partial=round", 1148, 13_900),
+    "write without cache, ideal map": (True, "write=1,size=8k,align=8k", "buffer=none", 1000, 16_000),
+}
+
+
+@pytest.mark.parametrize("case", MQSIM)
+def test_default_device_of_mqsim_responds_as_in_mqsim(tmp_path, case):
+    """The imported device is within 10 % of MQSim. Its default device, in the values that matter."""
+    ideal, load, settings, mean_us, iops = MQSIM[case]
+    changes = [
+        (f"<{name}>{was}<", f"<{name}>{becomes}<")
+        for name, was, becomes in [
+            ("IO_Queue_Depth", 64, 65535),
+            ("Queue_Fetch_Size", 128, 512),
+            ("Data_Cache_Capacity", 4194304, 268435456),
+            ("Data_Cache_DRAM_Data_Rate", 800, 100),
+            ("Data_Cache_DRAM_Data_Burst_Size", 4, 1),
+            # 75 % of what the host sees is occupied, as by the commands for its loads.
+            ("Overprovisioning_Ratio", 0.15, 1 - 0.75 * 0.93),
+            ("Preemptible_GC_Enabled", "true", "false"),
+            ("Flash_Channel_Count", 4, 8),
+            ("Channel_Transfer_Rate", 400, 333),
+            ("Chip_No_Per_Channel", 2, 4),
+            ("Page_Read_Latency_LSB", 60000, 75000),
+            ("Page_Read_Latency_MSB", 90000, 75000),
+            ("Page_Program_Latency_LSB", 500000, 750000),
+            ("Page_Program_Latency_MSB", 900000, 750000),
+            ("Die_No_Per_Chip", 1, 2),
+            ("Page_No_Per_Block", 128, 256),
+            # An eighth of the blocks: no collection either way.
+            ("Block_No_Per_Plane", 128, 256),
+            *([] if ideal else [("Ideal_Mapping_Table", "true", "false")]),
+        ]
+    ]
+    device = tmp_path / "mqsim.toml"
+    device.write_text(changed(tmp_path, "ssdconfig.xml", *changes).text)
+    overrides = dict(each.split("=") for each in settings.split())
+    result = flashtwin.run(
+        f"uniform:{load},range=66.67%,requests=200000",
+        device,
+        set=overrides,
+        precondition="sequential",
+        pacing=flashtwin.ClosedLoop(16),
+        warmup_requests=40_000,
+    )
+    assert result.summary["all"]["mean_us"] == pytest.approx(mean_us, rel=0.1)
+    assert result.summary["throughput"]["iops"] == pytest.approx(iops, rel=0.1)
+
+
+def test_arrays_traces_and_loads_around_a_device_of_disksim_are_named(tmp_path):
+    around = """
+disksim_iosim Sim { I/O Trace Time Scale = 2.0, I/O Mappings = [ disksim_iomap { dev = 0x0 } ] }
+disksim_logorg Org { Distribution scheme = Striped, Redundancy scheme = Parity_rotated, devices = [ s0, s1 ] }
+disksim_synthio Load { Number of I/O requests to generate = 10, Generators = [ disksim_synthgen { A = 1 } ] }
+"""
+    file = tmp_path / "x.parv"
+    file.write_text((FILES / "ssd.parv").read_text() + around)
+    left_out = "\n".join(map(str, import_file(file).left_out))
+    assert "I/O Trace Time Scale = 2.0: arrival times of a trace are multiplied: `--speed 0.5`" in left_out
+    for name in (
+        "iosim: I/O Mappings",
+        "logorg: Redundancy scheme = Parity_rotated",
+        "logorg: devices",
+        "Generators",
+    ):
+        assert name in left_out
+    assert "logorg" not in "".join(map(str, import_file(FILES / "ssd.parv").left_out))
 
 
 BAD_PARV = [

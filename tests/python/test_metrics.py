@@ -204,6 +204,17 @@ def test_lateness_is_shown_with_its_remedy():
     assert "lets idle cores halt" in str(halting)
 
 
+def test_host_later_than_the_device_is_reported():
+    """A client of a late host measures the host; with a device slower than the delays it does not."""
+    report = made_up(1)
+    took = {kind: of["p99_us"] for kind, of in report.responses.items() if of["requests"]}
+    fast = dataclasses.replace(report, lateness={**report.lateness, "p99_us": 10 * max(took.values()) + 1})
+    assert f"more than the device took ({', '.join(took)})" in str(fast)
+    assert "use --dilation 100" in str(fast)
+    slow = dataclasses.replace(report, lateness={**report.lateness, "p99_us": 10 * min(took.values()) - 1})
+    assert "--dilation" not in str(slow)
+
+
 def test_failures_are_reported():
     report = made_up(3)
     assert "1 234 failed" in str(report) and "refused" not in str(report)

@@ -34,6 +34,80 @@ def sweep(tmp_path_factory):
     return flashtwin.sweep(experiment, tmp_path_factory.mktemp("sweep") / "s", threads=1)
 
 
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """A sweep over two parameters and two policies."""
+    experiment = {
+        "devices": ["demo"],
+        "policies": ["lru", "cflru"],
+        "workloads": ["zipf:theta=0.9,write=0.8,requests=1000"],
+        "parameters": {"buffer.capacity": ["1 MiB", "4 MiB", "16 MiB"], "gc.low_percent": [4, 6]},
+        "set": {
+            key: value for key, value in SMALL.items() if key not in ("buffer.capacity", "gc.low_percent")
+        },
+    }
+    return flashtwin.sweep(experiment, tmp_path_factory.mktemp("sweep") / "two", threads=1)
+
+
+def means(sweep, **where):
+    """Means of the response time of the rows with these values."""
+    rows = sweep.table.to_pylist()
+    return [row["all_mean_us"] for row in rows if all(row[axis] == value for axis, value in where.items())]
+
+
+def test_heat_map_has_a_panel_for_each_policy_and_a_cell_for_each_point(two):
+    figure = plot.heat(two, "all.mean_us", "buffer.capacity", "gc.low_percent")
+    assert [axes.get_title() for axes in figure.axes[:2]] == ["policy lru", "policy cflru"]
+    for axes, policy in zip(figure.axes, ["lru", "cflru"], strict=False):
+        cells = axes.collections[0].get_array().reshape(2, 3)
+        for y, low in enumerate([4, 6]):
+            for x, size in enumerate(["1 MiB", "4 MiB", "16 MiB"]):
+                at = {"policy": policy, "set_buffer_capacity": size, "set_gc_low_percent": low}
+                assert [cells[y][x]] == means(two, **at)
+        assert [tick.get_text() for tick in axes.get_yticklabels()] == ["4", "6"] if policy == "lru" else True
+        assert len(axes.texts) == 6
+    one = plot.heat(two, "all.mean_us", "buffer.capacity", "gc.low_percent", where={"policy": "lru"})
+    assert len(one.axes) == 2  # with the colour bar
+
+
+def test_lines_have_a_panel_for_each_value_of_an_axis(two):
+    figure = plot.lines(two, "all.mean_us", "buffer.capacity", panels="gc.low_percent")
+    assert [axes.get_title() for axes in figure.axes] == ["low percent 4", "low percent 6"]
+    for axes, low in zip(figure.axes, [4, 6], strict=True):
+        drawn = [list(container.lines[0].get_ydata()) for container in axes.containers]
+        expected = [means(two, policy=policy, set_gc_low_percent=low) for policy in ("lru", "cflru")]
+        assert drawn == expected
+
+
+def test_bars_of_one_axis_differ_in_hatching(sweep):
+    axes = plot.bars(sweep, "all.mean_us", where={"buffer.capacity": "1 MiB"}).axes[0]
+    fills = {
+        (bar.patches[0].get_hatch(), bar.patches[0].get_facecolor())
+        for bar in axes.containers
+        if hasattr(bar, "patches")
+    }
+    assert len(fills) == len(POLICIES)
+
+
+def test_heat_map_from_the_command_line(two, tmp_path, cli):
+    axes = ("--over", "buffer.capacity", "--by", "gc.low_percent")
+    result = cli("plot", "heat", two.directory, "--figure", "all.p99_us", *axes, "-o", tmp_path / "x.svg")
+    assert result.returncode == 0, result.stderr
+    result = cli(
+        "plot",
+        "lines",
+        two.directory,
+        "--figure",
+        "all.p99_us",
+        *axes[:2],
+        "--panels",
+        "policy",
+        "-o",
+        tmp_path / "y.svg",
+    )
+    assert result.returncode == 0, result.stderr
+
+
 def heights(axes):
     """Heights of bars, by their name, in order of their place."""
     found = {}

@@ -89,6 +89,10 @@ def test_commands(capsys):
     assert stat.S_IMODE(server.control.stat().st_mode) == 0o600
     code, said, _ = command(capsys, at, "stats")
     assert code == 0
+    assert "now      0 requests in flight, 0 dirty pages" in said
+    assert "blocks erased" in said
+    code, said, _ = command(capsys, at, "stats", "--json")
+    assert code == 0
     assert json.loads(said)["responses"]["write"]["requests"] == 0
     code, said, _ = command(capsys, server.control, "power-cut", "--torn")
     assert (code, json.loads(said)) == (0, {"unfinished": 0, "lost": []})

@@ -113,6 +113,23 @@ def test_sql_sees_cells_and_statistics(directory, cli):
     assert "the tables are cells and statistics" in wrong.stderr
 
 
+def test_unknown_columns_suggest_the_nearest(directory, cli):
+    wrong = cli("results", "query", directory, "select all_p99 from cells").stderr
+    assert "Candidate bindings" in wrong
+    assert "all_p99_us" in wrong
+    wrong = cli("plot", "bars", directory, "--figure", "all.p99", "-o", directory / "x.png").stderr
+    assert "all_p99: no column of numbers; did you mean all_p99_us" in wrong
+
+
+def test_sizes_have_a_column_of_bytes(tmp_path):
+    sizes = {"buffer.capacity": ["1 MiB", "16 MiB", "4 MiB"]}
+    experiment = {"devices": ["demo"], "policies": ["lru"], "workloads": ["uniform:write=1,requests=10"]}
+    found = flashtwin.sweep({**experiment, "parameters": sizes}, tmp_path / "s", threads=1).table
+    at = found.column_names.index("set_buffer_capacity")
+    assert found.column_names[at + 1] == "set_buffer_capacity_bytes"
+    assert found["set_buffer_capacity_bytes"].to_pylist() == [2**20, 2**24, 2**22]
+
+
 def test_show_prints_the_statistics(directory, cli):
     shown = cli("results", "show", directory)
     assert shown.returncode == 0, shown.stderr

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 
 import pytest
 
@@ -149,6 +150,40 @@ def test_hit_ratios_fold_to_a_narrow_terminal(cli):
     assert shown.count("gcar-lru") == shown.count("hit ratio") > 1
     assert all(f"{size[:-3]} MiB" in shown for size in sizes.split(","))
     assert shown.rstrip().endswith("* most hits except min")
+
+
+def test_work_without_counts_shows_its_time(monkeypatch, capsys):
+    from flashtwin.cli import common
+
+    monkeypatch.setattr(common, "_LINE_PERIOD_S", 0.0)
+    with common.ProgressBar() as bar:
+        bar(flashtwin.Progress("preconditioning", 0, 0))
+    assert capsys.readouterr().err == "preconditioning: running for 0 s\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("queue_depth", "; give pacing=ClosedLoop(8)"),
+        ("warmup", "; give warmup_requests=1000"),
+        ("sedd", "; did you mean seed?"),
+    ],
+)
+def test_unknown_argument_of_a_run_names_the_right_one(name, message):
+    with pytest.raises(
+        TypeError, match=re.escape(f"run() got an unexpected keyword argument '{name}'{message}")
+    ):
+        flashtwin.run("uniform:requests=1", "demo", **{name: 8})
+
+
+def test_series_has_times_and_bytes_without_binary_noise():
+    series = flashtwin.run("uniform:write=1,rate=1k/s,requests=500", "demo", series_s=0.1).series
+    assert series["t_s"].to_pylist()[:5] == [0.0, 0.1, 0.2, 0.3, 0.4]
+    assert all(len(str(mb)) <= 8 for mb in series["mb"].to_pylist())
+
+
+def test_summary_of_a_command_is_its_first_sentence(cli):
+    assert "response times from the median to p99.99\n" in cli("plot", "--help").stdout
 
 
 def test_a_device_describes_itself_in_a_line():

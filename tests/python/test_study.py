@@ -555,6 +555,38 @@ def test_some_matrices_of_a_study(small):
         read.only(["mian"])
 
 
+def test_claims_of_a_study_are_run_alone(small, tmp_path, cli):
+    read = study.read(str(small))
+    one = read.only_claims(["A-2"])
+    assert [claim.id for claim in one.claims] == ["A-2"]
+    assert (list(one.matrices), len(one.pins), one.changes, one.figures) == (["main"], 1, (), ())
+    with pytest.raises(FlashtwinError, match=r"no claim is called 'a-22'; did you mean A-2\?"):
+        read.only_claims(["a-22"])
+    with pytest.raises(FlashtwinError, match=r"A-3 cannot be run: There is none\."):
+        read.only_claims(["A-3"])
+    result = cli("study", "run", small, "--claim", "A-2", "-o", tmp_path / "out")
+    assert result.returncode == 0, result.stderr
+    assert "A-2" in result.stdout and "A-1" not in result.stdout
+
+
+def test_claims_of_a_study_are_shown_alone(cli):
+    shown = cli("study", "show", "ecr", "--claim", "ECR-F13").stdout
+    claim = next(each for each in study.outcome("ecr")["claims"] if each["id"] == "ECR-F13")
+    assert f"ECR-F13 ({claim['source']}): {claim['text']}" in shown
+    assert "ECR-F12" not in shown
+    whole = json.loads(cli("study", "show", "ecr", "--claim", "ECR-F13,ECR-F12", "--json").stdout)
+    assert sorted(each["id"] for each in whole["claims"]) == ["ECR-F12", "ECR-F13"]
+    wrong = cli("study", "show", "ecr", "--claim", "ecr-f131")
+    assert wrong.returncode == 2
+    assert "did you mean ECR-F13?" in wrong.stderr
+
+
+def test_file_of_a_study_is_printed(cli, tmp_path):
+    copy = tmp_path / "copy.toml"
+    copy.write_text(cli("study", "show", "ecr", "--toml").stdout)
+    assert study.read(str(copy)).matrices == study.read("ecr").matrices
+
+
 #: The claims of the five papers that can be checked or stated not to be, by figure or table.
 CLAIMS = {
     "gcar": "GCAR-: F2 F6a F6b F6c F7 F8a F8b F9a F9b F9c F10 F11 F12 F13 F14 T5",

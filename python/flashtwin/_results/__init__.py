@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from .._support.estimates import Estimate, mean_of, ratio_of
@@ -84,9 +85,10 @@ class Results:
         chosen = self.figures if figures is None else figures
         for figure in chosen:
             if not dataset.numeric(self.table, [figure]):
-                raise FlashtwinError(
-                    f"{figure}: no column of numbers; those shown are {', '.join(self.figures)}"
-                )
+                near = get_close_matches(figure, dataset.numeric(self.table, self.table.column_names), 3)
+                hint = f"did you mean {' or '.join(near)}? " if near else ""
+                shown = ", ".join(self.figures)
+                raise FlashtwinError(f"{figure}: no column of numbers; {hint}those shown are {shown}")
         if not 0 < confidence < 1:
             raise FlashtwinError(f"confidence: {confidence}: give a number between 0 and 1, such as 0.95")
         rows: list[dict[str, Any]] = []
@@ -149,8 +151,10 @@ class Results:
                 raise FlashtwinError("query: no table returned; use select")
             answer: pa.Table = relation.to_arrow_table()
         except duckdb.Error as e:
-            message = str(e).strip().partition("\n")[0]
-            raise FlashtwinError(f"query: {message}; the tables are cells and statistics") from None
+            lines = [line.strip() for line in str(e).split("\n")]
+            near = [line for line in lines[1:] if line.startswith(("Candidate", "Did you mean"))]
+            told = "; ".join([lines[0], *near])
+            raise FlashtwinError(f"query: {told}; the tables are cells and statistics") from None
         finally:
             connection.close()
         return answer

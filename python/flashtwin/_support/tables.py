@@ -164,7 +164,9 @@ def series_table(points: list[dict[str, Any]]) -> pa.Table:
     floats = ["mb", "read_mean_us", "write_mean_us", "max_us", "hit_ratio", "gc_wait_share", "rebuilt_share"]
     fields = [("t_s", pa.float64()), ("reads", pa.uint64()), ("writes", pa.uint64())]
     schema = pa.schema([*fields, *((name, pa.float64()) for name in floats)])
-    return pa.Table.from_pylist(points, schema=schema)
+    # Sums of floats have binary noise below a picosecond and a byte.
+    rows = [{**point, "t_s": round(point["t_s"], 12), "mb": round(point["mb"], 6)} for point in points]
+    return pa.Table.from_pylist(rows, schema=schema)
 
 
 def gc_table(columns: Columns) -> pa.Table:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._devices import Value
 from .._results.dataset import METADATA, column_of, figures_of
+from .._support import words
 from ..options import experiment_options
 from ..runs import run
 from .cells import Cell
@@ -48,7 +49,14 @@ def table_of(
         rows.append(row)
         figures.append({} if summary is None else figures_of(json.loads(summary)))
     names = list(dict.fromkeys(name for row in figures for name in row))
-    columns = {name: _axis_array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+    columns: dict[str, Any] = {}
+    for name in rows[0] if rows else ():
+        values = [row[name] for row in rows]
+        columns[name] = _axis_array(values)
+        sizes = [words.read_size(value) if isinstance(value, str) else None for value in values]
+        if name.startswith("set_") and None not in sizes:
+            # Texts such as "16 MiB" sort as texts do.
+            columns[f"{name}_bytes"] = pa.array(sizes, pa.int64())
     columns |= {name: pa.array([row.get(name) for row in figures]) for name in names}
     about = {
         "name": experiment.name,

@@ -64,6 +64,7 @@ class ProgressBar:
         self._bars: Any = None
         self._ids: dict[str, Any] = {}
         self._lines = ProgressLines()
+        self._started_s = time.monotonic()
 
     def __enter__(self) -> ProgressBar:
         if sys.stderr.isatty():
@@ -98,7 +99,7 @@ class ProgressBar:
         """Move a bar."""
         if not self._bars:
             if not progress.finished:
-                self._lines.say(lambda: _line(progress))
+                self._lines.say(lambda: _line(progress, time.monotonic() - self._started_s))
             return
         if progress.label not in self._ids:
             self._ids[progress.label] = self._bars.add_task(words.shown(progress.label), total=None, rate="")
@@ -117,7 +118,9 @@ class ProgressBar:
         )
 
 
-def _line(progress: Progress) -> str:
-    """Return the progress of one piece of work as text."""
+def _line(progress: Progress, elapsed_s: float) -> str:
+    """Return the progress of one piece of work as text; without counts, the time since the start."""
+    if not (progress.done or progress.total):
+        return f"{progress.label}: running for {elapsed_s:.0f} s"
     share = f" of {words.count(progress.total)}" if progress.total else ""
     return f"{progress.label}: {words.count(progress.done)}{share} done"

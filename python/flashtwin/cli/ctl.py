@@ -6,6 +6,7 @@ import argparse
 import json
 
 from ..control import ask
+from ..live_report import LiveReport
 from .commands import summary_of
 from .forms import Commands, new
 from .options import overrides
@@ -28,13 +29,14 @@ examples:
   flashtwin ctl /tmp/nbd.sock policy gcar-cflru --set buffer.window=0.1
   flashtwin ctl /tmp/nbd.sock disturb --latency-us 20000 --latency-share 0.01
 
-Prints the response as a line of JSON (docs/live.md).
+Prints the response as a line of JSON, except for stats without --json (docs/live.md).
 """,
         command=command,
     )
     p.add_argument("socket", metavar="SOCKET", help="Unix socket that the device is served on")
     what = p.add_subparsers(metavar="COMMAND", dest="what", required=True)
-    what.add_parser("stats", help="print the report so far")
+    stats = what.add_parser("stats", help="print the report so far")
+    stats.add_argument("--json", action="store_true", help="print it as a line of JSON")
     cut = what.add_parser("power-cut", help="power loss, then power on")
     cut.add_argument("--torn", action="store_true", help="pages may be lost in part (default: whole pages)")
     _add_members(what)
@@ -128,5 +130,10 @@ def command(args: argparse.Namespace) -> int:
     how = {key: getattr(args, key) for key in known if hasattr(args, key)}
     if args.what == "policy":
         how["set"] = overrides(args)
-    print(json.dumps(ask(args.socket, args.what, **how)))
+    answer = json.dumps(ask(args.socket, args.what, **how))
+    if args.what == "stats" and not args.json:
+        report = LiveReport.read(answer)
+        print(f"{report}\n{'now':<9}{report.waiting} requests in flight, {report.dirty_pages} dirty pages")
+    else:
+        print(answer)
     return 0

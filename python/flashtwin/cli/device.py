@@ -64,7 +64,7 @@ examples:
 examples:
   flashtwin device import ssd.parv -o mine.toml
   flashtwin device import ssdconfig.xml -o mine.toml
-  flashtwin device import workload.xml
+  flashtwin device import workload.xml --ssd ssdconfig.xml
 
 A comment at each key names the original parameter. Parameters without a counterpart are listed on
 standard error and at the end of the device file.
@@ -72,6 +72,11 @@ standard error and at the end of the device file.
         command=import_parameters,
     )
     p.add_argument("file", metavar="FILE", help="DiskSim .parv, or MQSim ssdconfig.xml or workload.xml")
+    p.add_argument(
+        "--ssd",
+        metavar="FILE",
+        help="ssdconfig.xml that a workload of MQSim runs on: commands start from its initial state",
+    )
     p.add_argument("-o", "--output", metavar="FILE", help="file to write instead of standard output")
 
 
@@ -128,7 +133,7 @@ def check(args: argparse.Namespace) -> int:
 
 def import_parameters(args: argparse.Namespace) -> int:
     """Turn a parameter file of another simulator into a device, or into the commands that run its loads."""
-    imported = import_file(args.file)
+    imported = import_file(args.file, args.ssd)
     if args.output:
         write_text(Path(args.output), imported.text, f"the imported {imported.kind}")
     else:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import re
+import sys
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn, TypeAlias
 
 Command: TypeAlias = Callable[[argparse.Namespace], int]
@@ -15,6 +18,49 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the error and exit."""
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+    def parse_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        """Parse; an unknown option is reported by the command that was given, with the nearest one."""
+        given = sys.argv[1:] if args is None else args
+        found, unknown = self.parse_known_args(given, namespace)
+        if unknown:
+            command = self._command_of(given[: given.index(unknown[0])])
+            elsewhere = self._elsewhere(unknown[0])
+            near = command._nearest(unknown[0], 0.7 if elsewhere else 0.6)
+            hints = [f"did you mean {each}?" for each in near] + elsewhere
+            hint = f"; {' '.join(hints)}" if hints else ""
+            command.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return found
+
+    def _commands(self) -> dict[str, Parser]:
+        """Return the commands of this command, by name."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                return action.choices
+        return {}
+
+    def _command_of(self, words: Sequence[str]) -> Parser:
+        """Return the innermost command that the words name."""
+        command = self
+        for word in words:
+            command = command._commands().get(word, command)
+        return command
+
+    def _elsewhere(self, word: str) -> list[str]:
+        """Return a sentence with the commands that have an option that this one lacks."""
+        build = self.get_default("build")
+        flag = word.partition("=")[0]
+        if build is None or not flag.startswith("--"):
+            return []
+        commands = build()._commands().values()
+        having = [command.prog for command in commands if flag in command._option_string_actions]
+        return [f"{' and '.join(having)} {'takes' if len(having) == 1 else 'take'} {flag}"] if having else []
+
+    def _nearest(self, word: str, likeness: float) -> list[str]:
+        """Return the option nearest to a word, if any is as near as that."""
+        return get_close_matches(word.partition("=")[0], self._option_string_actions, 1, likeness)
 
 
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
@@ -34,7 +80,8 @@ def new(
     commands: Commands, name: str, what: str, examples: str = "", command: Command | None = None
 ) -> Parser:
     """Add a command; the first sentence of `what` is its line in the list of commands."""
-    p = commands.add_parser(name, help=what.partition(".")[0], **form(what, examples))
+    line = re.split(r"\.(?:\s|$)", what, maxsplit=1)[0]
+    p = commands.add_parser(name, help=line, **form(what, examples))
     if command is not None:
         p.set_defaults(command=command)
     return p

@@ -32,6 +32,7 @@ examples:
   flashtwin plot breakdown lru.json gcar.json --columns 2 -o breakdown.pdf
   flashtwin plot bars experiment.sweep --figure all.p99_us --normalized -o p99.pdf
   flashtwin plot lines experiment.sweep --figure all.mean_us --over buffer.capacity -o mean.png
+  flashtwin plot heat x.sweep --figure all.p99_us --over buffer.capacity --by gc.low_percent -o p99.pdf
 
 Lines differ in dashes and markers, bars in hatching: figures can be read in grey.
 """,
@@ -83,8 +84,11 @@ def _add_sweeps(inner: Commands) -> None:
     for name, draw_sweep, what in (
         ("bars", plot.bars, "Draw a figure of a sweep as bars in groups, with intervals over seeds."),
         ("lines", plot.lines, "Draw a figure of a sweep over a parameter, with intervals over seeds."),
+        ("heat", plot.heat, "Draw a figure of a sweep over two parameters as a heat map."),
     ):
         over = " --over buffer.capacity"
+        if name == "heat":
+            over += " --by geometry.reserve_percent"
         example = (
             f"example:\n  flashtwin plot {name} experiment.sweep --figure all.p99_us{over} -o {name}.pdf\n"
         )
@@ -92,13 +96,20 @@ def _add_sweeps(inner: Commands) -> None:
         kind.add_argument("sweep", metavar="SWEEP", help="directory of a sweep")
         kind.add_argument("--figure", required=True, metavar="NAME", help="column, such as all.p99_us")
         kind.add_argument(
-            "--by", metavar="AXIS", help="axis of bars or lines (default: the policy, if it varies)"
+            "--by",
+            required=name == "heat",
+            metavar="AXIS",
+            help="axis from bottom to top"
+            if name == "heat"
+            else "axis of bars or lines (default: the policy, if it varies)",
         )
+        if name == "lines":
+            kind.add_argument("--panels", metavar="AXIS", help="axis with a panel for each of its values")
         kind.add_argument(
             "--over",
-            required=name == "lines",
+            required=name != "bars",
             metavar="AXIS",
-            help="axis of the figure" + ("" if name == "lines" else " (default: the next that varies)"),
+            help="axis of the figure" + (" (default: the next that varies)" if name == "bars" else ""),
         )
         kind.add_argument(
             "--where",
@@ -108,13 +119,14 @@ def _add_sweeps(inner: Commands) -> None:
             help="value of a further axis; may be repeated",
         )
         kind.add_argument("--normalized", action="store_true", help="draw ratios to the sweep's baseline")
-        kind.add_argument(
-            "--confidence",
-            type=float,
-            default=0.95,
-            metavar="P",
-            help="confidence of the intervals (default: 0.95)",
-        )
+        if name != "heat":
+            kind.add_argument(
+                "--confidence",
+                type=float,
+                default=0.95,
+                metavar="P",
+                help="confidence of the intervals (default: 0.95)",
+            )
         _add_output(kind)
         kind.set_defaults(command=_of_sweep, draw=draw_sweep)
 
@@ -145,7 +157,8 @@ def _of_runs(args: argparse.Namespace) -> int:
 
 def _of_sweep(args: argparse.Namespace) -> int:
     where = pairs("--where", "AXIS=VALUE, as in policy=lru", args.where)
-    more = {name: getattr(args, name) for name in ("by", "over", "normalized", "confidence", "columns")}
+    names = ("by", "over", "panels", "normalized", "confidence", "columns")
+    more = {name: getattr(args, name) for name in names if name in args}
     return _write(args, lambda: args.draw(args.sweep, args.figure, where=where, **more))
 
 

@@ -191,8 +191,10 @@ def _window(args: argparse.Namespace) -> Window | None:
         return Window()
     parts = _WINDOW.fullmatch(given.replace(" ", ""))
     if parts is None:
+        bare = [part for part in given.replace(" ", "").split("+") if re.fullmatch(r"\d+(\.\d*)?", part)]
+        why = f'"{bare[0]}" has no unit (s, ms, us); ' if bare else ""
         raise FlashtwinError(
-            f"--timeline-window {given}: give BEGINNING+LENGTH or LENGTH, as in 10s+50ms or 200ms"
+            f"--timeline-window {given}: {why}give BEGINNING+LENGTH or LENGTH, as in 10s+50ms or 200ms"
         )
     begin, unit, length, length_unit = parts.groups()
     return Window(seconds(begin, unit) if begin else 0.0, seconds(length, length_unit))

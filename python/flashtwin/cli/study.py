@@ -12,6 +12,7 @@ from .. import Interrupted, study
 from .._support import terminal
 from .._support.files import write_text
 from ..errors import FlashtwinError
+from ..study.definition import claims_of
 from ..study.figure import draw, marks
 from ..study.loads import Loads
 from ..study.page import markdown, overview, write_html
@@ -43,6 +44,8 @@ examples:
   flashtwin study show gcar.study
   flashtwin study show gcar --markdown > gcar.md
   flashtwin study show gcar --figure gcar.svg
+  flashtwin study show ecr --claim ECR-F13
+  flashtwin study show ecr --toml > mine.toml
 """,
         command=show,
     )
@@ -51,6 +54,12 @@ examples:
     form.add_argument("--json", action="store_true", help="print the outcome as JSON")
     form.add_argument("--markdown", action="store_true", help="print the page of the documentation")
     form.add_argument("--figure", metavar="FILE", help="draw printed and measured values (.svg, .pdf, .png)")
+    form.add_argument(
+        "--toml", action="store_true", help="print the file of the study, to copy matrices from"
+    )
+    p.add_argument(
+        "--claim", metavar="A,B,...", help="claims to print, with source and reason (default: all)"
+    )
     p = new(
         inner,
         "run",
@@ -61,6 +70,7 @@ examples:
   flashtwin study run gcar --full --dask tcp://head:8786 -o gcar-full
   flashtwin study run gcar --traces ~/msr
   flashtwin study run headlines --matrix ecr,cbm
+  flashtwin study run ecr --claim ECR-F13
 
 Each matrix is a sweep: finished cells are kept at once, and the same command continues. The directory
 receives study.json, study.md, study.html and a figure. Exit code 1 if cells failed.
@@ -75,7 +85,13 @@ receives study.json, study.md, study.html and a figure. Exit code 1 if cells fai
         action="store_true",
         help="ten seeds, three for explanatory matrices, up to an hour",
     )
-    p.add_argument("--matrix", metavar="A,B,...", help="matrices to run, with their measures (default: all)")
+    part = p.add_mutually_exclusive_group()
+    part.add_argument(
+        "--matrix", metavar="A,B,...", help="matrices to run, with their measures (default: all)"
+    )
+    part.add_argument(
+        "--claim", metavar="A,B,...", help="claims to judge, from their matrices (default: all)"
+    )
     p.add_argument("-o", "--output", metavar="DIR", help="directory for the results (default: NAME.study)")
     p.add_argument(
         "--traces",
@@ -110,7 +126,15 @@ def list_all(args: argparse.Namespace) -> int:
 
 def show(args: argparse.Namespace) -> int:
     """Print an outcome."""
+    if args.toml:
+        print(study.source(args.study), end="")
+        return 0
     outcome = study.outcome(args.study)
+    if args.claim is not None:
+        ids = claims_of(args.claim.split(","), [claim["id"] for claim in outcome["claims"]], args.study)
+        chosen = [claim for claim in outcome["claims"] if claim["id"] in ids]
+        nothing: dict[str, Any] = {key: [] for key in ("cases", "pins", "checks", "changes", "figures")}
+        outcome = {**outcome, **nothing, "claims": chosen}
     if args.json:
         print(json.dumps(outcome, indent=1))
     elif args.markdown:
@@ -119,6 +143,10 @@ def show(args: argparse.Namespace) -> int:
         draw(outcome, args.figure)
     else:
         _print(outcome)
+        for claim in outcome["claims"] if args.claim is not None else []:
+            print(f"{claim['id']} ({claim['source']}): {claim['text']}")
+            if claim["reason"]:
+                print(claim["reason"].strip())
     return 0
 
 
@@ -127,6 +155,8 @@ def run(args: argparse.Namespace) -> int:
     read = study.read(args.study)
     if args.matrix is not None:
         read = read.only(args.matrix.split(","))
+    if args.claim is not None:
+        read = read.only_claims(args.claim.split(","))
     directory = Path(args.output or f"{read.name}.study")
     variant = "full" if args.full else "quick"
     for message in Loads(read.loads, args.traces).missing():

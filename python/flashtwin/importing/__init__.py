@@ -23,8 +23,12 @@ _MQSIM: dict[str, Callable[[Node, str], Imported]] = {
 }
 
 
-def import_file(path: str | os.PathLike[str]) -> Imported:
+def import_file(path: str | os.PathLike[str], ssd: str | os.PathLike[str] | None = None) -> Imported:
     """Read a parameter file of DiskSim's SSD extension or of MQSim; the contents determine which.
+
+    Args:
+        path: the file.
+        ssd: for loads of MQSim: its `ssdconfig.xml`, whose initial state the commands then start from.
 
     Raises:
         DeviceError: what is wrong, with file, line and what would be right.
@@ -32,13 +36,21 @@ def import_file(path: str | os.PathLike[str]) -> Imported:
     origin = os.fspath(path)
     text = _read(Path(path))
     if not text.lstrip("\ufeff \t\r\n").startswith("<"):
+        if ssd is not None:
+            raise DeviceError(f"{origin}: not a workload of MQSim: remove --ssd")
         return _checked(disksim.device(read_parv(text, origin), origin), origin)
     root = read_xml(text, origin)
     read = _MQSIM.get(root.tag)
     if read is None:
         known = " or ".join(_MQSIM)
         raise DeviceError(f"{origin}:{root.line}: found <{root.tag}>; a file of MQSim begins with {known}")
-    return read(root, origin)
+    if ssd is None:
+        return read(root, origin)
+    if read is not mqsim_load.commands:
+        raise DeviceError(f"{origin}: not a workload of MQSim: remove --ssd")
+    configuration = os.fspath(ssd)
+    found = read_xml(_read(Path(ssd)), configuration)
+    return mqsim_load.commands(root, origin, mqsim.initial(found, configuration))
 
 
 def _read(path: Path) -> str:

@@ -113,6 +113,7 @@ def device(blocks: list[Block], origin: str) -> Draft:
     draft.set("ftl.summary_page", "true", "as always in DiskSim")
     _set_cleaning(draft, ssd, origin)
     _leave_out(draft, ssd, found[1:], origin)
+    _leave_out_around(draft, blocks, origin)
     return draft
 
 
@@ -196,3 +197,35 @@ def _leave_out(draft: Draft, ssd: Block, others: list[Block], origin: str) -> No
             draft.leave_out(name, value.text, "unknown to the SSD extension as published")
     for block in others:
         draft.leave_out(f"{block.type} {block.name}", "a further device", "only the first is imported")
+
+
+#: Parameters of other blocks that change a run, by the type of their block, and what stands in for them.
+_AROUND = {
+    "disksim_logorg": {
+        "Distribution scheme": "an array of devices: only one is imported; see docs/arrays.md",
+        "Redundancy scheme": "an array of devices: only one is imported; see docs/arrays.md",
+        "Stripe unit": "sectors; `array.chunk`",
+        "devices": "the members: only one is imported",
+    },
+    "disksim_iosim": {"I/O Mappings": "trace and device have the same addresses; `--volumes` lays out disks"},
+    "disksim_synthio": {
+        "Number of I/O requests to generate": "`requests` of a load",
+        "Generators": "a generated load: `--workload` with write, seq, local, size and interval",
+    },
+}
+
+
+def _leave_out_around(draft: Draft, blocks: list[Block], origin: str) -> None:
+    """Name the parameters of arrays, traces and loads around the device."""
+    for block in blocks:
+        if block.type == "disksim_logorg" and "," not in getattr(block.values.get("devices"), "text", ""):
+            continue
+        for name, why in _AROUND.get(block.type, {}).items():
+            if name in block.values:
+                draft.leave_out(f"{block.type}: {name}", block.values[name].text, why)
+        scale = block.values.get("I/O Trace Time Scale")
+        if scale:
+            factor = number(scale.text, _place(origin, "I/O Trace Time Scale", scale), Decimal("1e-6"))
+            if factor != 1:
+                why = f"arrival times of a trace are multiplied: `--speed {plain(1 / factor)}`"
+                draft.leave_out(f"{block.type}: I/O Trace Time Scale", scale.text, why)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
 
+from . import mqsim_dram
 from .draft import Draft, plain
 from .fields import Fields
 from .xml import Node
 
 _HEAD = [
-    "A device of MQSim, imported from its configuration.",
-    "MQSim preconditions by filling to a share of the capacity: `--precondition steady` is the nearest.",
+    "A device of MQSim, imported from its configuration. Comments name differences and the realistic choice.",
+    "Commands for its loads, from its initial state: `flashtwin device import workload.xml --ssd THIS.xml`.",
 ]
 
 #: Bytes a second and lane of PCIe by generation, in GB/s.
@@ -22,8 +24,13 @@ _LANE_GB = {
     5: Decimal("3.938"),
 }
 
-#: Page types by technology, as in the names of MQSim's latencies.
-_TYPES = {"SLC": ("LSB",), "MLC": ("LSB", "MSB"), "TLC": ("LSB", "CSB", "MSB")}
+#: Page types by technology, as in the names of MQSim's latencies; those of QLC as in its fork MQSim_QLC.
+_TYPES = {
+    "SLC": ("LSB",),
+    "MLC": ("LSB", "MSB"),
+    "TLC": ("LSB", "CSB", "MSB"),
+    "QLC": ("LSB", "CSB", "MSB", "WSB"),
+}
 
 #: MQSim's names of our rules for victims, and the difference of those that are not the same.
 _VICTIMS = {
@@ -40,13 +47,12 @@ _KNOWN = {
     "Enable_ResponseTime_Logging": "`--requests` logs each request",
     "ResponseTime_Logging_Period_Length": "`--series` and `--interval`",
     "Seed": "`--seed`",
-    "Enabled_Preconditioning": "`--precondition`",
     "Memory_Type": "flash is all there is",
-    "CMT_Capacity": 'the map is in memory; `ftl.kind = "dftl"` caches it',
+    "CMT_Capacity": "the whole map is in memory",
     "CMT_Sharing_Mode": "flows share the map",
     "Data_Cache_Sharing_Mode": "flows share the buffer",
-    "Data_Cache_DRAM_tRP": "included in the buffer's latency",
-    "Transaction_Scheduling_Policy": "reads go first on their die, else first come first served",
+    "Data_Cache_DRAM_tRP": "a page is within a row",
+    "Transaction_Scheduling_Policy": "see nand.read_priority; else first come first served on each chip",
     "GC_Hard_Threshold": "a preemptible collection keeps pace with the writes (D-170)",
     "Static_Wearleveling_Threshold": "`wear.erases_behind` counts from the mean of the pool",
     "Prefered_suspend_erase_time_for_read": "`nand.suspend_rest_us`",
@@ -56,20 +62,57 @@ _KNOWN = {
     "Flash_Comm_Protocol": "a channel has a rate",
 }
 
+#: Counterpart of a start without preconditioning.
+_UNWRITTEN = "a read of a page never written takes a flash read in MQSim: use `--precondition sequential`"
+
+
+@dataclass(frozen=True)
+class Initial:
+    """The state that MQSim's preconditioning starts a run from.
+
+    Attributes:
+        preconditioned: whether it fills pages; otherwise all count as written and none moves.
+        reserve: share of the raw capacity that the host does not see.
+        free_pages: pages written to a full device before its first collection.
+        page_bytes: bytes of a page.
+        planes: planes of all chips, for each of which a page of the cache may be in flight.
+    """
+
+    preconditioned: bool
+    reserve: Decimal
+    free_pages: int
+    page_bytes: int
+    planes: int
+
 
 def device(root: Node, origin: str) -> Draft:
     """The device that a configuration describes."""
     host, ssd, flash = _parts(root, origin)
     draft = Draft(_HEAD, "imported", "SSD of an MQSim configuration")
-    page_bytes = _set_flash(draft, ssd, flash)
+    if not ssd.flag("Enabled_Preconditioning", "true"):
+        draft.leave_out("Enabled_Preconditioning", "false", _UNWRITTEN)
+    geometry = _set_flash(draft, ssd, flash)
     _set_link(draft, host, ssd)
-    _set_nand(draft, ssd, flash)
-    _set_ftl(draft, ssd, flash)
-    _set_buffer(draft, ssd, page_bytes)
+    cached_map = mqsim_dram.set_map(draft, ssd, geometry)
+    _set_nand(draft, ssd, flash, cached_map)
+    _set_collection(draft, ssd, flash, cached_map)
+    mqsim_dram.set_buffer(draft, ssd, geometry)
     for fields in (host, ssd, flash):
         for node in fields.unused():
             draft.leave_out(node.tag, node.text, _KNOWN.get(node.tag, "unknown to MQSim as published"))
     return draft
+
+
+def initial(root: Node, origin: str) -> Initial:
+    """The state that a configuration starts from."""
+    _, ssd, flash = _parts(root, origin)
+    geometry = _geometry(ssd, flash)
+    reserve = ssd.number("Overprovisioning_Ratio", most=1)
+    _, threshold = _threshold(ssd)
+    free = max(Decimal(0), reserve - threshold) * geometry.raw_pages
+    return Initial(
+        ssd.flag("Enabled_Preconditioning", "true"), reserve, int(free), geometry.page_bytes, geometry.planes
+    )
 
 
 def _parts(root: Node, origin: str) -> tuple[Fields, Fields, Fields]:
@@ -80,39 +123,54 @@ def _parts(root: Node, origin: str) -> tuple[Fields, Fields, Fields]:
     return Fields(host, origin), Fields(ssd, origin), Fields(flash, origin)
 
 
-def _set_flash(draft: Draft, ssd: Fields, flash: Fields) -> int:
-    """Geometry and times: bytes of a page."""
+def _geometry(ssd: Fields, flash: Fields) -> mqsim_dram.Geometry:
     channels = ssd.count("Flash_Channel_Count", most=65_535)
-    chips, dies = ssd.count("Chip_No_Per_Channel", most=65_535), flash.count("Die_No_Per_Chip", most=65_535)
-    planes = flash.count("Plane_No_Per_Die", most=1024)
-    pages = flash.count("Page_No_Per_Block", most=4096)
-    page_bytes = flash.count("Page_Capacity", most=1 << 20)
-    sectors = max(1, page_bytes // 512)
-    spare = -(-flash.count("Page_Metadat_Capacity", "0", least=0, most=1 << 20) // sectors)
-    draft.set(
-        "geometry.chips",
-        str(channels * chips * dies),
-        "dies: " + ssd.said("Flash_Channel_Count", "Chip_No_Per_Channel") + f", Die_No_Per_Chip = {dies}",
+    return mqsim_dram.Geometry(
+        channels=channels,
+        chips=channels * ssd.count("Chip_No_Per_Channel", most=65_535),
+        dies_per_chip=flash.count("Die_No_Per_Chip", most=1024),
+        planes_per_die=flash.count("Plane_No_Per_Die", most=1024),
+        blocks_per_plane=flash.count("Block_No_Per_Plane", most=1 << 24),
+        pages_per_block=flash.count("Page_No_Per_Block", most=4096),
+        page_bytes=flash.count("Page_Capacity", most=1 << 20),
+        reserve=ssd.number("Overprovisioning_Ratio", most=1),
     )
-    draft.set("geometry.channels", str(channels), ssd.said("Flash_Channel_Count"))
-    striped = planes <= 16 and pages * planes <= 4096
-    draft.set(
-        "geometry.planes_per_chip",
-        "1" if striped else str(planes),
-        "blocks are striped over the planes, see nand.multi_plane"
-        if striped
-        else flash.said("Plane_No_Per_Die"),
-    )
-    draft.set("geometry.blocks_per_plane", flash.text("Block_No_Per_Plane"), flash.said("Block_No_Per_Plane"))
-    flash.count("Block_No_Per_Plane")
-    said = flash.said("Page_No_Per_Block", "Plane_No_Per_Die")
-    draft.set("geometry.pages_per_block", str(pages * (planes if striped else 1)), said)
-    draft.set("geometry.page_bytes", str(page_bytes), flash.said("Page_Capacity"))
-    draft.set(
-        "geometry.spare_bytes_per_sector", str(spare), flash.said("Page_Metadat_Capacity") or "not given"
-    )
-    reserve = ssd.number("Overprovisioning_Ratio", most=1) * 100
-    draft.set("geometry.reserve_percent", plain(reserve), ssd.said("Overprovisioning_Ratio"))
+
+
+def _threshold(ssd: Fields) -> tuple[str, Decimal]:
+    """The parameter with the collection threshold, which MQSim spells in two ways, and its value."""
+    misspelt = "GC_Exect_Threshold"
+    name = misspelt if ssd.has(misspelt) else "GC_Exec_Threshold"
+    return name, ssd.number(name, most=1)
+
+
+def _set_flash(draft: Draft, ssd: Fields, flash: Fields) -> mqsim_dram.Geometry:
+    """Geometry and times."""
+    geometry = _geometry(ssd, flash)
+    dies = geometry.dies_per_chip
+    chips_said = ssd.said("Flash_Channel_Count", "Chip_No_Per_Channel")
+    if dies > 1:
+        # MQSim starts a command on a chip only when all of its dies are idle.
+        chips_said += f"; real dies are independent: chips = {geometry.chips * dies}, planes_per_chip = "
+        chips_said += f"{geometry.planes_per_die} models those"
+    draft.set("geometry.chips", str(geometry.chips), chips_said)
+    draft.set("geometry.channels", str(geometry.channels), ssd.said("Flash_Channel_Count"))
+    planes_said = flash.said("Die_No_Per_Chip", "Plane_No_Per_Die")
+    if geometry.planes_per_die > 1:
+        planes_said += (
+            "; MQSim rarely programs planes together; firmware does: see nand.multi_plane, on one plane"
+        )
+    draft.set("geometry.planes_per_chip", str(dies * geometry.planes_per_die), planes_said)
+    draft.set("geometry.blocks_per_plane", str(geometry.blocks_per_plane), flash.said("Block_No_Per_Plane"))
+    draft.set("geometry.pages_per_block", str(geometry.pages_per_block), flash.said("Page_No_Per_Block"))
+    draft.set("geometry.page_bytes", str(geometry.page_bytes), flash.said("Page_Capacity"))
+    spare = flash.count("Page_Metadat_Capacity", "0", least=0, most=1 << 20)
+    if spare:
+        per_sector = -(-spare // max(1, geometry.page_bytes // 512))
+        why = f"MQSim does not transfer it; channels do: geometry.spare_bytes_per_sector = {per_sector}"
+        draft.leave_out("Page_Metadat_Capacity", str(spare), why)
+    said = ssd.said("Overprovisioning_Ratio")
+    draft.set("geometry.reserve_percent", plain(geometry.reserve * 100), said)
     cell = flash.word("Flash_Technology", {name: name for name in _TYPES})
     for key, name in (("read_us", "Page_Read_Latency_"), ("program_us", "Page_Program_Latency_")):
         names = [name + page_type for page_type in _TYPES[cell]]
@@ -120,23 +178,29 @@ def _set_flash(draft: Draft, ssd: Fields, flash: Fields) -> int:
         draft.set(
             f"timing.{key}", times[0] if len(times) == 1 else f"[{', '.join(times)}]", flash.said(*names)
         )
-        for page_type in ("LSB", "CSB", "MSB"):
+        for page_type in _TYPES["QLC"]:
             flash.text(name + page_type, "")
     draft.set(
         "timing.erase_us",
         plain(flash.number("Block_Erase_Latency") / 1000),
         flash.said("Block_Erase_Latency"),
     )
-    rate = ssd.number("Channel_Transfer_Rate") * ssd.number("Flash_Channel_Width", "1")
-    if not rate:
-        raise ssd.wrong("Channel_Transfer_Rate", "a channel without a rate carries nothing")
-    said = ssd.said("Channel_Transfer_Rate", "Flash_Channel_Width")
-    draft.set("timing.transfer_ns_per_byte", plain(1000 / rate), said)
+    _set_channel(draft, ssd)
     draft.set("nand.backend", '"modern"', "the nearest")
     draft.set("nand.cell", f'"{cell.lower()}"', flash.said("Flash_Technology"))
-    if striped and planes > 1:
-        draft.set("nand.multi_plane", str(planes), flash.said("Plane_No_Per_Die"))
-    return page_bytes
+    return geometry
+
+
+def _set_channel(draft: Draft, ssd: Fields) -> None:
+    """Set the time of a byte, as MQSim computes it: the time of a transfer in whole nanoseconds."""
+    rate, width = ssd.number("Channel_Transfer_Rate"), ssd.number("Flash_Channel_Width", "1")
+    if not rate * width:
+        raise ssd.wrong("Channel_Transfer_Rate", "a channel without a rate carries nothing")
+    said = ssd.said("Channel_Transfer_Rate", "Flash_Channel_Width")
+    exact, truncated = 1000 / (rate * width), int(1000 / rate) / width
+    if plain(exact) != plain(truncated):
+        said += f": MQSim truncates to whole ns; {plain(exact)} is right"
+    draft.set("timing.transfer_ns_per_byte", plain(truncated), said)
 
 
 def _set_link(draft: Draft, host: Fields, ssd: Fields) -> None:
@@ -155,31 +219,63 @@ def _set_link(draft: Draft, host: Fields, ssd: Fields) -> None:
     draft.set("host.commands", str(min(fetched, 65_535)), ssd.said("Queue_Fetch_Size"))
 
 
-def _set_nand(draft: Draft, ssd: Fields, flash: Fields) -> None:
-    copy_back = ssd.flag("Use_Copyback_for_GC")
+def _set_nand(draft: Draft, ssd: Fields, flash: Fields, cached_map: bool) -> None:
+    copy_back, preemptible = ssd.flag("Use_Copyback_for_GC"), ssd.flag("Preemptible_GC_Enabled")
     draft.set("nand.copy_back", str(copy_back).lower(), ssd.said("Use_Copyback_for_GC"))
-    draft.set("nand.read_priority", "true", "MQSim's schedulers try reads first")
-    draft.set("nand.background_gc", "false", "MQSim collects when a block fills")
+    draft.set(
+        "nand.read_priority",
+        str(preemptible).lower(),
+        (ssd.said("Preemptible_GC_Enabled") or "MQSim's default")
+        + (
+            ""
+            if preemptible
+            else ": reads wait for all of a collection, as in MQSim; firmware serves them first"
+        ),
+    )
     support = {"NONE": False, "PROGRAM": True, "PROGRAM_ERASE": True, "ERASE": True}
     suspends = flash.word("CMD_Suspension_Support", support, "NONE")
-    draft.set("nand.suspend", str(suspends).lower(), flash.said("CMD_Suspension_Support"))
     names = ("Suspend_Program_Time", "Suspend_Erase_Time")
     cost = max(flash.number(name, "0") for name in names)
-    if suspends:
+    if suspends and (cached_map or not preemptible):
+        why = (
+            "ftl.kind is dftl"
+            if cached_map
+            else "nand.read_priority is false: reads that wait in line stop nothing"
+        )
+        draft.leave_out("CMD_Suspension_Support", flash.text("CMD_Suspension_Support"), why)
+    if cached_map:
+        return
+    draft.set("nand.background_gc", "false", "MQSim collects when a block fills")
+    draft.set("nand.suspend", str(suspends and preemptible).lower(), flash.said("CMD_Suspension_Support"))
+    if suspends and preemptible:
         draft.set("nand.suspend_us", plain(cost / 1000), "the longer of " + flash.said(*names))
 
 
-def _set_ftl(draft: Draft, ssd: Fields, flash: Fields) -> None:
-    ssd.word("Address_Mapping", {"PAGE_LEVEL": "page"}, "PAGE_LEVEL")
-    if not ssd.flag("Ideal_Mapping_Table", "true"):
-        draft.leave_out("Ideal_Mapping_Table", "false", "the map is in memory, and costs no reads")
-    draft.set("ftl.placement", '"static"', "MQSim's planes are fixed by the address")
-    draft.set("ftl.summary_page", "false", "MQSim writes none")
+def _set_collection(draft: Draft, ssd: Fields, flash: Fields, cached_map: bool) -> None:
+    """Set placement, collection and wear levelling, which DFTL has its own of."""
     scheme = ssd.text("Plane_Allocation_Scheme", "CWDP")
     if scheme != "CWDP":
         draft.leave_out("Plane_Allocation_Scheme", scheme, "pages go channel first, then way, as with CWDP")
     victim = ssd.text("GC_Block_Selection_Policy", "GREEDY")
     rule, difference = ssd.word("GC_Block_Selection_Policy", _VICTIMS, "GREEDY")
+    threshold_name, threshold = _threshold(ssd)
+    preemptible = ssd.flag("Preemptible_GC_Enabled")
+    static, dynamic = ssd.flag("Static_Wearleveling_Enabled"), ssd.flag("Dynamic_Wearleveling_Enabled")
+    cycles = flash.count("Block_PE_Cycles_Limit", "0", least=0)
+    if cached_map:
+        for fields, name in (
+            (ssd, "GC_Block_Selection_Policy"),
+            (ssd, threshold_name),
+            (ssd, "Dynamic_Wearleveling_Enabled"),
+            (ssd, "Static_Wearleveling_Enabled"),
+            (flash, "Block_PE_Cycles_Limit"),
+        ):
+            if fields.has(name):
+                why = "dftl collects greedily at 5 % (ftl.low_blocks), without wear levelling"
+                draft.leave_out(name, fields.text(name), why)
+        return
+    draft.set("ftl.placement", '"static"', "MQSim's planes are fixed by the address")
+    draft.set("ftl.summary_page", "false", "MQSim writes none")
     draft.set("gc.victim", f'"{rule}"', ssd.said("GC_Block_Selection_Policy") or "MQSim's default")
     if rule == "d-choices":
         blocks = flash.count("Block_No_Per_Plane")
@@ -188,34 +284,9 @@ def _set_ftl(draft: Draft, ssd: Fields, flash: Fields) -> None:
         )
     if difference:
         draft.leave_out("GC_Block_Selection_Policy", victim, difference)
-    misspelt = "GC_Exect_Threshold"
-    name = misspelt if ssd.has(misspelt) else "GC_Exec_Threshold"
-    draft.set("gc.low_percent", plain(ssd.number(name, most=1) * 100), ssd.said(name))
-    preemptible = ssd.flag("Preemptible_GC_Enabled")
+    draft.set("gc.low_percent", plain(threshold * 100), ssd.said(threshold_name))
     draft.set("gc.preemptible", str(preemptible).lower(), ssd.said("Preemptible_GC_Enabled"))
-    static, dynamic = ssd.flag("Static_Wearleveling_Enabled"), ssd.flag("Dynamic_Wearleveling_Enabled")
     levelling = "static" if static else "dynamic" if dynamic else "none"
     said = ssd.said("Static_Wearleveling_Enabled", "Dynamic_Wearleveling_Enabled")
     draft.set("wear.levelling", f'"{levelling}"', said)
-    cycles = flash.count("Block_PE_Cycles_Limit", "0", least=0)
     draft.set("wear.rated_erases", str(cycles), flash.said("Block_PE_Cycles_Limit"))
-
-
-def _set_buffer(draft: Draft, ssd: Fields, page_bytes: int) -> None:
-    """The data cache: MQSim's is LRU and writes back in the background."""
-    capacity = ssd.count("Data_Cache_Capacity", "0", least=0, most=1 << 52)
-    mechanism = ssd.text("Caching_Mechanism", "ADVANCED")
-    row, rate = ssd.count("Data_Cache_DRAM_Row_Size", "8192"), ssd.number("Data_Cache_DRAM_Data_Rate", "800")
-    burst = ssd.count("Data_Cache_DRAM_Data_Burst_Size", "1")
-    start = ssd.number("Data_Cache_DRAM_tRCD", "0") + ssd.number("Data_Cache_DRAM_tCL", "0")
-    pages = capacity // page_bytes
-    if not pages:
-        draft.leave_out("Data_Cache_Capacity", str(capacity), "less than a page: no buffer")
-        return
-    draft.set("buffer.capacity", str(pages * page_bytes), ssd.said("Data_Cache_Capacity"))
-    draft.set("buffer.policy", '"lru"', f"Caching_Mechanism = {mechanism}")
-    draft.set("buffer.evict", '"background"', "MQSim writes cold pages back at once")
-    draft.set("buffer.partial", '"sectors"', "MQSim keeps a bitmap of sectors")
-    latency = start * -(-page_bytes // row) + Decimal(page_bytes) / burst / (rate or 1) * 1000
-    said = ssd.said("Data_Cache_DRAM_tRCD", "Data_Cache_DRAM_tCL", "Data_Cache_DRAM_Data_Rate")
-    draft.set("buffer.latency_us", plain(latency / 1000), f"of a page, from {said}")

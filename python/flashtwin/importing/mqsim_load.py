@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from ..errors import DeviceError
 from .draft import Imported, LeftOut, comments, plain
 from .fields import Fields
+from .mqsim import Initial
 from .xml import Node
 
 _SYNTHETIC = "IO_Flow_Parameter_Set_Synthetic"
@@ -16,8 +18,6 @@ _TRACE = "IO_Flow_Parameter_Set_Trace_Based"
 #: Parameters of a flow that need no counterpart, and why.
 _KNOWN = {
     "Priority_Class": "queues have classes, `host.arbitration`; requests of a load name none",
-    "Device_Level_Data_Caching_Mode": "the buffer serves all; `--set buffer=none` runs without",
-    "Initial_Occupancy_Percentage": "`--precondition` writes the whole device",
     "Channel_IDs": "flows share all channels",
     "Chip_IDs": "flows share all chips",
     "Die_IDs": "flows share all dies",
@@ -29,9 +29,27 @@ _KNOWN = {
 #: Device of the commands, until an imported one takes its place.
 _DEVICE = "imported.toml"
 
+#: Parameter of a flow: the requests that are cached.
+_CACHING = "Device_Level_Data_Caching_Mode"
 
-def commands(root: Node, origin: str) -> Imported:
-    """The commands that run a file of scenarios."""
+#: Requests of a flow that MQSim ends by time alone.
+_REQUESTS = 100_000
+
+
+@dataclass(frozen=True)
+class _Context:
+    """Flows of the scenario, initial state of the device if known, parameters without a counterpart."""
+
+    flows: int
+    initial: Initial | None
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    def leave_out(self, name: str, value: str, why: str) -> None:
+        self.left_out.append(LeftOut(name, value[:200], why))
+
+
+def commands(root: Node, origin: str, initial: Initial | None = None) -> Imported:
+    """The commands that run a file of scenarios, on a device in the state `initial` if that is known."""
     left_out: list[LeftOut] = []
     text = comments(
         [
@@ -52,8 +70,10 @@ def commands(root: Node, origin: str) -> Imported:
         text += f"\n# Scenario {number}\n"
         for flow in flows:
             fields = Fields(flow, origin)
-            words = _synthetic(fields, left_out) if flow.tag == _SYNTHETIC else _trace(fields, left_out)
-            text += shlex.join(["flashtwin", "run", *words, "--device", _DEVICE]) + "\n"
+            context = _Context(len(flows), initial, left_out)
+            words = (_synthetic if flow.tag == _SYNTHETIC else _trace)(fields, context)
+            words += ["--device", _DEVICE, *_caching(fields, context)]
+            text += shlex.join(["flashtwin", "run", *words]) + "\n"
             for node in fields.unused():
                 why = _KNOWN.get(node.tag, "unknown to MQSim as published")
                 left_out.append(LeftOut(node.tag, node.text[:200], why))
@@ -63,49 +83,110 @@ def commands(root: Node, origin: str) -> Imported:
     return Imported("load", text, tuple(dict.fromkeys(left_out)))
 
 
-def _synthetic(fields: Fields, left_out: list[LeftOut]) -> list[str]:
+def _synthetic(fields: Fields, context: _Context) -> list[str]:
     """Load and options of a synthetic flow."""
+    uniform = {"RANDOM_UNIFORM": "uniform", "UNIFORM_RANDOM": "uniform"}
     pattern = fields.word(
-        "Address_Distribution",
-        {"STREAMING": "sequential", "RANDOM_UNIFORM": "uniform", "RANDOM_HOTCOLD": "hotcold"},
+        "Address_Distribution", {"STREAMING": "sequential", **uniform, "RANDOM_HOTCOLD": "hotcold"}
     )
     hot = fields.number("Percentage_of_Hot_Region", "0", most=100)
     sectors = fields.count("Average_Request_Size", most=1 << 20)
-    keys = [f"write={plain(1 - fields.number('Read_Percentage', most=100) / 100)}", f"size={512 * sectors}"]
+    write = 1 - fields.number("Read_Percentage", most=100) / 100
+    keys = [f"write={plain(write)}", f"size={512 * sectors}"]
     if pattern == "hotcold":
         keys += [f"hot_access={plain(1 - hot / 100)}", f"hot_space={plain(hot / 100)}"]
     if fields.word("Request_Size_Distribution", {"FIXED": "", "NORMAL": "normal"}, "FIXED"):
-        left_out.append(LeftOut("Request_Size_Distribution", "NORMAL", "requests have their mean size"))
+        context.leave_out("Request_Size_Distribution", "NORMAL", "requests have their mean size")
     unit = fields.count("Address_Alignment_Unit", "1", most=1 << 20)
     aligned = fields.flag("Generated_Aligned_Addresses", "true")
     keys.append(f"align={512 * unit if aligned else 512}")
-    keys.append(f"range={plain(fields.number('Working_Set_Percentage', '100', most=100))}%")
+    requests, pacing = _length(fields, context, sectors)
+    state, share = _state(fields, context, write * requests * sectors * 512)
+    keys += [f"range={plain(share)}%", *pacing.keys, f"requests={requests}"]
+    seed = str(fields.count("Seed", "1", least=0))
+    size = 512 * sectors
+    if context.initial and _cached(fields) and write and size < context.initial.page_bytes:
+        # MQSim limits the sectors in flight, not the pages.
+        depth = context.initial.planes * context.initial.page_bytes // size
+        state += ["--set", f"buffer.background_depth={min(depth, 65_535)}"]
+    return ["--workload", f"{pattern}:{','.join(keys)}", *pacing.options, "--seed", seed, *state]
+
+
+@dataclass(frozen=True)
+class _Pacing:
+    """Keys of a load and options of a run that set its pace."""
+
+    keys: list[str]
+    options: list[str]
+
+
+def _length(fields: Fields, context: _Context, sectors: int) -> tuple[int, _Pacing]:
+    """Number and pace of the requests of a synthetic flow."""
     requests = fields.count("Total_Requests_To_Generate", "0", least=0)
     stop = fields.number("Stop_Time", "0", most=10**18)
     depth = fields.count("Average_No_of_Reqs_in_Queue", "1", most=65_535)
     bandwidth = fields.number("Bandwidth", "0", most=10**15)
-    options = ["--queue-depth", str(depth)]
+    pacing = _Pacing([], ["--queue-depth", str(depth)])
     if fields.word("Synthetic_Generator_Type", {"QUEUE_DEPTH": False, "BANDWIDTH": True}, "QUEUE_DEPTH"):
         rate = bandwidth / (512 * sectors)
         if not rate:
             raise fields.wrong("Bandwidth", "a flow of this type needs a bandwidth above 0")
-        keys.append(f"rate={plain(rate)}/s")
-        options = []
-        if not requests:
-            requests = max(1, int(rate * stop / Decimal(10**9)))
-    if requests:
-        keys.append(f"requests={requests}")
-    elif stop:
-        left_out.append(
-            LeftOut("Stop_Time", f"{stop}", "a run ends after a number of requests: add `requests=`")
+        pacing = _Pacing([f"rate={plain(rate)}/s"], [])
+        requests = requests or (max(1, int(rate * stop / Decimal(10**9))) if stop else 0)
+    if not requests:
+        requests = _REQUESTS
+        context.leave_out(
+            "Stop_Time",
+            plain(stop),
+            f"a run ends after a number of requests: `requests={requests}` is a guess",
         )
-    options += ["--seed", str(fields.count("Seed", "1", least=0))]
-    return ["--workload", f"{pattern}:{','.join(keys)}", *options]
+    return requests, pacing
 
 
-def _trace(fields: Fields, left_out: list[LeftOut]) -> list[str]:
+def _state(fields: Fields, context: _Context, written_bytes: Decimal) -> tuple[list[str], Decimal]:
+    """Options of the state that a flow starts from, and its range in percent of what the host sees.
+
+    MQSim leaves part of the device unwritten; here, a device with a larger reserve is full.
+    """
+    initial = context.initial
+    share = fields.number("Working_Set_Percentage", "100", most=100) / context.flows
+    occupied = fields.number("Initial_Occupancy_Percentage", "0", most=100)
+    if initial is None:
+        if occupied:
+            why = "`--ssd ssdconfig.xml` gives the commands that start from it; these fill the whole device"
+            context.leave_out("Initial_Occupancy_Percentage", plain(occupied), why)
+        return [], share
+    if not initial.preconditioned:
+        return ["--precondition", "sequential"], share
+    if not occupied:
+        return [], share
+    reserve = 100 - occupied * (1 - initial.reserve)
+    short = written_bytes / initial.page_bytes <= initial.free_pages
+    if short:
+        why = f"MQSim writes {initial.free_pages} pages before its first collection, more than this flow"
+        context.leave_out("Initial_Occupancy_Percentage", plain(occupied), why)
+    how = "sequential" if short else "steady"
+    options = ["--precondition", how, "--set", f"geometry.reserve_percent={plain(reserve)}"]
+    return options, min(Decimal(100), share / occupied * 100)
+
+
+def _cached(fields: Fields) -> bool:
+    """Whether the writes of a flow are cached."""
+    modes = {"WRITE_CACHE": True, "WRITE_READ_CACHE": True, "READ_CACHE": False, "TURNED_OFF": False}
+    return fields.word(_CACHING, modes, "WRITE_CACHE")
+
+
+def _caching(fields: Fields, context: _Context) -> list[str]:
+    """Options of the caching mode of a flow."""
+    cached = _cached(fields)
+    if fields.text(_CACHING, "").upper() == "READ_CACHE":
+        context.leave_out(_CACHING, "READ_CACHE", "writes do not pass a cache of reads by here: no buffer")
+    return [] if cached else ["--set", "buffer=none", "--set", "ftl.partial=round"]
+
+
+def _trace(fields: Fields, context: _Context) -> list[str]:
     """Trace and options of a flow that replays one."""
-    path = fields.text("File_Path")
+    path = fields.text("File_Path").replace("\\", "/")
     unit = fields.word(
         "Time_Unit", {"PICOSECOND": "ps", "NANOSECOND": "ns", "MICROSECOND": "us"}, "NANOSECOND"
     )
@@ -115,8 +196,9 @@ def _trace(fields: Fields, left_out: list[LeftOut]) -> list[str]:
     ):
         found = fields.text(name, usual)
         if found != usual:
-            left_out.append(LeftOut(name, found[:80], why))
+            context.leave_out(name, found, why)
     path = f"./{path}" if path.startswith("-") else path
-    # MQSim ignores the device numbers of a trace.
-    words = [path, "--format", "mqsim", "--volumes", "overlay"]
-    return words if unit == "ns" else [*words, "--time-unit", unit]
+    # MQSim ignores the device numbers of a trace, and wraps addresses beyond the device.
+    words = [path, "--format", "mqsim", "--volumes", "overlay", "--beyond", "wrap"]
+    state, _ = _state(fields, context, Decimal(0))
+    return [*words, *([] if unit == "ns" else ["--time-unit", unit]), *state]

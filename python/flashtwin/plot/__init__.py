@@ -10,6 +10,7 @@ Widths are those of one or two columns of a paper. Lines differ in dashes and ma
 that figures can be read in grey.
 """
 
+from .maps import heat
 from .members import collections
 from .policies import comparison, hits
 from .runs import amplification, breakdown, cdf, gc_map, over_time, percentiles
@@ -24,6 +25,7 @@ __all__ = [
     "collections",
     "comparison",
     "gc_map",
+    "heat",
     "hits",
     "lines",
     "over_time",

@@ -13,13 +13,14 @@ from ..errors import FlashtwinError
 from .style import fill, legend_above, line, named_ticks, new, sizes_axis, styled
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 #: A series by its name: mean, low and high of each place on the axis; None where there is none.
 _Series = dict[str, list["tuple[float, float, float] | None"]]
 
 
-class _Chosen:
+class Chosen:
     """Parts of a sweep that are drawn: series, places along the axis, and the name of the figure."""
 
     def __init__(
@@ -35,14 +36,14 @@ class _Chosen:
     ) -> None:
         results = sweep if isinstance(sweep, Results) else Results(sweep)
         self.figure = figure.replace(".", "_")
-        fixed = {self._axis(results, axis): str(value) for axis, value in where.items()}
+        fixed = {self.axis(results, axis): str(value) for axis, value in where.items()}
         for axis, value in fixed.items():
             known = [str(each) for each in results.axes[axis]]
             if value not in known:
                 raise FlashtwinError(f"where: {axis} is never {value}; its values are {', '.join(known)}")
         varied = [axis for axis in results.points if len(results.axes[axis]) > 1 and axis not in fixed]
-        self.over = self._axis(results, over) if over else None
-        self.by = self._axis(results, by) if by else None
+        self.over = self.axis(results, over) if over else None
+        self.by = self.axis(results, by) if by else None
         if self.by is not None and self.by == self.over:
             raise FlashtwinError(f"by and over: both are {self.by}; give two axes")
         free = [axis for axis in varied if axis not in (self.over, self.by)]
@@ -80,7 +81,12 @@ class _Chosen:
             self.label = f"{self.label.removesuffix(' (us)')} / {', '.join(baseline) or 'baseline'}"
 
     @staticmethod
-    def _axis(results: Results, name: str) -> str:
+    def axis(results: Results, name: str) -> str:
+        """Return the column of an axis.
+
+        Raises:
+            FlashtwinError: the sweep has no such axis.
+        """
         column = column_of(name)
         for known in (name, column):
             if known in results.points:
@@ -110,7 +116,8 @@ def said(column: str) -> str:
     return _SAID.get(column, column.replace("_", " "))
 
 
-def _title(axis: str) -> str:
+def title_of(axis: str) -> str:
+    """Name an axis of a sweep for a figure."""
     return axis.removeprefix("set_").removeprefix("run_").replace("_", " ")
 
 
@@ -141,7 +148,7 @@ def bars(
     Raises:
         FlashtwinError: there is no such axis, value or figure.
     """
-    chosen = _Chosen(sweep, figure, by, over, where or {}, normalized=normalized, confidence=confidence)
+    chosen = Chosen(sweep, figure, by, over, where or {}, normalized=normalized, confidence=confidence)
     drawn = new(columns, 2.4)
     axes = drawn.subplots()
     alone = chosen.over is None
@@ -150,7 +157,7 @@ def bars(
         shift = i if alone else (i - (len(chosen.series) - 1) / 2) * width
         points = [(place + shift, *value) for place, value in enumerate(values) if value is not None]
         at, means = [point[0] for point in points], [point[1] for point in points]
-        axes.bar(at, means, width=width, label=name, **fill(0 if alone else i))
+        axes.bar(at, means, width=width, label=name, **fill(i))
         # One seed has no interval.
         for at_x, mean, low, high in (point for point in points if point[3] > point[2]):
             # White below black: seen on dark bars and on light ones.
@@ -159,7 +166,7 @@ def bars(
                 axes.errorbar(at_x, mean, ends, fmt="none", ecolor=colour, elinewidth=thick, capsize=1.5)
     named_ticks(axes, list(chosen.series) if alone else [str(place) for place in chosen.places], columns)
     if chosen.over:
-        axes.set_xlabel(_title(chosen.over))
+        axes.set_xlabel(title_of(chosen.over))
     if normalized:
         axes.axhline(1, color="black", linewidth=0.6, linestyle=":")
     axes.set_ylabel(chosen.label)
@@ -177,6 +184,7 @@ def lines(
     *,
     by: str | None = None,
     where: Mapping[str, Any] | None = None,
+    panels: str | None = None,
     normalized: bool = False,
     confidence: float = 0.95,
     columns: int = 1,
@@ -184,12 +192,64 @@ def lines(
     """Draw a figure of a sweep over a parameter, a line for each value of another axis.
 
     Sizes and numbers stand where they belong, on a logarithmic axis if they span a factor of eight; other
-    values side by side. Arguments as for `bars`.
+    values side by side. `panels` is a further axis, with a panel for each of its values. Other arguments as
+    for `bars`.
     """
-    chosen = _Chosen(sweep, figure, by, over, where or {}, normalized=normalized, confidence=confidence)
+    results = sweep if isinstance(sweep, Results) else Results(sweep)
+    parts = panels_of(results, panels, where or {})
+    drawn = new(columns, 2.4 if panels is None else 0.4 + 2.0 * rows_of(len(parts), columns))
+    for axes, (name, at) in zip(grid(drawn, len(parts), columns), parts, strict=True):
+        chosen = Chosen(results, figure, by, over, at, normalized=normalized, confidence=confidence)
+        _draw_lines(axes, chosen, columns)
+        axes.set_title(name)
+    label_edges(drawn.axes, columns)
+    legend_above(drawn, drawn.axes[0], columns)
+    return drawn
+
+
+#: Panels side by side in a figure of one column of a paper; twice as many in one of two.
+_PANELS_IN_A_ROW = 2
+
+
+def panels_of(
+    results: Results, panels: str | None, where: Mapping[str, Any]
+) -> list[tuple[str, dict[str, Any]]]:
+    """Return the panels of a figure: title, and the values of axes that it shows."""
+    if panels is None:
+        return [("", dict(where))]
+    axis = Chosen.axis(results, panels)
+    # The section of a key of the device leaves little room for the rest.
+    name = title_of(axis.partition("_")[2].partition("_")[2] if axis.startswith("set_") else axis)
+    return [(f"{name} {value}", {**where, axis: value}) for value in results.axes[axis]]
+
+
+def rows_of(panels: int, columns: int) -> int:
+    """Return the number of rows of so many panels."""
+    return -(-panels // (_PANELS_IN_A_ROW * columns))
+
+
+def grid(figure: Figure, panels: int, columns: int) -> list[Axes]:
+    """Return so many panels, in rows, with the same axes."""
+    across = min(panels, _PANELS_IN_A_ROW * columns)
+    found = figure.subplots(rows_of(panels, columns), across, sharex=True, sharey=True, squeeze=False)
+    every = list(found.flat)
+    for unused in every[panels:]:
+        unused.remove()
+    return every[:panels]
+
+
+def label_edges(panels: list[Axes], columns: int) -> None:
+    """Keep the labels of panels at the left and at the bottom only."""
+    across = min(len(panels), _PANELS_IN_A_ROW * columns)
+    for i, axes in enumerate(panels):
+        left, lowest = i % across == 0, i + across >= len(panels)
+        axes.tick_params(labelleft=left, labelbottom=lowest)
+        axes.set(xlabel=axes.get_xlabel() if lowest else "", ylabel=axes.get_ylabel() if left else "")
+
+
+def _draw_lines(axes: Axes, chosen: Chosen, columns: int) -> None:
+    """Draw the lines of a panel."""
     places, unit = _numbers(chosen.places)
-    drawn = new(columns, 2.4)
-    axes = drawn.subplots()
     for i, (name, values) in enumerate(chosen.series.items()):
         points = sorted((places[j], *value) for j, value in enumerate(values) if value is not None)
         if not points:
@@ -204,14 +264,12 @@ def lines(
         named_ticks(axes, [str(place) for place in chosen.places], columns)
     elif min(places) > 0 and max(places) >= 8 * min(places):
         sizes_axis(axes, sorted(places))
-    if normalized:
+    if chosen.normalized:
         axes.axhline(1, color="black", linewidth=0.6, linestyle=":")
     else:
         axes.set_ylim(bottom=0)
-    axes.set(xlabel=_title(chosen.over or "") + (f" ({unit})" if unit else ""), ylabel=chosen.label)
+    axes.set(xlabel=title_of(chosen.over or "") + (f" ({unit})" if unit else ""), ylabel=chosen.label)
     axes.grid(which="major")
-    legend_above(drawn, axes, columns)
-    return drawn
 
 
 def _numbers(places: list[Any]) -> tuple[list[float], str | None]:

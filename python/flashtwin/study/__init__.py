@@ -11,7 +11,7 @@ from typing import Any
 from .. import _core
 from .._results import Results
 from .._support.files import write_text
-from .._support.inputs import RESULTS_MAX, exists, is_dir, parse_json, read_bytes
+from .._support.inputs import RESULTS_MAX, exists, is_dir, parse_json, read_bytes, read_text
 from .._sweep import OnSweepProgress, sweep
 from ..errors import FlashtwinError
 from .checking import check
@@ -21,7 +21,7 @@ from .measuring import Rows, drawn, judged, judged_case, judged_check, judged_pi
 from .outcome_file import check_outcome
 from .running_on import run_on
 
-__all__ = ["OUTCOME", "Study", "check", "names", "outcome", "read", "run_study"]
+__all__ = ["OUTCOME", "Study", "check", "names", "outcome", "read", "run_study", "source"]
 
 #: Name of the file with the outcome in the directory of a study.
 OUTCOME = "study.json"
@@ -79,6 +79,18 @@ def run_study(
     found = _outcome(study, variant, loads, results, rows)
     write_text(Path(directory) / OUTCOME, json.dumps(found, indent=1) + "\n", "the outcome")
     return found
+
+
+def source(name: str) -> str:
+    """Return the file of a study: one that comes with flashtwin, or a TOML file.
+
+    Raises:
+        FlashtwinError: there is no such study, or it is wrong.
+    """
+    path = Path(name)
+    if path.suffix != ".toml":
+        path = shipped(read(name).name, ".toml")
+    return read_text(path, "study")
 
 
 def outcome(name: str) -> dict[str, Any]:

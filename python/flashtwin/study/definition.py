@@ -253,6 +253,42 @@ class Study:
             figures=tuple(figure for figure in self.figures if figure.matrix in matrices),
         )
 
+    def only_claims(self, ids: Sequence[str]) -> Study:
+        """Return the study with some of its claims, their matrices and the pins of these.
+
+        Raises:
+            FlashtwinError: there is no such claim, or one that cannot be tested.
+        """
+        wanted = claims_of(ids, [claim.id for claim in self.claims], self.name)
+        chosen = tuple(claim for claim in self.claims if claim.id in wanted)
+        for claim in chosen:
+            if not claim.measures:
+                why = claim.cannot_be_tested or "it has no measure"
+                raise FlashtwinError(f"{self.name}: {claim.id} cannot be run: {why}")
+        used = {m.matrix for claim in chosen for m in (*claim.measures, *claim.readings, *claim.causes)}
+        return replace(
+            self.only([matrix for matrix in self.matrices if matrix in used]),
+            cases=(),
+            checks=(),
+            claims=chosen,
+            changes=(),
+            figures=(),
+        )
+
+
+def claims_of(ids: Sequence[str], known: Sequence[str], name: str) -> set[str]:
+    """Return the ids of claims of a study, which must exist.
+
+    Raises:
+        FlashtwinError: there is no such claim; the message names the nearest.
+    """
+    for given in ids:
+        if given not in known:
+            near = get_close_matches(given.upper(), known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(known)}"
+            raise FlashtwinError(f"{name}: no claim is called {shortened(given)}; {hint}")
+    return {*ids}
+
 
 def names() -> list[str]:
     """Names of the studies of papers that come with flashtwin."""

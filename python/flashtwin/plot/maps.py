@@ -1,0 +1,90 @@
+"""Figures of sweeps over two parameters: heat maps, a panel for each value of a third axis."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .._results import Results
+from .._support.words import digits
+from ..errors import FlashtwinError
+from .style import new, styled
+from .sweeps import Chosen, grid, label_edges, panels_of, rows_of, title_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Cells of a panel with their values written in them.
+_WRITTEN_CELLS = 36
+
+
+@styled
+def heat(
+    sweep: Results | str | os.PathLike[str],
+    figure: str,
+    over: str,
+    by: str,
+    *,
+    where: Mapping[str, Any] | None = None,
+    normalized: bool = False,
+    columns: int = 1,
+) -> Figure:
+    """Draw a figure of a sweep over two parameters as a heat map: white is the least, black the most.
+
+    Args:
+        sweep: its results, or its directory.
+        figure: a column of the dataset, as in "all.p99_us".
+        over: axis from left to right.
+        by: axis from bottom to top.
+        where: values of further axes; one that varies beside them, such as the policy, has a panel for each.
+        normalized: draw ratios to the sweep's baseline, paired by seed, in place of means.
+        columns: of a paper that the figure is as wide as: 1 (3.5 in) or 2 (7.16 in).
+
+    Raises:
+        FlashtwinError: there is no such axis, value or figure.
+    """
+    results = sweep if isinstance(sweep, Results) else Results(sweep)
+    fixed = {Chosen.axis(results, axis): value for axis, value in (where or {}).items()}
+    shown = {Chosen.axis(results, over), Chosen.axis(results, by)}
+    further = [
+        axis for axis in results.points if len(results.axes[axis]) > 1 and axis not in {*fixed, *shown}
+    ]
+    if len(further) > 1:
+        raise FlashtwinError(
+            f"{results.directory}: {' and '.join(further)} vary, too; give where={{axis: value}} (--where "
+            "AXIS=VALUE) for all but one of them"
+        )
+    parts = panels_of(results, further[0] if further else None, fixed)
+    found = [Chosen(results, figure, by, over, at, normalized=normalized, confidence=0.95) for _, at in parts]
+    panels = [
+        [[math.nan if cell is None else cell[0] for cell in row] for row in chosen.series.values()]
+        for chosen in found
+    ]
+    known = [value for rows in panels for row in rows for value in row if not math.isnan(value)]
+    drawn = new(columns, 0.6 + 1.7 * rows_of(len(parts), columns))
+    every = grid(drawn, len(parts), columns)
+    mesh: Any = None
+    for axes, (name, _), chosen, rows in zip(every, parts, found, panels, strict=True):
+        mesh = axes.pcolormesh(rows, cmap="Greys", vmin=min(known), vmax=max(known), edgecolors="white")
+        _write(axes, rows, (min(known) + max(known)) / 2)
+        places = [str(place) for place in chosen.places]
+        axes.set_xticks([i + 0.5 for i in range(len(places))], places, rotation=30, ha="right")
+        axes.set_yticks([i + 0.5 for i in range(len(rows))], list(chosen.series))
+        axes.set(title=name, xlabel=title_of(chosen.over or ""), ylabel=title_of(chosen.by or ""))
+    label_edges(every, columns)
+    drawn.colorbar(mesh, ax=every, label=found[0].label, aspect=30)
+    return drawn
+
+
+def _write(axes: Axes, rows: list[list[float]], middle: float) -> None:
+    """Write the value of each cell into it, if there are few."""
+    if sum(map(len, rows)) > _WRITTEN_CELLS:
+        return
+    for y, row in enumerate(rows):
+        for x, value in enumerate(row):
+            if not math.isnan(value):
+                colour = "white" if value > middle else "black"
+                axes.text(x + 0.5, y + 0.5, digits(value), ha="center", va="center", color=colour, fontsize=6)
