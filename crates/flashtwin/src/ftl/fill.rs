@@ -103,6 +103,9 @@ impl PageMap {
         }
         self.mapped += worn.mapped;
         self.recount();
+        if chip + 1 == s.chips {
+            self.regroup();
+        }
     }
 
     /// Forgets all wear: a preconditioned drive counts as new.

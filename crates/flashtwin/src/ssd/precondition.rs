@@ -21,6 +21,8 @@ const AHEAD: usize = 16;
 /// Times its exported pages that the worn-in chip is written before the first stamp: what is left
 /// of its sequential start is e^-8.
 const WEAR_IN: u64 = 8;
+/// Times the exported pages that are written to level the superblocks.
+const LEVELLING: u64 = 2;
 /// Random pages drawn at most to write a policy's own blocks, as a multiple of what they hold.
 const OPENING_TRIES: u64 = 8;
 
@@ -143,6 +145,21 @@ impl Ssd {
         if self.spec().gc.has_superblocks() {
             return self.fill_steady_by_sets(&mut rng);
         }
+        let mut worn = self.worn_chip(&mut rng);
+        let pages = worn.spec().pages_per_chip_exported();
+        let chips = self.spec().geometry.chips;
+        let between = (pages / chips).clamp(pages / 64, pages / 16).max(1) as u64;
+        for chip in 0..chips {
+            let (factor, shift) = self.renaming(pages, &mut rng);
+            let nand = &mut self.backend.nand;
+            nand.stamp(chip, &worn.backend.nand, factor, shift);
+            worn.write_random(&mut rng, between);
+        }
+        self.reset_wear();
+    }
+
+    /// A device of one of the chips, in the state that random writing converges to.
+    fn worn_chip(&self, rng: &mut Rng) -> Ssd {
         let mut one = self.spec().clone();
         one.geometry.chips = 1;
         one.geometry.channels = 1;
@@ -153,32 +170,36 @@ impl Ssd {
         let mut worn = Ssd::new(&one);
         worn.fill_sequential();
         let pages = worn.spec().pages_per_chip_exported();
-        worn.write_random(&mut rng, WEAR_IN * pages as u64);
-        let chips = self.spec().geometry.chips;
-        let between = (pages / chips).clamp(pages / 64, pages / 16).max(1) as u64;
-        for chip in 0..chips {
-            let factor = coprime(pages, rng.below(pages as u64) as u32);
-            let shift = rng.below(pages as u64) as u32;
-            // Renamed, pages would change sides.
-            let (factor, shift) = match self.spec().ftl.separation {
-                Separation::Region => (1, 0),
-                _ => (factor, shift),
-            };
-            let nand = &mut self.backend.nand;
-            nand.stamp(chip, &worn.backend.nand, factor, shift);
-            worn.write_random(&mut rng, between);
-        }
-        self.reset_wear();
+        worn.write_random(rng, WEAR_IN * pages as u64);
+        worn
     }
 
-    /// Chips that are collected together are worn in together, by the writes themselves.
+    /// Factor and shift by which the pages of a chip get other numbers than those of the worn-in one.
+    fn renaming(&self, pages: u32, rng: &mut Rng) -> (u32, u32) {
+        let factor = coprime(pages, rng.below(pages as u64) as u32);
+        let shift = rng.below(pages as u64) as u32;
+        // Renamed, pages would change sides.
+        match self.spec().ftl.separation {
+            Separation::Region => (1, 0),
+            _ => (factor, shift),
+        }
+    }
+
+    /// Chips that are collected together have the same blocks in use, each with other pages. Valid pages then vary between
+    /// superblocks as between the blocks of one chip, which is too much: random writes level them.
     fn fill_steady_by_sets(&mut self, rng: &mut Rng) {
         let mut spec = self.spec().clone();
         spec.wear.erase_limit = None;
         spec.buffer = None;
+        let one = self.worn_chip(rng);
+        let pages = one.spec().pages_per_chip_exported();
         let mut worn = Ssd::new(&spec);
-        worn.fill_sequential();
-        worn.write_random(rng, WEAR_IN * u64::from(spec.exported_pages()));
+        for chip in 0..spec.geometry.chips {
+            let (factor, shift) = self.renaming(pages, rng);
+            let nand = &mut worn.backend.nand;
+            nand.stamp(chip, &one.backend.nand, factor, shift);
+        }
+        worn.write_random(rng, LEVELLING * u64::from(spec.exported_pages()));
         let mut nand = worn.backend.nand;
         nand.limit_erases(&self.backend.nand);
         self.backend.replace_nand(nand);
