@@ -149,6 +149,8 @@ class Job:
     #: How the initial state was made, for results.
     prepared: str
     requests_total: int | None
+    #: End of the run, in seconds of virtual time: what arrives later is not submitted.
+    span_max_s: float | None = None
     #: Seconds of real time that preconditioning took.
     precondition_wall_s: float = 0.0
 
@@ -231,6 +233,7 @@ class Job:
                         self.source.open(spec.exported_bytes, options["seed"]),
                         control,
                         {**options, "precondition": self.prepared},
+                        span_max_s=self.span_max_s,
                         label=each.label,
                         sink=sink,
                     )

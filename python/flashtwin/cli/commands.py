@@ -21,6 +21,9 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
     "simulate": {
         "run": Command("run", "Run a workload on a device and print the results."),
         "compare": Command("compare", "Run a workload under several policies, side by side."),
+        "explain": Command(
+            "explain", "Explain what a request waited for, or what holds a device back in a run."
+        ),
         "sweep": Command("sweep", "Run the cells of an experiment that are not finished yet."),
         "policy": Command("policy", "List, explain, step and measure buffer policies."),
         "ftl": Command("ftl", "List, explain and step flash translation layers."),
