@@ -3,6 +3,7 @@
 from . import plot
 from ._core import __version__
 from ._devices import Overrides, Spec, device, devices
+from ._explain import RequestExplanation, RunExplanation, explain_request, explain_run
 from ._ftls import FtlInfo, FtlTrace, ftl_info, ftls, trace_ftl
 from ._lifetime import Lifetime, Lifetimes, lifetime
 from ._policies import PolicyInfo, PolicyTrace, policies, policy_info, trace_policy
@@ -56,8 +57,10 @@ __all__ = [
     "Progress",
     "PtsResults",
     "Replace",
+    "RequestExplanation",
     "Result",
     "Results",
+    "RunExplanation",
     "Server",
     "SnapshotError",
     "Spec",
@@ -73,6 +76,8 @@ __all__ = [
     "device",
     "devices",
     "example_trace",
+    "explain_request",
+    "explain_run",
     "ftl_info",
     "ftls",
     "hits",

@@ -107,10 +107,19 @@ class Device:
         tuple[Histogram, Histogram, Histogram],
         Columns | None,
         str | None,
-        tuple[bytes, int, float | None] | None,
+        tuple[bytes, Slices, float | None] | None,
         tuple[float, float],
         str,
     ]: ...
+
+@final
+class Slices:
+    def __len__(self) -> int: ...
+    @property
+    def start_ps(self) -> int: ...
+    def columns(self) -> dict[str, list[Any]]: ...
+
+def parts() -> list[tuple[str, str]]: ...
 
 @final
 class Access:

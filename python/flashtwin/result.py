@@ -31,7 +31,7 @@ class Result:
     Attributes:
         summary: everything counted and measured; docs/python.md lists the keys.
         requests: the per-request log as a `pyarrow.Table` (with `log=True`), one row per measured
-            request in order of completion. Times are picoseconds; `link_ps` to `cpu_ps` are the
+            request in order of completion. Times are picoseconds; `link_ps` to `buffer_ps` are the
             parts of `response_ps` and sum to it exactly. None if no log was asked for.
         gc_intervals: when members of an array collected, as a `pyarrow.Table` (with `gc_timeline=True`):
             `member`, `begin_ns`, `end_ns` from the start of the measurement, `kind` ("forced" by the
@@ -86,9 +86,8 @@ class Result:
     def breakdown(self) -> dict[str, float]:
         """Where the mean response time of reads and writes went, in microseconds; sums to it.
 
-        link: command overhead and host bus. slot: waiting for a buffer slot. queue_host: behind
-        other host work. queue_gc: behind garbage collection. transfer: between controller and chip.
-        array: the flash array. buffer: the buffer memory. cpu: the controller's processor.
+        docs/guide.md lists the parts; those that begin with `slot_` are the wait for a buffer slot, by what
+        the operation that freed it waited for.
         """
         return dict(self.summary["all"]["parts_us"])
 

@@ -151,6 +151,8 @@ class Job:
     prepared: str
     requests_total: int | None
     repeat: repeating.Repeat | None = None
+    #: End of the run, in seconds of virtual time: what arrives later is not submitted.
+    span_max_s: float | None = None
     #: Seconds of real time that preconditioning took.
     precondition_wall_s: float = 0.0
 
@@ -246,6 +248,7 @@ class Job:
                             "precondition": self.prepared,
                             "drive_writes": self.repeat and self.repeat.drive_writes,
                         },
+                        span_max_s=self.span_max_s,
                         label=each.label,
                         sink=sink,
                     )

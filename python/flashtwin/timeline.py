@@ -1,12 +1,20 @@
-"""The timeline of a window of a run: a trace for Perfetto."""
+"""The timeline of a window of a run: a trace for Perfetto, and a table."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ._support import tables
 from ._support.files import whole_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from . import _core
 
 
 @dataclass(frozen=True)
@@ -26,16 +34,26 @@ class Window:
 class Timeline:
     """Timeline of every part of a device in a window of a run (docs/timeline.md).
 
+    `len` is the number of its slices; 0 if the run ended before the window began.
+
     Attributes:
         trace: a trace in Perfetto's format (`TrackEvent`), to be opened at ui.perfetto.dev.
-        slices: slices in it; 0 if the run ended before the window began.
+        recorded: what `slices` is made of.
         cut_at_s: where it ends, in seconds from the start of the measurement, if that is before the window
             does: a timeline holds half a million things. None if it is whole.
     """
 
     trace: bytes
-    slices: int
+    recorded: _core.Slices = field(repr=False, compare=False)
     cut_at_s: float | None
+
+    @cached_property
+    def slices(self) -> pa.Table:
+        """Slices, then instants, as a table; docs/timeline.md describes its columns."""
+        return tables.slices_table(self.recorded)
+
+    def __len__(self) -> int:
+        return len(self.recorded)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the trace to a file, whole or not at all."""
@@ -44,4 +62,4 @@ class Timeline:
 
     def __repr__(self) -> str:
         cut = "" if self.cut_at_s is None else f", cut at {self.cut_at_s} s"
-        return f"Timeline({self.slices} slices, {len(self.trace)} bytes{cut})"
+        return f"Timeline({len(self)} slices, {len(self.trace)} bytes{cut})"

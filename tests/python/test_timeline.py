@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import cache
@@ -128,7 +130,7 @@ def read(timeline: flashtwin.Timeline | None) -> Trace:
         assert event.type == pb.TrackEvent.TYPE_SLICE_BEGIN
         assert not of_track or of_track[-1].end >= 0, f"{path}: two things at a time"
         of_track.append(made)
-    assert len(trace.all()) == timeline.slices
+    assert len(trace.all()) == len(timeline)
     return trace
 
 
@@ -312,3 +314,31 @@ def test_the_command_writes_a_timeline(cli: Any, tmp_path: Any) -> None:
         refused = cli(*load, *wrong)
         assert refused.returncode == 2
         assert "--timeline-window 1" in refused.stderr
+
+
+@pytest.mark.parametrize("case", ["msr", "modern", "array"])
+def test_table_has_the_slices_and_instants_of_the_trace(case):
+    timeline = run(case, WHOLE).timeline
+    assert timeline is not None
+    trace = read(timeline)
+    rows = timeline.slices.to_pylist()
+    slices = [row for row in rows if row["duration_ps"] is not None]
+    assert rows[: len(slices)] == slices
+    assert len(slices) == len(timeline)
+
+    def of_trace(path: str) -> str:
+        return re.sub(r"/line \d+$", "", path)
+
+    shown = Counter((of_trace(e.path), e.name, e.begin, duration(e)) for e in trace.all())
+    assert Counter((r["track"], r["name"], r["begin_ps"] // 1000, r["duration_ps"]) for r in slices) == shown
+    instants = Counter((e.path, e.name, e.begin) for e in trace.instants)
+    rest = rows[len(slices) :]
+    assert Counter((r["track"], r["name"], r["begin_ps"] // 1000) for r in rest) == instants
+    for row in rows:
+        assert (row["die"] is not None) == ("/die " in row["track"])
+        assert row["die"] is None or f"/die {row['die']}" in row["track"]
+        assert (row["member"] is not None) == row["track"].startswith("member ")
+        assert isinstance(json.loads(row["details"]), dict)
+    by_request = {r["request"]: i for i, r in enumerate(rows) if r["track"] == "requests"}
+    assert len(by_request) == 800
+    assert sum(len(row["causes"]) for row in rows) == sum(len(e.ends) for e in trace.all())

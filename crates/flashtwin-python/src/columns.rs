@@ -4,8 +4,9 @@
 use flashtwin::metrics::OpMetrics;
 use flashtwin::Breakdown;
 use flashtwin::{Completion, GcInterval};
+use flashtwin_sim::Timeline;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyList};
 
 /// One number of a column as bytes.
 trait Cell: Copy {
@@ -67,7 +68,7 @@ macro_rules! log {
         impl Log {
             pub fn with_capacity(rows: usize) -> Log {
                 let numbers = [$((stringify!($name).to_string(), size_of::<$type>())),*];
-                let parts = Breakdown::NAMES.map(|name| (format!("{name}_ps"), size_of::<u64>()));
+                let parts = Breakdown::KEYS.map(|key| (key.to_string(), size_of::<u64>()));
                 let columns = numbers.into_iter().chain(parts).map(|(name, cell_bytes)| Column {
                     name,
                     cell_bytes,
@@ -125,6 +126,53 @@ impl Log {
         }
         Ok(d)
     }
+}
+
+/// Timeline of a run; its columns are made when they are asked for.
+#[pyclass(frozen)]
+pub struct Slices(pub Timeline);
+
+#[pymethods]
+impl Slices {
+    /// Number of slices.
+    fn __len__(&self) -> usize {
+        self.0.slices as usize
+    }
+
+    /// Start of the measurement, in the device's time, in which the request log is.
+    #[getter]
+    fn start_ps(&self) -> u64 {
+        self.0.start.0
+    }
+
+    /// Slices and instants, by column.
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let rows = self.0.rows();
+        let d = PyDict::new(py);
+        macro_rules! list {
+            ($name:literal, |$row:ident| $value:expr) => {
+                d.set_item($name, PyList::new(py, rows.iter().map(|$row| $value))?)?
+            };
+        }
+        list!("track", |row| &row.track);
+        list!("name", |row| row.name);
+        list!("member", |row| row.member);
+        list!("die", |row| row.die);
+        list!("channel", |row| row.channel);
+        list!("begin_ps", |row| row.begin.0);
+        list!("duration_ps", |row| row.duration.map(|duration| duration.0));
+        list!("request", |row| row.request);
+        list!("lpn", |row| &row.lpns);
+        list!("causes", |row| &row.causes);
+        list!("details", |row| &row.details);
+        Ok(d)
+    }
+}
+
+/// Parts of a response time: names and descriptions.
+#[pyfunction]
+pub fn parts() -> Vec<(&'static str, &'static str)> {
+    Breakdown::NAMES.into_iter().zip(Breakdown::TEXTS).collect()
 }
 
 /// Columns of the collections of an array's members.

@@ -12,7 +12,7 @@ use flashtwin_sim::{size_text, Drivable, Figure, InitialState, Outcome, RunInfo,
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::columns;
+use crate::columns::{self, Slices};
 use crate::control::Control;
 use crate::errors::{of_json, of_sim, of_spec, DeviceError, FlashtwinError};
 use crate::log::logging;
@@ -292,7 +292,7 @@ type RunResult = (
     [Vec<(u64, u64)>; 3],
     Option<Py<PyDict>>,
     Option<String>,
-    Option<(Py<PyBytes>, u64, Option<f64>)>,
+    Option<(Py<PyBytes>, Slices, Option<f64>)>,
     (f64, f64),
     String,
 );
@@ -445,14 +445,14 @@ impl Device {
         }
         let gc_timeline = config.gc_timeline;
         let took_s = (warmup_s, measured_s);
-        result(py, &summary, &outcome, gc_timeline, took_s, control.path())
+        result(py, &summary, outcome, gc_timeline, took_s, control.path())
     }
 }
 
 fn result(
     py: Python<'_>,
     summary: &Summary,
-    outcome: &Outcome,
+    outcome: Outcome,
     gc_timeline: bool,
     took_s: (f64, f64),
     path: String,
@@ -464,9 +464,10 @@ fn result(
         .then(|| columns::of_gc_intervals(py, &outcome.gc_intervals).map(Bound::unbind))
         .transpose()?;
     let history = outcome.history.as_ref().map(serde_json::to_string);
-    let timeline = outcome.timeline.as_ref().map(|timeline| {
-        let trace = PyBytes::new(py, &timeline.trace).unbind();
-        (trace, timeline.slices, timeline.cut_at.map(Time::as_s))
+    let timeline = outcome.timeline.map(|mut timeline| {
+        let trace = PyBytes::new(py, &std::mem::take(&mut timeline.trace)).unbind();
+        let cut_at_s = timeline.cut_at.map(Time::as_s);
+        (trace, Slices(timeline), cut_at_s)
     });
     Ok((
         serde_json::to_string(summary).map_err(of_json)?,

@@ -29,6 +29,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<device::Spec>()?;
     m.add_class::<device::Device>()?;
     m.add_class::<workload::Workload>()?;
+    m.add_class::<columns::Slices>()?;
+    m.add_function(wrap_pyfunction!(columns::parts, m)?)?;
     m.add_class::<accesses::Accesses>()?;
     m.add_class::<user::Access>()?;
     m.add_class::<user::PolicyDevice>()?;

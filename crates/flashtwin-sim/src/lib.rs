@@ -38,9 +38,9 @@ pub use speed::Speed;
 pub use subject::{Described, Drivable, Logged};
 pub use summary::{
     size_text, ArraySummary, BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside,
-    Latency, Lifetime, MemberSummary, NamedCount, Parts, PassesSummary, PhaseSummary, Purpose,
+    Latency, Lifetime, MemberSummary, NamedCount, PassesSummary, PhaseSummary, Purpose,
     RebuildSummary, RunInfo, SeriesPoint, SteadySummary, Summary, Throughput,
 };
 pub use threads::Threads;
-pub use timeline::{Timeline, Window};
+pub use timeline::{Row, Timeline, Window};
 pub use validate::{validate_dir, CaseReport, PartReport};

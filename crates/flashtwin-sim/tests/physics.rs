@@ -340,7 +340,7 @@ fn little_s_law_holds_on_every_run() {
                 let summary = Summary::new(&ssd, &outcome, &RunInfo::default());
                 assert!(summary.inside.requests_mean > 0.0);
                 assert!(summary.inside.little_error < 1e-9, "{:?}", summary.inside);
-                let parts: f64 = summary.all.parts_us.named().iter().map(|(_, us)| us).sum();
+                let parts: f64 = summary.all.parts_us.parts().iter().sum();
                 assert_near("parts of the mean", parts, summary.all.mean_us, 1e-9);
                 assert_eq!(outcome.metrics.op(Op::Read).refused, 0);
             }

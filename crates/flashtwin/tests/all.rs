@@ -12,4 +12,5 @@ mod in_flight;
 mod log;
 mod policies;
 mod served;
+mod slot_waits;
 mod trim;

@@ -29,7 +29,10 @@ fn write_at_random(ssd: &mut Ssd, n: u64, depth: usize, seed: u64) -> Vec<Time> 
         ssd.submit(now, &request, tag).unwrap();
     }
     while ssd.step() {}
-    let slots = ssd.completions().drain(..).map(|done| done.breakdown.slot);
+    let slots = ssd
+        .completions()
+        .drain(..)
+        .map(|done| done.breakdown.slot());
     slots.filter(|&slot| slot > Time::ZERO).collect()
 }
 
@@ -85,7 +88,7 @@ fn a_write_trimmed_while_it_waits_for_its_slot_is_counted_as_a_wait() {
         send(&mut ssd, Op::Trim, 9, false);
         while ssd.step() {}
         let done = ssd.completions().drain(..);
-        let slots: u64 = done.map(|done| done.breakdown.slot.0).sum();
+        let slots: u64 = done.map(|done| done.breakdown.slot().0).sum();
         let report = ssd.flash_report();
         assert_eq!(report.slot_waits, 1, "fua {fua}");
         assert_eq!(report.slot_wait_total, u128::from(slots), "fua {fua}");

@@ -12,20 +12,20 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from .. import _core
 from .files import store_ahead, whole_file, write_text
 from .words import shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .._core import Columns, Histogram
+    from .._core import Columns, Histogram, Slices
 
 _OPS = ["read", "write", "trim", "flush"]
 _STATUS = ["ok", "read-only", "failed"]
 
-#: Parts of a response time, in the order in which a request meets most of them. They sum to
-#: `response_ps`, exactly, for every request.
-PARTS = ["link", "slot", "queue_host", "queue_gc", "transfer", "array", "buffer", "cpu"]
+#: Parts of a response time, with descriptions. They sum to `response_ps`, exactly, for every request.
+PARTS = dict(_core.parts())
 
 _NUMBERS = {
     "request": "uint64",
@@ -174,6 +174,29 @@ def gc_table(columns: Columns) -> pa.Table:
     import pyarrow as pa
 
     return pa.Table.from_batches([_batch(columns)])
+
+
+def slices_table(slices: Slices) -> pa.Table:
+    """Make a table of the slices and instants of a timeline."""
+    import pyarrow as pa
+
+    word = pa.dictionary(pa.int32(), pa.string())
+    numbers = pa.list_(pa.uint64())
+    kinds = {
+        "track": word,
+        "name": word,
+        "member": pa.uint32(),
+        "die": pa.uint32(),
+        "channel": pa.uint32(),
+        "begin_ps": pa.uint64(),
+        "duration_ps": pa.uint64(),
+        "request": pa.uint64(),
+        "lpn": numbers,
+        "causes": numbers,
+        "details": pa.string(),
+    }
+    columns = slices.columns()
+    return pa.table({name: pa.array(columns[name], kind) for name, kind in kinds.items()})
 
 
 def write_table(table: pa.Table, path: Path, what: str) -> None:

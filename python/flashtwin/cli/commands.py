@@ -24,6 +24,9 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "lifetime": Command(
             "lifetime", "Project how long a drive lasts under a workload, by over-provisioning."
         ),
+        "explain": Command(
+            "explain", "Explain what a request waited for, or what holds a device back in a run."
+        ),
         "sweep": Command("sweep", "Run the cells of an experiment that are not finished yet."),
         "policy": Command("policy", "List, explain, step and measure buffer policies."),
         "ftl": Command("ftl", "List, explain and step flash translation layers."),

@@ -161,7 +161,7 @@ def _files(result: Result, args: argparse.Namespace) -> Iterator[Callable[[], ob
         yield lambda: write_table(result.series, Path(args.series), "the series")
     for name in args.gc_timeline:
         yield partial(_write_timeline, result, Path(name))
-    if result.timeline:
+    if result.timeline is not None:
         yield partial(_write_trace, result.timeline, args.timeline)
 
 
@@ -207,5 +207,5 @@ def _write_trace(timeline: Timeline, name: str) -> None:
             f"flashtwin: the timeline is full and ends at {words.time(timeline.cut_at_s * 1e6)}; "
             "a shorter --timeline-window would be shown whole"
         )
-    elif timeline.slices == 0:
+    elif len(timeline) == 0:
         note("flashtwin: the timeline is empty: the device did nothing in its window (--timeline-window)")

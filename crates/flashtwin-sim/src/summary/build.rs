@@ -1,13 +1,11 @@
 //! Builds a [`Summary`] from a device and an outcome.
 
 use flashtwin::metrics::{FlashReport, Metrics, OpMetrics, Point, Series};
-use flashtwin::Breakdown;
 use flashtwin::{Cause, Device, Op, Time};
 
 use super::{
     ArraySummary, BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside, Latency,
-    NamedCount, Parts, PassesSummary, Purpose, RunInfo, SeriesPoint, SteadySummary, Summary,
-    Throughput,
+    NamedCount, PassesSummary, Purpose, RunInfo, SeriesPoint, SteadySummary, Summary, Throughput,
 };
 use crate::{Drivable, Outcome, Passes, RebuildPoint};
 
@@ -149,53 +147,8 @@ impl Latency {
             p999_us: at(0.999),
             p9999_us: at(0.9999),
             max_us: op.response_max.as_us(),
-            parts_us: Parts::new(op.parts_us_mean()),
+            parts_us: op.parts_us_mean(),
         }
-    }
-}
-
-impl Parts {
-    /// Takes the parts in the order of [`Breakdown::NAMES`].
-    fn new(us: [f64; 8]) -> Parts {
-        debug_assert_eq!(
-            Breakdown::NAMES,
-            [
-                "link",
-                "slot",
-                "queue_host",
-                "queue_gc",
-                "transfer",
-                "array",
-                "buffer",
-                "cpu"
-            ]
-        );
-        let [link, slot, queue_host, queue_gc, transfer, array, buffer, cpu] = us;
-        Parts {
-            link,
-            slot,
-            queue_host,
-            queue_gc,
-            transfer,
-            array,
-            buffer,
-            cpu,
-        }
-    }
-
-    /// Name and value, in the order of [`Breakdown::NAMES`].
-    pub fn named(&self) -> [(&'static str, f64); 8] {
-        let us = [
-            self.link,
-            self.slot,
-            self.queue_host,
-            self.queue_gc,
-            self.transfer,
-            self.array,
-            self.buffer,
-            self.cpu,
-        ];
-        std::array::from_fn(|i| (Breakdown::NAMES[i], us[i]))
     }
 }
 

@@ -10,9 +10,10 @@ mod numbers;
 mod show;
 
 pub use array::{ArraySummary, MemberSummary, PhaseSummary, RebuildSummary};
+use flashtwin::Breakdown;
 pub use health::{Health, Lifetime};
 pub use numbers::bytes as size_text;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// Conditions of a run beside its device: for the record.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -209,29 +210,14 @@ pub struct Latency {
     pub p9999_us: f64,
     /// Longest, exact.
     pub max_us: f64,
-    /// Parts of the mean.
-    pub parts_us: Parts,
+    /// Means of the parts of the response time; they sum to its mean.
+    #[serde(serialize_with = "serialize_parts")]
+    pub parts_us: Breakdown<f64>,
 }
 
-/// Means of the parts of the response time; they sum to its mean.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Parts {
-    /// Command overhead, waiting for the host bus, the host bus.
-    pub link: f64,
-    /// Waiting for a buffer slot.
-    pub slot: f64,
-    /// Waiting for chip or channel behind other host work.
-    pub queue_host: f64,
-    /// Waiting for the chip behind garbage collection.
-    pub queue_gc: f64,
-    /// Data between controller and chip.
-    pub transfer: f64,
-    /// The flash array.
-    pub array: f64,
-    /// The buffer memory.
-    pub buffer: f64,
-    /// The controller's processor.
-    pub cpu: f64,
+/// Writes the parts of a response time as an object with their names.
+fn serialize_parts<S: Serializer>(parts: &Breakdown<f64>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(Breakdown::NAMES.iter().zip(parts.parts()))
 }
 
 /// Rates over the measured span; MB are 10^6 bytes.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use flashtwin::Breakdown;
+
 use super::numbers::{bytes, digits, grouped, or_dash, percent, ratio_text, time};
 use super::{ArraySummary, Latency, PassesSummary, PhaseSummary, RebuildSummary, Summary};
 
@@ -145,16 +147,7 @@ impl Summary {
             })
             .collect();
         out.line("deviation", spread.join(", "))?;
-        let spent = self
-            .all
-            .parts_us
-            .named()
-            .into_iter()
-            .filter(|(_, us)| *us > 0.0);
-        let parts: Vec<String> = spent
-            .map(|(name, us)| format!("{} {}", name.replace('_', " "), time(us)))
-            .collect();
-        out.line("of the mean", parts.join(", "))?;
+        out.line("of the mean", parts_row(&self.all.parts_us))?;
         Ok(())
     }
 
@@ -449,6 +442,24 @@ fn rebuild_row(r: &RebuildSummary) -> String {
             bytes(r.bytes)
         ),
     }
+}
+
+/// The parts that are there; those of the wait for a slot behind their sum.
+fn parts_row(parts: &Breakdown<f64>) -> String {
+    let spent = Breakdown::NAMES.into_iter().zip(parts.parts());
+    let spent: Vec<(&str, f64)> = spent.filter(|&(_, us)| us > 0.0).collect();
+    let text = |name: &str, us: f64| format!("{} {}", name.replace('_', " "), time(us));
+    let of_slot = |&(name, us): &(&'static str, f64)| Some((name.strip_prefix("slot_")?, us));
+    let slot: Vec<(&str, f64)> = spent.iter().filter_map(of_slot).collect();
+    let slot_us: f64 = slot.iter().map(|(_, us)| us).sum();
+    let slot: Vec<String> = slot.into_iter().map(|(name, us)| text(name, us)).collect();
+    let mut slot =
+        (!slot.is_empty()).then(|| format!("{} ({})", text("slot", slot_us), slot.join(", ")));
+    let parts = spent.iter().filter_map(|part| match of_slot(part) {
+        Some(_) => slot.take(),
+        None => Some(text(part.0, part.1)),
+    });
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 fn latency_row(l: &Latency) -> String {

@@ -42,6 +42,15 @@ impl Tree {
         number
     }
 
+    /// Names of a track and of those above it, the outermost first.
+    pub fn path(&self, track: u64) -> String {
+        let node = &self.nodes[track as usize - 1];
+        match node.parent {
+            Some(parent) => format!("{}/{}", self.path(parent), node.name),
+            None => node.name.clone(),
+        }
+    }
+
     /// The track under which all of the device, or of a member, stands.
     pub fn group(&mut self, member: Option<usize>) -> Option<u64> {
         member.map(|member| {

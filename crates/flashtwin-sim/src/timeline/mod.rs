@@ -8,6 +8,7 @@ mod collector;
 mod encode;
 mod lines;
 mod proto;
+mod rows;
 mod slices;
 
 #[cfg(test)]
@@ -17,7 +18,8 @@ use flashtwin::{Completion, Device, FlashEvent, Request, Time};
 
 use crate::Drivable;
 use collector::Collector;
-use slices::Gauge;
+pub use rows::Row;
+use slices::{Gauge, Slices};
 
 /// Slices, instants and counter values in a timeline at most (D-115).
 const THINGS_MAX: usize = 500_000;
@@ -40,6 +42,16 @@ pub struct Timeline {
     pub slices: u64,
     /// End of a timeline that is full before the window ends, from the start of the measurement.
     pub cut_at: Option<Time>,
+    /// Start of the measurement.
+    pub start: Time,
+    all: Slices,
+}
+
+impl Timeline {
+    /// Slices and instants as rows of a table, the slices first.
+    pub fn rows(&self) -> Vec<Row> {
+        rows::rows(&self.all, self.start)
+    }
 }
 
 /// A timeline being recorded.
@@ -163,6 +175,8 @@ impl Recording {
             slices: all.slices.len() as u64,
             cut_at: self.cut_at,
             trace: encode::encode(&all, self.start),
+            all,
+            start: self.start,
         }
     }
 }

@@ -47,7 +47,7 @@ pub(super) enum Gauge {
 }
 
 /// A detail of a slice.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Detail {
     Number(u64),
     Numbers(Vec<u64>),
@@ -56,7 +56,7 @@ pub(super) enum Detail {
 }
 
 /// An activity with a duration.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Slice {
     pub track: Track,
     pub name: &'static str,
@@ -83,7 +83,7 @@ impl Slice {
 }
 
 /// An event without a duration.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Instant {
     pub track: Track,
     pub name: &'static str,
@@ -92,7 +92,7 @@ pub(super) struct Instant {
 }
 
 /// All parts of a timeline.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Slices {
     pub slices: Vec<Slice>,
     pub instants: Vec<Instant>,

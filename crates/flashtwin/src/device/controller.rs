@@ -35,6 +35,15 @@ impl Controller {
         }
     }
 
+    /// How long the processor works for each request before its pages are accessed.
+    #[inline(always)]
+    pub fn work<B: Backend>(&self) -> Time {
+        match B::PLAIN {
+            true => Time::ZERO,
+            false => self.request,
+        }
+    }
+
     /// The processor takes no time at all.
     #[inline]
     pub fn is_free_of_cost(&self) -> bool {
@@ -79,7 +88,7 @@ impl<B: Backend> Device<B> {
             return self.next_request();
         }
         while let Some(id) = self.queues.take() {
-            self.requests[id].cpu = self.now - self.requests[id].dispatched;
+            self.requests[id].controller = self.now - self.requests[id].dispatched;
             self.without_bus(|device| device.dispatch(id));
         }
     }
@@ -110,14 +119,14 @@ impl<B: Backend> Device<B> {
             .take()
             .expect("the processor's event has a request");
         let arrived = self.requests[id].dispatched;
-        self.requests[id].cpu = self.now - arrived;
+        self.requests[id].controller = self.now - arrived;
         self.controller.inspected = 0;
         self.controller.in_hand = Some(id);
         self.without_bus(|device| device.dispatch(id));
         self.controller.in_hand = None;
         let search = self.controller.scan_entry * self.controller.inspected;
         if search > Time::ZERO {
-            self.requests[id].cpu_until = self.now + search;
+            self.requests[id].controller_until = self.now + search;
             self.controller.searching = true;
             let order = self.events.take_order();
             self.link.pending.set(link::CPU, self.now + search, order);
@@ -138,6 +147,6 @@ impl<B: Backend> Device<B> {
         if self.controller.in_hand == Some(id) {
             return self.controller.scan_entry * self.controller.inspected;
         }
-        self.requests[id].cpu_until.saturating_sub(self.now)
+        self.requests[id].controller_until.saturating_sub(self.now)
     }
 }

@@ -28,7 +28,7 @@ impl<B: Backend> Device<B> {
     fn dispatch_past_cache(&mut self, id: ReqId) {
         let r = &mut self.requests[id];
         // No page sets the parts of these requests.
-        (r.parts, r.slot_alone) = (Breakdown::default(), false);
+        (r.parts, r.parts_set) = (Breakdown::default(), PartsSet::All);
         let (op, first, pages) = (r.op, r.first_page, r.pages);
         if self.broken {
             r.status = Status::Failed;
@@ -98,8 +98,7 @@ impl<B: Backend> Device<B> {
             Some(chip) => self.queue_flash(chip, lpn, Cause::HostRead, Owner::host_request(id.0)),
             // Never written, or trimmed: there is nothing to read.
             None => {
-                let slot = self.now - self.requests[id].dispatched;
-                self.page_done_in_slot(id, slot);
+                self.page_done_in_slot(id);
             }
         }
     }
@@ -119,22 +118,26 @@ impl<B: Backend> Device<B> {
             self.now - r.dispatched,
             "a page's time does not add up"
         );
-        (r.parts, r.slot_alone) = (parts, false);
+        (r.parts, r.parts_set) = (parts, PartsSet::All);
         self.one_less(id);
     }
 
     /// Ends a page that waited only for a slot, or for nothing, since the dispatch.
     #[inline(always)]
-    pub(super) fn page_done_in_slot(&mut self, id: ReqId, slot: Time) {
+    pub(super) fn page_done_in_slot(&mut self, id: ReqId) {
+        let now = self.now;
         let r = &mut self.requests[id];
-        debug_assert_eq!(slot, self.now - r.dispatched);
-        r.parts.slot = slot;
-        r.slot_alone = B::PLAIN || r.cpu == Time::ZERO;
-        if !r.slot_alone {
-            r.parts = Breakdown {
-                slot,
-                ..Breakdown::default()
-            };
+        let wait = now - r.dispatched;
+        r.parts_set = match wait {
+            _ if !B::PLAIN && r.controller > Time::ZERO => {
+                r.parts = Breakdown::default();
+                PartsSet::All
+            }
+            Time::ZERO => PartsSet::None,
+            _ => PartsSet::Slot,
+        };
+        if wait > Time::ZERO {
+            self.cache.set_slot_wait(wait, now, &mut r.parts);
         }
         self.one_less(id);
     }
@@ -178,7 +181,7 @@ impl<B: Backend> Device<B> {
     fn leave_after(&mut self, id: ReqId, search: Time, buffer: Time) {
         let r = &mut self.requests[id];
         r.write_parts_out();
-        r.parts.cpu += search;
+        r.parts.controller += search;
         r.parts.buffer += buffer;
         let at = self.now + search + buffer;
         let place = self.in_buffer.partition_point(|&(other, _)| other <= at);
@@ -205,17 +208,17 @@ impl<B: Backend> Device<B> {
     /// The request is complete for the host.
     #[inline(never)]
     pub(super) fn complete(&mut self, id: ReqId) {
-        let now = self.now;
+        let (now, work) = (self.now, self.controller.work::<B>());
         let r = self.requests.remove(id);
         debug_assert_eq!(
-            r.finished(now).parts.breakdown().total(),
+            r.finished(now, work).parts.breakdown().total(),
             now - r.arrival,
             "the parts are not the whole"
         );
         let queue = r.queue;
         let is_usual = !self.broken && !self.collects_completions;
         // What is unusual is apart, so that this needs no room on the stack.
-        if !is_usual || !self.metrics.finished(&r.finished(now), B::PLAIN) {
+        if !is_usual || !self.metrics.finished(&r.finished(now, work), B::PLAIN) {
             self.complete_unusually(id);
         }
         self.leave_queue(queue);
@@ -224,12 +227,12 @@ impl<B: Backend> Device<B> {
     /// Completes a request that failed, or for which more than the ordinary metrics is kept; `id` is already removed.
     #[inline(never)]
     fn complete_unusually(&mut self, id: ReqId) {
-        let now = self.now;
+        let (now, work) = (self.now, self.controller.work::<B>());
         let r = &mut self.requests[id];
         if self.broken {
             r.status = Status::Failed;
         }
-        let finished = r.finished(now);
+        let finished = r.finished(now, work);
         if !self.metrics.finished(&finished, false) {
             self.metrics.finished_unusually(&finished);
         }

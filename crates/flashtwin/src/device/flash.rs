@@ -91,7 +91,7 @@ impl<B: Backend> Device<B> {
             parts.add(&self.requests[id].parts);
         } else if done.op.cause == Cause::HostRead {
             // It passed the buffer by, after those accesses that waited there.
-            parts.slot += done.op.enqueued - self.requests[id].dispatched;
+            parts.slot_order += done.op.enqueued - self.requests[id].dispatched;
         }
         if self.writes.in_turn() && done.op.cause == Cause::HostWrite {
             self.end_turn(id, done.op.lpn, &mut parts);
@@ -100,16 +100,71 @@ impl<B: Backend> Device<B> {
     }
 }
 
+/// Times of a finished flash operation.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OpTimes {
+    pub enqueued: Time,
+    queue_gc: Time,
+    transfer: Time,
+    array: Time,
+    is_read: bool,
+}
+
+impl OpTimes {
+    #[inline(always)]
+    pub fn of(done: &Done, is_read: bool) -> OpTimes {
+        OpTimes {
+            enqueued: done.op.enqueued,
+            queue_gc: done.queue_gc,
+            transfer: done.transfer,
+            array: done.array,
+            is_read,
+        }
+    }
+
+    /// Where its time went, from its queueing until `now`, when it finished.
+    #[inline(always)]
+    pub fn parts(&self, now: Time) -> Breakdown {
+        let waited = now - self.enqueued - self.transfer - self.array;
+        let queue_gc = self.queue_gc.min(waited);
+        Breakdown {
+            queue_gc,
+            queue_host: waited - queue_gc,
+            transfer: self.transfer,
+            array: self.array,
+            ..Breakdown::default()
+        }
+    }
+
+    /// Where the last `time` of it went, or all of it if it took less.
+    #[inline(always)]
+    pub fn parts_within(&self, time: Time, now: Time) -> Breakdown {
+        match now - self.enqueued <= time {
+            true => self.parts(now),
+            false => self.last_parts(time, now),
+        }
+    }
+
+    #[inline(never)]
+    fn last_parts(&self, time: Time, now: Time) -> Breakdown {
+        let mut parts = self.parts(now);
+        let mut over = now - self.enqueued - time;
+        let of_chip = match self.is_read {
+            true => [&mut parts.array, &mut parts.transfer],
+            false => [&mut parts.transfer, &mut parts.array],
+        };
+        let in_order = [&mut parts.queue_gc, &mut parts.queue_host];
+        for part in in_order.into_iter().chain(of_chip) {
+            let cut = over.min(*part);
+            *part -= cut;
+            over -= cut;
+        }
+        parts
+    }
+}
+
 /// Where the time of a finished flash operation went, from its queueing until `now`.
 #[inline]
 pub(super) fn flash_parts(done: &Done, now: Time) -> Breakdown {
-    let waited = now - done.op.enqueued - done.transfer - done.array;
-    let queue_gc = done.queue_gc.min(waited);
-    Breakdown {
-        queue_gc,
-        queue_host: waited - queue_gc,
-        transfer: done.transfer,
-        array: done.array,
-        ..Breakdown::default()
-    }
+    OpTimes::of(done, done.op.is_read()).parts(now)
 }

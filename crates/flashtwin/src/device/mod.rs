@@ -43,7 +43,7 @@ use plain::{on_path, Path};
 use power::ProgramLog;
 pub use power::{Durable, PageProgram};
 use queues::Queues;
-use requests::{ReqId, Requests};
+use requests::{PartsSet, ReqId, Requests};
 
 /// A request whose address is not on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use std::ops::{Index, IndexMut};
 
 use super::Address;
 use crate::memory::TrustedTable;
+pub(super) use crate::metrics::PartsSet;
 use crate::metrics::{Finished, Parts};
 use crate::request::Breakdown;
 use crate::request::{Op, Request, Status};
@@ -44,12 +45,12 @@ pub(super) struct InDevice {
     pub past_read_cache: bool,
     /// A flush whose last step has begun: what is behind the front end writes what it holds.
     pub flushing: bool,
-    /// Of the parts only the wait for a slot is set: all others are nothing, whatever stands there.
-    pub slot_alone: bool,
-    /// Time at the controller's processor before its pages were accessed.
-    pub cpu: Time,
+    /// Of the parts, those that are set.
+    pub parts_set: PartsSet,
+    /// Time at the controller before its pages were accessed: waiting to be taken, and the processor's work.
+    pub controller: Time,
     /// The processor works for it until then.
-    pub cpu_until: Time,
+    pub controller_until: Time,
     /// Parts of the page that finished last, from its dispatch on.
     pub parts: Breakdown,
 }
@@ -94,20 +95,17 @@ pub(super) fn number_in_logs(number: u64) -> u32 {
 }
 
 impl InDevice {
-    /// Sets all its parts, where only the wait for a slot is.
+    /// Sets all its parts.
     pub fn write_parts_out(&mut self) {
-        if std::mem::take(&mut self.slot_alone) {
-            self.parts = Breakdown {
-                slot: self.parts.slot,
-                ..Breakdown::default()
-            };
-        }
+        self.parts = self.parts_set.of(&self.parts);
+        self.parts_set = PartsSet::All;
     }
 
-    /// Returns the request's entry in the metrics; it finished at `now`.
+    /// Returns the request's entry in the metrics; it finished at `now`, and `work` is the processor's own for each
+    /// request.
     #[inline(always)]
-    pub fn finished(&self, now: Time) -> Finished<'_> {
-        debug_assert!(!self.slot_alone || self.cpu == Time::ZERO);
+    pub fn finished(&self, now: Time, work: Time) -> Finished<'_> {
+        debug_assert!(self.parts_set == PartsSet::All || self.controller == Time::ZERO);
         Finished {
             op: self.op,
             status: self.status,
@@ -117,10 +115,11 @@ impl InDevice {
             arrival: self.arrival,
             done: now,
             parts: Parts {
-                link: (self.dispatched - self.arrival - self.cpu) + (now - self.pages_done),
-                cpu: self.cpu,
+                link: (self.dispatched - self.arrival - self.controller) + (now - self.pages_done),
+                submission: self.controller - work,
+                controller: work,
                 between: &self.parts,
-                slot_alone: self.slot_alone,
+                set: self.parts_set,
             },
         }
     }
@@ -231,8 +230,8 @@ impl Requests {
         r.status = Status::Ok;
         r.past_read_cache = false;
         r.flushing = false;
-        r.slot_alone = false;
-        (r.cpu, r.cpu_until) = (Time::ZERO, Time::ZERO);
+        r.parts_set = PartsSet::None;
+        (r.controller, r.controller_until) = (Time::ZERO, Time::ZERO);
         id
     }
 

@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 
 use super::times::{PartSums, Parts, Times};
 use super::Series;
-use crate::request::{Completion, Op, Status};
+use crate::request::{Breakdown, Completion, Op, Status};
 use crate::units::Time;
 
 /// Data of a finished request for the metrics.
@@ -190,9 +190,10 @@ impl OpMetrics {
         }
     }
 
-    /// Mean of each part in microseconds, in the order of [`crate::request::Breakdown::NAMES`].
-    pub fn parts_us_mean(&self) -> [f64; 8] {
-        (self.parts.all()).map(|ps| ps as f64 / self.requests.max(1) as f64 * 1e-6)
+    /// Mean of each part in microseconds.
+    pub fn parts_us_mean(&self) -> Breakdown<f64> {
+        let mean_us = |ps: u128| ps as f64 / self.requests.max(1) as f64 * 1e-6;
+        Breakdown::from_parts(self.parts.all().map(mean_us))
     }
 }
 
@@ -362,7 +363,6 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::Breakdown;
 
     fn of(times: &[u64]) -> OpMetrics {
         let mut metrics = OpMetrics::default();

@@ -9,4 +9,4 @@ pub use flash::{EraseSpread, FlashReport};
 pub(crate) use host::Finished;
 pub use host::{Metrics, OpMetrics};
 pub use series::{Point, Series};
-pub(crate) use times::Parts;
+pub(crate) use times::{Parts, PartsSet};

@@ -90,8 +90,6 @@ impl Series {
         p.pages += f.pages as u64;
         p.hits += f.hits as u64;
         p.response_max = p.response_max.max(response);
-        p.queue_gc_ps_sum = p
-            .queue_gc_ps_sum
-            .saturating_add(f.parts.breakdown().queue_gc.0);
+        p.queue_gc_ps_sum = p.queue_gc_ps_sum.saturating_add(f.parts.breakdown().gc().0);
     }
 }

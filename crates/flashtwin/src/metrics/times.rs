@@ -4,7 +4,7 @@
 use hdrhistogram::Histogram;
 
 use crate::memory::{prefetch, TrustedTable};
-use crate::request::Breakdown;
+use crate::request::{Breakdown, PARTS};
 use crate::units::Time;
 
 /// Longest response time distinguished; those beyond the last counter count as this.
@@ -103,28 +103,55 @@ impl Times {
     }
 }
 
+/// Parts of a response time that are set: all others are nothing, whatever stands there. Most requests have few.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum PartsSet {
+    #[default]
+    None,
+    /// Parts of the wait for a slot.
+    Slot,
+    All,
+}
+
+impl PartsSet {
+    /// Returns the parts with those that are not set at nothing.
+    pub fn of(self, parts: &Breakdown) -> Breakdown {
+        match self {
+            PartsSet::None => Breakdown::default(),
+            PartsSet::Slot => Breakdown {
+                slot_order: parts.slot_order,
+                slot_queue_host: parts.slot_queue_host,
+                slot_queue_gc: parts.slot_queue_gc,
+                slot_transfer: parts.slot_transfer,
+                slot_array: parts.slot_array,
+                ..Breakdown::default()
+            },
+            PartsSet::All => *parts,
+        }
+    }
+}
+
 /// The parts of a response time, as a finished request has them.
 #[derive(Clone, Copy)]
 pub(crate) struct Parts<'a> {
     pub link: Time,
-    /// Time at the processor before its pages were accessed.
-    pub cpu: Time,
+    /// Before its pages were accessed; nothing unless all parts are set.
+    pub submission: Time,
+    pub controller: Time,
     /// Parts between arrival and completion: none of the link, and of the processor those after the accesses.
     pub between: &'a Breakdown,
-    /// All of it is the wait for a slot; other parts are not to be read, and the processor took no time.
-    pub slot_alone: bool,
+    /// Parts of `between` that are set.
+    pub set: PartsSet,
 }
 
 impl Parts<'_> {
     /// All parts.
     pub fn breakdown(&self) -> Breakdown {
-        let slot = Breakdown {
-            slot: self.between.slot,
-            ..Breakdown::default()
-        };
-        let mut all = if self.slot_alone { slot } else { *self.between };
+        let mut all = self.set.of(self.between);
         all.link += self.link;
-        all.cpu += self.cpu;
+        all.submission += self.submission;
+        all.controller += self.controller;
         all
     }
 }
@@ -132,10 +159,11 @@ impl Parts<'_> {
 impl<'a> From<&'a Breakdown> for Parts<'a> {
     fn from(all: &'a Breakdown) -> Parts<'a> {
         Parts {
-            link: all.link,
-            cpu: Time::ZERO,
+            link: Time::ZERO,
+            submission: Time::ZERO,
+            controller: Time::ZERO,
             between: all,
-            slot_alone: false,
+            set: PartsSet::All,
         }
     }
 }
@@ -144,10 +172,10 @@ impl<'a> From<&'a Breakdown> for Parts<'a> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct PartSums {
     whole: u128,
-    sums: [u128; 8],
+    sums: [u128; PARTS],
     /// Sum of the last response times, not yet in the sums. No part has more than the whole.
     last_whole: u64,
-    last: [u64; 8],
+    last: [u64; PARTS],
 }
 
 impl PartSums {
@@ -155,7 +183,7 @@ impl PartSums {
     pub fn add(&mut self, parts: &Parts, whole: Time) {
         let last_whole = self.last_whole_with(whole).unwrap_or_else(|| {
             (self.whole, self.sums) = (self.whole(), self.all());
-            (self.last_whole, self.last) = (0, [0; 8]);
+            (self.last_whole, self.last) = (0, [0; PARTS]);
             whole.0
         });
         self.add_last(parts, last_whole);
@@ -171,17 +199,18 @@ impl PartSums {
     #[inline(always)]
     pub fn add_last(&mut self, parts: &Parts, last_whole: u64) {
         self.last_whole = last_whole;
-        let [link, slot, rest @ ..] = &mut self.last;
-        *link = link.wrapping_add(parts.link.0);
-        *slot = slot.wrapping_add(parts.between.slot.0);
-        if parts.slot_alone {
-            return;
+        let of = parts.between.parts();
+        let mut add = |i: usize, part: Time| self.last[i] = self.last[i].wrapping_add(part.0);
+        add(0, parts.link);
+        match parts.set {
+            PartsSet::None => {}
+            PartsSet::Slot => Breakdown::SLOT.for_each(|i| add(i, of[i])),
+            PartsSet::All => {
+                (0..PARTS).for_each(|i| add(i, of[i]));
+                add(1, parts.submission);
+                add(2, parts.controller);
+            }
         }
-        let [_, _, of @ ..] = parts.between.parts();
-        for (last, part) in rest.iter_mut().zip(of) {
-            *last = last.wrapping_add(part.0);
-        }
-        rest[5] = rest[5].wrapping_add(parts.cpu.0);
     }
 
     pub fn merge(&mut self, other: &PartSums) {
@@ -197,7 +226,7 @@ impl PartSums {
     }
 
     /// The sums of their parts.
-    pub fn all(&self) -> [u128; 8] {
+    pub fn all(&self) -> [u128; PARTS] {
         std::array::from_fn(|i| self.sums[i] + u128::from(self.last[i]))
     }
 }
@@ -243,20 +272,11 @@ mod tests {
     #[test]
     fn sums_of_parts_hold_more_than_a_time() {
         let mut sums = PartSums::default();
-        let (mut plain, mut wholes) = ([0u128; 8], 0);
+        let (mut plain, mut wholes) = ([0u128; PARTS], 0);
         for whole in [1, 1 << 43, u64::MAX] {
             for _ in 0..3 {
-                let part = |i: u64| Time(whole / i);
-                let parts = Breakdown {
-                    link: part(1),
-                    slot: part(2),
-                    queue_host: part(3),
-                    queue_gc: part(4),
-                    transfer: part(5),
-                    array: part(6),
-                    buffer: part(7),
-                    cpu: part(8),
-                };
+                let parts =
+                    Breakdown::from_parts(std::array::from_fn(|i| Time(whole / (i as u64 + 1))));
                 sums.add(&Parts::from(&parts), Time(whole));
                 wholes += u128::from(whole);
                 for (sum, part) in plain.iter_mut().zip(parts.parts()) {

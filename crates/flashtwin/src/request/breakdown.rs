@@ -1,70 +1,101 @@
 //! Parts of the response time of a request.
 
+use std::ops::Range;
+
 use crate::units::Time;
 
-/// Parts of a response time. They sum to the whole, exactly, for every request.
-///
-/// A request of several pages carries the parts of the page that finished last: the one the host
-/// waited for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Breakdown {
-    /// Host interface: waiting for a place in the queue, command overhead, waiting for the host bus, the host
-    /// bus itself.
-    pub link: Time,
-    /// Waiting for a buffer slot, that is for the write-back of a victim.
-    pub slot: Time,
+/// Defines [`Breakdown`] from the only list of its parts: for each its description, for people, and its name.
+macro_rules! parts {
+    ($($(#[doc = $text:literal])+ $name:ident,)+) => {
+        /// Parts of a response time. They sum to the whole, exactly, for every request.
+        ///
+        /// A request of several pages carries the parts of the page that finished last: the one the host
+        /// waited for.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Breakdown<T = Time> {
+            $($(#[doc = $text])+ pub $name: T,)+
+        }
+
+        /// Number of parts of a response time.
+        pub const PARTS: usize = [$(stringify!($name)),+].len();
+
+        impl Breakdown {
+            /// Names of the parts, in the order of [`Breakdown::parts`].
+            pub const NAMES: [&'static str; PARTS] = [$(stringify!($name)),+];
+            /// Names of the parts in logs, with the unit.
+            pub const KEYS: [&'static str; PARTS] = [$(concat!(stringify!($name), "_ps")),+];
+            /// Descriptions of the parts, in the same order.
+            pub const TEXTS: [&'static str; PARTS] = [$(concat!($($text),+).trim_ascii_start()),+];
+        }
+
+        impl<T: Copy> Breakdown<T> {
+            /// The parts in the order of [`Breakdown::NAMES`].
+            #[inline(always)]
+            pub fn parts(&self) -> [T; PARTS] {
+                [$(self.$name),+]
+            }
+
+            /// Takes the parts in the order of [`Breakdown::NAMES`].
+            pub fn from_parts(parts: [T; PARTS]) -> Breakdown<T> {
+                let [$($name),+] = parts;
+                Breakdown { $($name),+ }
+            }
+        }
+
+        impl Breakdown {
+            /// Adds the parts before or after.
+            #[inline(always)]
+            pub(crate) fn add(&mut self, other: &Breakdown) {
+                $(self.$name += other.$name;)+
+            }
+        }
+    };
+}
+
+parts! {
+    /// Host interface: waiting for a place in the submission queue, command overhead, waiting for the host bus, the bus.
+    link,
+    /// In the submission queue: waiting for a command slot, for the queue's turn, for the busy processor.
+    submission,
+    /// The controller's processor: the request's own work, the search for a victim.
+    controller,
+    /// Waiting for a buffer slot: behind other accesses and pages whose turn is first, as at the limit of write-backs.
+    slot_order,
+    /// Waiting for a buffer slot: the operation that freed it waited for chip or channel behind other host work.
+    slot_queue_host,
+    /// Waiting for a buffer slot: the operation that freed it waited for the chip behind garbage collection.
+    slot_queue_gc,
+    /// Waiting for a buffer slot: the operation that freed it moved data between the controller and the chip.
+    slot_transfer,
+    /// Waiting for a buffer slot: the operation that freed it occupied the flash array, as a program does.
+    slot_array,
     /// Waiting for the chip or channel behind other host work.
-    pub queue_host: Time,
+    queue_host,
     /// Waiting for the chip behind garbage collection.
-    pub queue_gc: Time,
+    queue_gc,
     /// Moving data between the controller and the chip.
-    pub transfer: Time,
+    transfer,
     /// The flash array: read, program, summary page.
-    pub array: Time,
+    array,
     /// The buffer memory itself.
-    pub buffer: Time,
-    /// The controller's processor: waiting for it or for the queue's turn, the request's own work, the search for a victim.
-    pub cpu: Time,
+    buffer,
 }
 
 impl Breakdown {
-    /// Names of the parts, in the order of [`Breakdown::parts`].
-    pub const NAMES: [&'static str; 8] = [
-        "link",
-        "slot",
-        "queue_host",
-        "queue_gc",
-        "transfer",
-        "array",
-        "buffer",
-        "cpu",
-    ];
+    /// Places of the parts of the wait for a slot.
+    pub(crate) const SLOT: Range<usize> = 3..8;
 
-    /// The parts in the order of [`Breakdown::NAMES`].
+    /// The whole wait for a buffer slot.
     #[inline(always)]
-    pub fn parts(&self) -> [Time; 8] {
-        [
-            self.link,
-            self.slot,
-            self.queue_host,
-            self.queue_gc,
-            self.transfer,
-            self.array,
-            self.buffer,
-            self.cpu,
-        ]
+    pub fn slot(&self) -> Time {
+        let waiting = self.slot_order + self.slot_queue_host + self.slot_queue_gc;
+        waiting + self.slot_transfer + self.slot_array
     }
 
-    /// Adds the parts before or after.
-    pub(crate) fn add(&mut self, other: &Breakdown) {
-        self.link += other.link;
-        self.slot += other.slot;
-        self.queue_host += other.queue_host;
-        self.queue_gc += other.queue_gc;
-        self.transfer += other.transfer;
-        self.array += other.array;
-        self.buffer += other.buffer;
-        self.cpu += other.cpu;
+    /// All waiting for garbage collection: of the request's own operation, and of the one that freed its slot.
+    #[inline]
+    pub fn gc(&self) -> Time {
+        self.queue_gc + self.slot_queue_gc
     }
 
     /// Sum of all parts.
@@ -79,19 +110,29 @@ mod tests {
 
     #[test]
     fn each_part_is_added_to_its_own() {
-        let of = |first: u64| Breakdown {
-            link: Time(first),
-            slot: Time(2 * first),
-            queue_host: Time(4 * first),
-            queue_gc: Time(8 * first),
-            transfer: Time(16 * first),
-            array: Time(32 * first),
-            buffer: Time(64 * first),
-            cpu: Time(128 * first),
-        };
+        let of = |first: u64| Breakdown::from_parts(std::array::from_fn(|i| Time(first << i)));
         let mut sum = of(3);
         sum.add(&of(5));
         assert_eq!(sum, of(8));
-        assert_eq!(sum.total(), Time(255 * 8));
+        assert_eq!(sum.total(), Time(8 * ((1 << PARTS) - 1)));
+        assert_eq!(sum.parts(), std::array::from_fn(|i| Time(8 << i)));
+    }
+
+    #[test]
+    fn wait_for_a_slot_is_the_sum_of_its_parts() {
+        let parts = Breakdown::from_parts(std::array::from_fn(|i| Time(1 << i)));
+        let of_slot = (0..PARTS).filter(|&i| Breakdown::NAMES[i].starts_with("slot_"));
+        assert!(of_slot.clone().eq(Breakdown::SLOT));
+        assert_eq!(parts.slot(), Time(of_slot.map(|i| 1 << i).sum()));
+    }
+
+    #[test]
+    fn each_part_has_a_description() {
+        for (name, text) in Breakdown::NAMES.iter().zip(Breakdown::TEXTS) {
+            assert!(
+                text.ends_with('.') && !text.starts_with(' '),
+                "{name}: {text}"
+            );
+        }
     }
 }

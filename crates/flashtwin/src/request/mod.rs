@@ -2,7 +2,7 @@
 
 mod breakdown;
 
-pub use breakdown::Breakdown;
+pub use breakdown::{Breakdown, PARTS};
 
 use crate::units::Time;
 

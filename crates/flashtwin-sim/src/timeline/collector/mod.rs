@@ -5,7 +5,7 @@ mod array;
 
 use std::collections::{HashMap, HashSet};
 
-use flashtwin::{BufferEvent, Completion, FlashEvent, Op, Place, Request, Time};
+use flashtwin::{Breakdown, BufferEvent, Completion, FlashEvent, Op, Place, Request, Time};
 
 use super::slices::{Detail, Gauge, Instant, Shown, Slice, Slices, Track};
 use crate::Logged;
@@ -141,17 +141,7 @@ impl Collector {
         self.slice(id).end = Some(c.done);
         self.detail(id, "pages", Detail::Number(c.pages.into()));
         self.detail(id, "hits", Detail::Number(c.hits.into()));
-        let parts = &c.breakdown;
-        for (key, time) in [
-            ("link_ps", parts.link),
-            ("slot_ps", parts.slot),
-            ("queue_host_ps", parts.queue_host),
-            ("queue_gc_ps", parts.queue_gc),
-            ("transfer_ps", parts.transfer),
-            ("array_ps", parts.array),
-            ("buffer_ps", parts.buffer),
-            ("cpu_ps", parts.cpu),
-        ] {
+        for (key, time) in Breakdown::KEYS.into_iter().zip(c.breakdown.parts()) {
             if time > Time::ZERO {
                 self.detail(id, key, Detail::Number(time.0));
             }

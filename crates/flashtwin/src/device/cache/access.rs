@@ -115,7 +115,7 @@ impl<B: Backend> Device<B> {
         let slot = self.now - since;
         let is_logged = self.logs_buffer();
         (self.cache).count_slot_wait(id, since, slot, is_logged);
-        self.page_done_in_slot(request, slot);
+        self.page_done_in_slot(request);
     }
 
     /// A write whose page is in the directory and dirty: it is done once the page has its slot.

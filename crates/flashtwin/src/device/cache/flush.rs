@@ -1,8 +1,8 @@
 //! Flush and forced unit access.
 
 use super::page::Want;
-use super::waiters::{wait_parts, Wants};
-use crate::device::requests::ReqId;
+use super::waiters::Wants;
+use crate::device::requests::{PartsSet, ReqId};
 use crate::device::{Backend, Device};
 use crate::nand::{Cause, Owner, PageOp};
 use crate::request::Breakdown;
@@ -25,11 +25,10 @@ impl<B: Backend> Device<B> {
                 self.pump(id);
             }
         }
-        let parts = Breakdown::default();
         let r = &mut self.requests[request];
         r.left -= 1;
         if r.left == 0 {
-            (r.parts, r.slot_alone) = (parts, false);
+            (r.parts, r.parts_set) = (Breakdown::default(), PartsSet::All);
             self.pages_done(request);
         }
     }
@@ -77,9 +76,9 @@ impl<B: Backend> Device<B> {
         let programs = u32::from(p.is_programming()) + u32::from(p.dirty);
         if programs == 0 {
             // Trimmed while it waited for its slot: there is nothing to program.
-            let parts = wait_parts(since, p.slot_at, None, self.now);
+            let parts = self.cache.wait_parts(id, since, None, self.now);
             let is_logged = self.logs_buffer();
-            (self.cache).count_slot_wait(id, since, parts.slot, is_logged);
+            (self.cache).count_slot_wait(id, since, parts.slot(), is_logged);
             return self.page_done(request, parts);
         }
         let by = self.requests[request].number_in_logs;

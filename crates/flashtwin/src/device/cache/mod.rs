@@ -10,7 +10,7 @@
 //! | file | content |
 //! |---|---|
 //! | `page`, `page_state` | the record of a page; its states, and the steps from one to the next |
-//! | `waiters` | accesses that wait for a page |
+//! | `waiters`, `slot_wait` | accesses that wait for a page; parts of a wait for a slot |
 //! | `access` | hits, misses, reads of what is cached |
 //! | `in_order` | the usual miss, in short |
 //! | `in_flight` | pages that cannot be evicted yet, and the accesses that wait for one |
@@ -31,6 +31,7 @@ mod log;
 mod page;
 mod page_state;
 mod power_cut;
+mod slot_wait;
 mod trim;
 mod view;
 mod waiters;
@@ -53,6 +54,7 @@ use in_flight::HeldUp;
 pub use log::BufferEvent;
 use page::{Page, Pool, Residency};
 pub use power_cut::PowerCut;
+use slot_wait::Ended;
 use waiters::Waiters;
 
 /// Counters of the buffer.
@@ -94,6 +96,10 @@ pub(super) struct Cache {
     /// A held-up access may succeed now: a page has become evictable.
     may_retry: bool,
     waiters: Waiters,
+    /// The flash operation of a cached page that ended last.
+    ended: Ended,
+    /// By page, what ended as it got its slot, if accesses waited for it then.
+    slot_ends: Vec<Ended>,
     /// Pages likely to be evicted: the fourth from now at the last eviction, then the third and the second. A hint.
     ahead: [PageId; 3],
     groups: Vec<Group>,
@@ -164,6 +170,8 @@ impl Cache {
             held_up: VecDeque::new(),
             may_retry: false,
             waiters: Waiters::default(),
+            ended: Ended::default(),
+            slot_ends: Vec::new(),
             ahead: [PageId(0); 3],
             groups: Vec::new(),
             free_groups: Vec::new(),
@@ -252,6 +260,7 @@ impl Cache {
     #[cold]
     fn one_more_page(&mut self) -> u32 {
         self.pages.push(Page::new(Lpn(0), Pool::Policy));
+        self.slot_ends.push(Ended::default());
         if self.pages.len() > self.unstable.len() * 64 {
             self.unstable.push(0);
         }

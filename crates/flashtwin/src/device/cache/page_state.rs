@@ -59,14 +59,14 @@ impl<B: Backend> Device<B> {
         if let Some(writer) = writer {
             let writer = ReqId(writer.get());
             let since = self.requests[writer].dispatched;
-            let slot = now - since;
             let is_logged = self.logs_buffer();
-            (self.cache).count_slot_wait(id, since, slot, is_logged);
-            self.page_done_in_slot(writer, slot);
+            (self.cache).count_slot_wait(id, since, now - since, is_logged);
+            self.page_done_in_slot(writer);
         }
         if is_usual {
             return self.has_arrived(id);
         }
+        self.cache.keep_slot_end(id);
         if self.cache.lacks_for_lone_waiter(id) {
             self.fill(id);
         } else if !self.page(id).waiters.is_empty() {
@@ -260,7 +260,10 @@ impl<B: Backend> Device<B> {
     #[inline(always)]
     pub(in crate::device) fn cached_flash_done(&mut self, done: &Done) {
         let id = done.op.owner.number();
-        if done.op.is_read() {
+        let is_read = done.op.is_read();
+        let now = self.now;
+        self.cache.note_end(done, is_read, now);
+        if is_read {
             self.page_read(id, done);
         } else {
             self.page_programmed(id, done);

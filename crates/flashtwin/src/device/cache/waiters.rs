@@ -2,7 +2,7 @@
 
 use super::page::{Index, Residency};
 use crate::device::cache::Cache;
-use crate::device::flash::flash_parts;
+use crate::device::flash::OpTimes;
 use crate::device::requests::ReqId;
 use crate::device::{Backend, Device};
 use crate::nand::Done;
@@ -141,6 +141,31 @@ impl Cache {
         self.waiters_of(page)
             .any(|waiter| matches!(waiter.wants, Wants::Data(sectors) if sectors & lacks != 0))
     }
+
+    /// Breakdown of an access that waited since `since` for this page; the last wait was for `done`, if for any flash
+    /// operation.
+    pub(super) fn wait_parts(
+        &self,
+        page: u32,
+        since: Time,
+        done: Option<&Done>,
+        now: Time,
+    ) -> Breakdown {
+        let waited = now - since;
+        // An access that arrived after the operation began waited only for the rest of it.
+        let mut parts = done.map_or(Breakdown::default(), |done| {
+            OpTimes::of(done, done.op.is_read()).parts_within(waited, now)
+        });
+        // What was before the operation: first the slot, then other work on the page.
+        let before = waited - parts.total();
+        let slot_at = self.pages[page as usize].slot_at;
+        let slot = before.min(slot_at.saturating_sub(since));
+        parts.queue_host += before - slot;
+        if slot > Time::ZERO {
+            self.set_slot_wait_of(page, slot, &mut parts);
+        }
+        parts
+    }
 }
 
 impl<B: Backend> Device<B> {
@@ -154,7 +179,7 @@ impl<B: Backend> Device<B> {
         let mut waiters = std::mem::take(&mut self.page(id).waiters);
         while let Some(w) = self.cache.waiters.pop(&mut waiters) {
             let p = self.page(id);
-            let (slot_at, valid) = (p.slot_at, p.valid);
+            let valid = p.valid;
             let stable = !p.dirty && !p.is_programming();
             let has_slot = matches!(p.residency, Residency::Filling(_) | Residency::Ready(_));
             if refused && matches!(w.wants, Wants::Programs(_)) {
@@ -181,36 +206,12 @@ impl<B: Backend> Device<B> {
             match again {
                 Some(wants) => self.cache.wait(id, w.request, w.since, wants),
                 None => {
-                    let parts = wait_parts(w.since, slot_at, done, now);
+                    let parts = self.cache.wait_parts(id, w.since, done, now);
                     let is_logged = self.logs_buffer();
-                    (self.cache).count_slot_wait(id, w.since, parts.slot, is_logged);
+                    (self.cache).count_slot_wait(id, w.since, parts.slot(), is_logged);
                     self.page_done(w.request, parts);
                 }
             }
         }
     }
-}
-
-/// Breakdown of an access that waited since `since` for a page which got its slot at `slot_at`; the last wait
-/// was for `done`, if for any flash operation.
-pub(super) fn wait_parts(since: Time, slot_at: Time, done: Option<&Done>, now: Time) -> Breakdown {
-    let mut parts = done.map_or(Breakdown::default(), |d| flash_parts(d, now));
-    let waited = now - since;
-    // An access that arrived after the operation began waited only for the rest of it.
-    let mut over = parts.total().saturating_sub(waited);
-    for part in [
-        &mut parts.queue_gc,
-        &mut parts.queue_host,
-        &mut parts.array,
-        &mut parts.transfer,
-    ] {
-        let cut = over.min(*part);
-        *part -= cut;
-        over -= cut;
-    }
-    // What was before the operation: first the slot, then other work on the page.
-    let before = waited - parts.total();
-    parts.slot = before.min(slot_at.saturating_sub(since));
-    parts.queue_host += before - parts.slot;
-    parts
 }

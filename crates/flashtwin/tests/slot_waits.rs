@@ -1,0 +1,178 @@
+//! The wait for a buffer slot, by what the operation that freed the slot waited for: vectors by hand on one chip with a
+//! buffer of one page. A page takes 102.4 us to transfer, 200 us to program, 25 us to read; an erase 1500 us.
+
+use flashtwin::spec::builtin;
+use flashtwin::{Breakdown, Cause, Completion, DeviceSpec, Op, Rng, Ssd, Time};
+
+const PAGE: u64 = 4096;
+const TRANSFER: Time = Time::from_ns(102_400);
+const PROGRAM: Time = Time::from_us(200);
+const READ: Time = Time::from_us(25);
+
+/// A full device whose buffer has one page, page 0 of the device, dirty.
+fn device(more: &[(&str, &str)]) -> Ssd {
+    let mut keys = vec![
+        ("geometry.chips", "1"),
+        ("geometry.planes_per_chip", "1"),
+        ("geometry.blocks_per_plane", "32"),
+        ("geometry.pages_per_block", "8"),
+        ("geometry.reserve_percent", "40"),
+        ("link.bus_ns_per_sector", "0"),
+        ("ftl.summary_page", "false"),
+        ("buffer.capacity", "4 KiB"),
+    ];
+    keys.extend(more);
+    let text = builtin("ecr").expect("it is built in");
+    let spec = DeviceSpec::with_overrides(text, "ecr", &keys).expect("a sound device");
+    let mut ssd = Ssd::new(&spec);
+    ssd.fill_sequential();
+    send(&mut ssd, Op::Write, 0);
+    rest(&mut ssd);
+    ssd.completions().clear();
+    ssd
+}
+
+fn send(ssd: &mut Ssd, op: Op, page: u64) {
+    let request = flashtwin::Request {
+        arrival: ssd.now(),
+        offset: page * PAGE,
+        bytes: PAGE,
+        op,
+        fua: false,
+    };
+    ssd.submit(ssd.now(), &request, page).expect("a page of it");
+}
+
+fn rest(ssd: &mut Ssd) {
+    while ssd.step() {}
+}
+
+/// Completions in their order, once the device is at rest.
+fn completed(ssd: &mut Ssd) -> Vec<Completion> {
+    rest(ssd);
+    let done: Vec<Completion> = ssd.completions().drain(..).collect();
+    for c in &done {
+        assert_eq!(c.breakdown.total(), c.done - c.arrival);
+    }
+    done
+}
+
+/// Parts of a wait for a slot that a program ended.
+fn slot(order: Time, queue_gc: Time) -> Breakdown {
+    Breakdown {
+        slot_order: order,
+        slot_queue_gc: queue_gc,
+        slot_transfer: TRANSFER,
+        slot_array: PROGRAM,
+        ..Breakdown::default()
+    }
+}
+
+/// Two writes at a time: the first waits for the program of page 0 or of what is there, the second for that of the
+/// first, and for what the chip collects in between.
+#[test]
+fn second_write_waits_for_its_turn_then_for_gc_and_the_program() {
+    let mut ssd = device(&[]);
+    let mut rng = Rng::new(1);
+    let pages = ssd.exported_bytes() / PAGE;
+    let mut second_waited = 0;
+    for _ in 0..300 {
+        let first = 1 + rng.below(pages / 2 - 1);
+        let second = pages / 2 + rng.below(pages / 2);
+        let before = ssd.flash_report();
+        send(&mut ssd, Op::Write, first);
+        send(&mut ssd, Op::Write, second);
+        while ssd.completions().is_empty() {
+            ssd.step();
+        }
+        let between = ssd.flash_report().gc_time[0];
+        let done = completed(&mut ssd);
+        let after = ssd.flash_report();
+        let count = |cause| after.flash.count(cause) - before.flash.count(cause);
+        let collected =
+            (READ + PROGRAM) * count(Cause::GcMove) + Time::from_us(1500) * count(Cause::Erase);
+        assert_eq!(collected, after.gc_time[0] - before.gc_time[0]);
+        let gc = after.gc_time[0] - between;
+        let waited = done[0].done - done[0].arrival;
+        let parts: Vec<Breakdown> = done.iter().map(|c| c.breakdown).collect();
+        assert_eq!(
+            parts,
+            [
+                slot(Time::ZERO, between - before.gc_time[0]),
+                slot(waited, gc)
+            ]
+        );
+        second_waited += u32::from(gc > Time::ZERO);
+    }
+    assert!(second_waited > 10, "{second_waited}");
+}
+
+#[test]
+fn access_that_comes_during_the_program_waits_for_the_rest_of_it() {
+    let mut ssd = device(&[]);
+    let start = ssd.now();
+    send(&mut ssd, Op::Write, 1);
+    for (late, transfer) in [(50, Time::from_ns(52_400)), (150, Time::ZERO)] {
+        ssd.advance(start + Time::from_us(late));
+        send(&mut ssd, Op::Write, 1);
+        let waited = TRANSFER + PROGRAM - Time::from_us(late);
+        let parts = Breakdown {
+            slot_transfer: transfer,
+            slot_array: waited - transfer,
+            ..Breakdown::default()
+        };
+        let mut ssd = ssd.clone();
+        assert_eq!(completed(&mut ssd).pop().unwrap().breakdown, parts);
+    }
+}
+
+#[test]
+fn read_has_the_wait_for_its_slot_and_its_own_operation() {
+    let mut ssd = device(&[]);
+    send(&mut ssd, Op::Read, 1);
+    let parts = Breakdown {
+        transfer: TRANSFER,
+        array: READ,
+        ..slot(Time::ZERO, Time::ZERO)
+    };
+    assert_eq!(completed(&mut ssd)[0].breakdown, parts);
+}
+
+/// One write-back at a time: the first write takes the slot at once, the second waits for the end of the first
+/// write-back, the third until the second page is there, then for the end of the second write-back.
+#[test]
+fn limit_of_write_backs_is_the_order() {
+    let mut ssd = device(&[
+        ("buffer.evict", "background"),
+        ("buffer.background_depth", "1"),
+    ]);
+    for page in 1..4 {
+        send(&mut ssd, Op::Write, page);
+    }
+    let parts: Vec<Breakdown> = completed(&mut ssd).iter().map(|c| c.breakdown).collect();
+    let (none, one) = (Time::ZERO, TRANSFER + PROGRAM);
+    assert_eq!(
+        parts,
+        [Breakdown::default(), slot(none, none), slot(one, none)]
+    );
+}
+
+/// A slot that no operation freed: a trim dropped the page.
+#[test]
+fn slot_of_a_trimmed_page_is_waited_for_in_order() {
+    let mut ssd = device(&[
+        ("buffer.evict", "background"),
+        ("buffer.background_depth", "1"),
+    ]);
+    send(&mut ssd, Op::Write, 1);
+    send(&mut ssd, Op::Write, 2);
+    ssd.advance(ssd.now() + Time::from_us(10));
+    send(&mut ssd, Op::Trim, 1);
+    let done = completed(&mut ssd);
+    let write = done.iter().find(|c| c.tag == 2).unwrap();
+    let parts = Breakdown {
+        slot_order: Time::from_us(10),
+        ..Breakdown::default()
+    };
+    assert_eq!(write.breakdown, parts);
+}

@@ -1,0 +1,154 @@
+"""The limits of a device in a run: causes of its mean response, and runs with twice of one resource each."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .._devices import Overrides
+from .._support import terminal, words
+from .._support.estimates import Estimate, ratio_of
+from .request import CAUSES
+
+#: Measures of a run: their place in a summary, and their heading.
+MEASURES = {"mean_us": "mean", "p99_us": "p99", "p999_us": "p99.9"}
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The device with twice of one resource.
+
+    Attributes:
+        name: the resource, in words.
+        set: keys of the device to override.
+    """
+
+    name: str
+    set: Overrides
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The effect of twice of one resource.
+
+    Attributes:
+        variant: the device.
+        ratios: response times by measure (`mean_us`, `p99_us`, `p999_us`), to the device as it is: paired by
+            seed, with 95 % intervals.
+        error: why it could not be run; None if it was.
+    """
+
+    variant: Variant
+    ratios: dict[str, Estimate]
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class RunExplanation:
+    """The limits of a device in a run. Print it for a table.
+
+    Attributes:
+        summary: summary of the run, of the first seed.
+        cause: what most of the mean response time is spent on, in one line.
+        shares: shares of the mean response time by cause.
+        effects: the effect of twice of one resource each, the largest first.
+        seeds: seeds of the runs.
+    """
+
+    summary: dict[str, Any]
+    cause: str
+    shares: dict[str, float]
+    effects: list[Effect]
+    seeds: list[int]
+
+    def to_json(self) -> str:
+        """Everything as JSON, the same bytes for the same runs."""
+        return json.dumps(asdict(self), indent=2)
+
+    def __repr__(self) -> str:
+        flash = self.summary["flash"]
+        by_cause = sorted(self.shares.items(), key=lambda item: -item[1])
+        lines = [
+            self.cause,
+            "",
+            "mean response: " + ", ".join(f"{cause} {words.percent(s)}" for cause, s in by_cause if s > 0),
+            f"dies: busy {words.percent(flash['busy_share_mean'])} of the time (busiest "
+            f"{words.percent(flash['busy_share_max'])}), in GC {words.percent(flash['gc_share_mean'])} "
+            f"(most {words.percent(flash['gc_share_max'])})",
+            "",
+        ]
+        rows = []
+        for effect in self.effects:
+            cells = [_ratio_text(effect.ratios.get(measure)) for measure in MEASURES]
+            rows.append([effect.variant.name, *(cells if effect.error is None else [effect.error, "", ""])])
+        table = terminal.as_text(terminal.tables(["", *MEASURES.values()], rows, 1, 200))
+        n = len(self.seeds)
+        seeds = f"{n} seeds, ?: the interval holds 1" if n > 1 else "one seed: differences may be chance"
+        return "\n".join([*lines, table.rstrip("\n"), f"x: ratio to the device as it is; {seeds}"])
+
+
+def _ratio_text(ratio: Estimate | None) -> str:
+    if ratio is None or ratio.value is None:
+        return "-"
+    unclear = ratio.low is None or ratio.high is None or ratio.low <= 1 <= ratio.high
+    return f"{ratio.value:.3f}x{'?' if unclear and ratio.value != 1 else ''}"
+
+
+def variants(device: dict[str, Any], buffer_bytes: int | None) -> list[Variant]:
+    """Return the devices with twice of one resource; `device` is the text of the device, parsed.
+
+    All have the capacity of the device: twice the reserve is more flash, twice the dies are smaller dies.
+    """
+    found = []
+    buffer, geometry = device.get("buffer", {}), device.get("geometry")
+    if buffer_bytes:
+        found.append(Variant("buffer x 2", {"buffer.capacity": f"{2 * buffer_bytes} B"}))
+    if buffer.get("evict") == "background":
+        depth = 2 * buffer["background_depth"]
+        found.append(Variant("write-backs in flight x 2", {"buffer.background_depth": depth}))
+    if geometry:
+        blocks, percent = geometry["blocks_per_plane"], geometry["reserve_percent"]
+        hidden = math.floor(blocks * percent / 100)
+        doubled = math.ceil(200e6 * hidden / (blocks + hidden)) / 1e6
+        found.append(
+            Variant(
+                "reserve x 2",
+                {"geometry.blocks_per_plane": blocks + hidden, "geometry.reserve_percent": doubled},
+            )
+        )
+        more: dict[str, Any] = {"geometry.chips": 2 * geometry["chips"]}
+        found.append(Variant("dies x 2", {**more, "geometry.blocks_per_plane": math.ceil(blocks / 2)}))
+    return found
+
+
+def summarised(
+    summaries: list[dict[str, Any]],
+    of_variants: list[tuple[Variant, list[dict[str, Any]], str | None]],
+    seeds: list[int],
+) -> RunExplanation:
+    """Compare runs of variants with those of the device, each by seed."""
+    first = summaries[0]["all"]
+    spent = {cause: sum(first["parts_us"][p] for p in parts) for cause, parts in CAUSES.items()}
+    shares = {cause: us / first["mean_us"] if first["mean_us"] else 0.0 for cause, us in spent.items()}
+    cause = max(shares, key=lambda each: shares[each])
+    effects = []
+    for variant, runs, error in of_variants:
+        ratios = {
+            measure: ratio_of(
+                [(b["all"][measure], a["all"][measure]) for a, b in zip(summaries, runs, strict=True)],
+                _CONFIDENCE,
+            )
+            for measure in (MEASURES if runs else ())
+        }
+        effects.append(Effect(variant, ratios, error))
+    effects.sort(key=lambda effect: effect.ratios["mean_us"].value or 1.0 if effect.ratios else math.inf)
+    mean = words.time(first["mean_us"])
+    text = f"{words.percent(shares[cause])} of the mean response of {mean} is for {cause}"
+    best = effects[0] if effects and effects[0].ratios else None
+    ratio = best.ratios["mean_us"].value if best else None
+    if best and ratio is not None and ratio < 1:
+        text += f"; most helps: {best.variant.name} ({ratio:.3f}x)"
+    return RunExplanation(summaries[0], text, shares, effects, seeds)
