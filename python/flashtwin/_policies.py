@@ -261,8 +261,7 @@ def _settings(label: str, name: str, text: str) -> dict[str, str]:
         if not (key and equals and value):
             raise FlashtwinError(f"policy {label}: give NAME:KEY=VALUE,..., as in cflru:window=0.5")
         key = key.removeprefix("buffer.")
-        # An unknown policy is reported for itself.
-        if _core.is_policy(name) and key not in known:
+        if key not in known:
             near = get_close_matches(key, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known) or 'none'}"
             raise FlashtwinError(f"policy {label}: {name} has no parameter {key}; {hint}")

@@ -13,7 +13,8 @@ EXPERIMENT = {"devices": ["demo"], "policies": ["lru", "gcar-lru"], "workloads":
     [
         ('polices = ["lru"]', (":3: polices", "did you mean policies?")),
         ("policies = []", (":3: policies", "empty axis")),
-        ('policies = ["lruu"]', (":3: policies", "did you mean lru?")),
+        ('policies = ["lruu"]', (":3: policies", 'did you mean "lru"?')),
+        ('policies = ["min"]', (":3: policies", "min runs on no device")),
         ('policies = ["lru", "lru"]', (":3: policies", "twice")),
         ("seeds = 3", (":3: seeds", "list of whole numbers")),
         ("seeds = [-1]", (":3: seeds", "from 0")),

@@ -44,6 +44,13 @@ def test_the_filter_has_the_parameters_of_its_base_and_its_own():
     assert "NAME" not in repr(info)
 
 
+def test_list_names_the_situation_of_each_family(cli):
+    listed = cli("policy", "list").stdout
+    families = {flashtwin.policy_info(name)["family"] for name in flashtwin.policies()}
+    for family in families:
+        assert f"{family}: where " in listed
+
+
 def test_an_unknown_policy_suggests_the_nearest():
     with pytest.raises(flashtwin.DeviceError, match=r'found "lruu".*did you mean "lru"'):
         flashtwin.policy_info("lruu")

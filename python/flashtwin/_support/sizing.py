@@ -8,7 +8,7 @@ from collections.abc import Callable
 from math import ceil
 from pathlib import Path
 
-from .._devices import Overrides, Spec, device
+from .._devices import Overrides, Spec, device, devices
 from .._policies import Choice
 from ..errors import DeviceError, FlashtwinError
 from .words import read_size
@@ -53,17 +53,23 @@ def sized(name: str | Path, size_bytes: int, choice: Choice, overrides: Override
             n += max(1, n * (size_bytes - found.exported_bytes) // (size_bytes * 2))
             found = spec(n)
     except DeviceError as e:
-        refused = f"size {as_text(size_bytes)}: {name} cannot have it with {n} blocks a plane: {e}"
+        # Places in files that come with flashtwin are not shown: the caller has not opened them.
+        shipped = "|".join(map(re.escape, devices()))
+        why = re.sub(rf"^(?:{shipped}):\d+:\d+: ", "", str(e), flags=re.MULTILINE)
+        size = f"size {as_text(size_bytes)}"
+        refused = f"{name} cannot have it with {n} blocks a plane: {why}"
         if n > blocks:
             larger = "larger pages hold more (--set geometry.page_bytes=64KiB)"
-            raise DeviceError(f"{refused}; {larger}") from None
+            raise DeviceError(f"{size}: {larger}: {refused}") from None
         n, found = _first_valid(spec, n, blocks)
         if found.exported_bytes < size_bytes:
-            raise DeviceError(refused) from None
+            raise DeviceError(f"{size}: {refused}") from None
         fewest, least = _first_valid(spec, 1, blocks)
         if size_bytes < least.exported_bytes * (fewest - 1) // fewest:
             mib = ceil(least.exported_bytes / (1 << 20))
-            raise DeviceError(f"{refused}; the minimum is --size {mib}MiB ({fewest} blocks)") from None
+            raise DeviceError(
+                f"{size}: the minimum is --size {mib}MiB ({fewest} blocks a plane): {refused}"
+            ) from None
     while n > 1:
         try:
             fewer = spec(n - 1)

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from .. import _core
 from .._devices import Value
 from .._devices import device as read_device
-from .._policies import Choice, policies
+from .._policies import Choice
 from .._support.folders import is_remote
 from .._support.inputs import is_file, parse_toml, read_text
 from .._support.schema import shortened
@@ -315,9 +315,10 @@ def _check_values(experiment: Experiment, places: Places) -> None:
             continue
         with _at(places, "policies"):
             choice = Choice.read(str(policy))
-            base = str(choice.name).removeprefix("gcar-")
             if not _core.is_policy(str(choice.name)):
-                raise FlashtwinError(f"no policy is called {choice.name!r}; {_nearest(base, policies())}")
+                raise FlashtwinError(
+                    f"{choice.name} runs on no device; flashtwin policy hits counts its hits"
+                )
     for workload in experiment.axes["workload"]:
         if not is_remote(str(workload)):
             with _at(places, "workloads"):

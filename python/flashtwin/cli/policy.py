@@ -116,6 +116,15 @@ min is Belady's optimum, the upper bound of hits, computed with knowledge of the
     g.add_argument("--figure", metavar="FILE", help="figure of the hit ratios: .png, .pdf or .svg")
 
 
+#: Situations in which policies of a family pay, by the name of the family.
+_SITUATIONS = {
+    "Recency and clean pages": "reads and writes share the buffer, and a clean page costs no write",
+    "Blocks of pages": "a block mapping, or writes of runs of pages",
+    "State of the chips": "pages stay on their chips, and requests wait for chips or collections",
+    "Caches in general": "hits matter more than what an eviction costs",
+}
+
+
 def list_all(args: argparse.Namespace) -> int:
     """List all policies."""
     every = [policy_info(name) for name in _core.catalog_names()]
@@ -127,7 +136,7 @@ def list_all(args: argparse.Namespace) -> int:
     for info in every:
         if info["family"] != family:
             family = info["family"]
-            print(f"{family}:")
+            print(f"{family}: where {_SITUATIONS[family]}")
         offline = " (hit ratios only)" if info["offline"] else ""
         print(f"  {info['name']:<18} {info['description']}{offline}")
     return 0
