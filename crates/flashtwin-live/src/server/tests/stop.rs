@@ -1,4 +1,4 @@
-//! Stops in which something fails: the rest is done all the same.
+//! Stops in which one step fails: the other steps are executed all the same.
 
 use std::sync::atomic::AtomicU32;
 use std::thread;
@@ -59,7 +59,7 @@ fn a_failed_stop_keeps_the_rest_and_reports_the_failure() {
         "{message}"
     );
     assert_eq!(kept, [false, false, true]);
-    // It has broken the device: its state is not to be trusted.
+    // The panic has broken the device, so its state must not be saved.
     let (message, kept) = stop("report", Does::BreaksInAReport, true);
     assert!(
         message.contains("state of its flash is that of the last"),
