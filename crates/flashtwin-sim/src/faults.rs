@@ -1,5 +1,4 @@
-//! Members of an array that fail and are replaced in the course of a run, and what requests met in the
-//! meantime.
+//! Members of an array that fail and are replaced during a run, and the response times meanwhile.
 
 use flashtwin::metrics::OpMetrics;
 use flashtwin::{Array, Completion, Device, MemberError, Op, Phase, Time};
@@ -67,7 +66,7 @@ pub struct FaultsOutcome {
     pub left_out: Vec<(Fault, String)>,
 }
 
-/// Refuses faults that cannot happen in this order on a device of so many members (0: no array).
+/// Rejects faults that cannot happen in this order on a device with `members` members (0: no array).
 fn check(faults: &[Fault], members: usize) -> Result<(), SimError> {
     let wrong = |fault: &Fault, what: String| Err(SimError::Config(format!("{fault}: {what}")));
     let mut missing = vec![false; members];
@@ -242,7 +241,7 @@ impl Agenda {
     }
 }
 
-/// Share of the rows of members being rebuilt that are there again; `None` if none is being rebuilt.
+/// Returns the fraction of rows already rebuilt, over the members being rebuilt; `None` if there are none.
 fn share_rebuilt(array: &Array) -> Option<f64> {
     let (done, rows) = array.rebuild_progress()?;
     Some(done as f64 / rows.max(1) as f64)
