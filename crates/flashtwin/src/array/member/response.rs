@@ -73,7 +73,7 @@ pub(crate) struct Response {
 }
 
 impl Response {
-    /// The response to a page that took no time: there was nothing to read, or it was refused.
+    /// Creates the response to a page that took no time, because it was never written or was refused.
     pub fn at_once(owner: Owner, now: Time, written: bool) -> Response {
         Response {
             owner,
