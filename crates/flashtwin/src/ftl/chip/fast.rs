@@ -1,8 +1,7 @@
 //! FAST: log blocks shared by all logical blocks (Lee et al., ACM TECS 6(3), 2007).
 //!
-//! One log block takes sequential writes and can become a data block; the others, for random writes
-//! (RW), are used in turn. When they are full the oldest is reclaimed: each logical block of which it
-//! holds a newest page is merged.
+//! One log block takes sequential writes and can become a data block; the others, for random writes (RW), are used in
+//! turn. When they are full the oldest is reclaimed: each logical block with a newest page in it is merged.
 
 use std::io::{self, Read, Write};
 
@@ -184,7 +183,7 @@ impl ChipFtl for Fast {
         self.blocks.counters
     }
 
-    /// `SW1[4 5] RW[- 9] [10]`: RW blocks oldest first, `-` stale.
+    /// `SW1[4 5] RW[- 9] [10]`: RW blocks, oldest first; `-` stale.
     fn state(&self) -> String {
         let sequential = self.sequential.text(&self.blocks);
         let random = self.random.text(&self.blocks.store, |_| "");
