@@ -126,9 +126,8 @@ impl PageMap {
     }
 
     /// Ensures that the pool has an open block with a free page for the stream, and returns the stream of that block.
-    /// This is the same stream,
-    /// unless the write cache is full, or the pool has no block left to open and only the other
-    /// stream's block has free pages.
+    /// This is the same stream, unless the write cache is full, or the pool has no block left to open and only the
+    /// other stream's block has free pages.
     #[inline(always)]
     pub fn make_room(&mut self, pool: u32, stream: Stream) -> Result<Stream, PoolFull> {
         if self.next_page(pool, stream) < self.end_of(stream) {

@@ -147,8 +147,8 @@ mod tests {
     use crate::spec::builtin;
     use crate::DeviceSpec;
 
-    /// An order to collect until more blocks are free than exist: with `single` a pool collects
-    /// one victim, otherwise it continues while it finds one.
+    /// An order to collect until more blocks are free than exist: with `single` a pool collects one victim, otherwise
+    /// it continues while it finds one.
     #[test]
     fn a_single_collection_is_one() {
         let spec = DeviceSpec::parse(builtin("demo").unwrap(), "demo").unwrap();
