@@ -1,8 +1,8 @@
-//! The controller's processor: one, serving requests in the order of their queues (D-10).
+//! The controller's processor: one, which serves requests in the order of their queues (D-10).
 //!
-//! Each request takes it for a fixed time before its pages are accessed, and for the entries that
-//! the policy as published looks at to find victims. The search holds up the request that caused it
-//! and all later ones; flash operations that the request starts are not delayed by it.
+//! Each request occupies it for a fixed time before its pages are accessed, and for the entries that the published
+//! policy inspects to find victims. The search delays the request that caused it and all later ones, but not the
+//! flash operations that the request starts.
 
 use super::requests::ReqId;
 use super::{link, Backend, Device};
