@@ -301,7 +301,7 @@ impl Driver {
 }
 
 impl Shared {
-    /// The lock, even if a bug has left what is behind it in the middle of something.
+    /// Returns the lock, even if a bug has left the data behind it in an intermediate state.
     fn lock_ignoring_poison(&self) -> MutexGuard<'_, Inner> {
         match self.inner.lock() {
             Ok(inner) => inner,

@@ -130,7 +130,7 @@ fn write_twice(path: &Path, text: &str) -> io::Result<()> {
     file.set_len(twice.len() as u64)
 }
 
-/// A bug in a part of the stop must not keep the rest from being done.
+/// A bug in one step of the stop must not prevent the other steps.
 fn unbroken<T>(otherwise: &str, what: impl FnOnce() -> T) -> Result<T, LiveError> {
     catch_unwind(AssertUnwindSafe(what)).map_err(|_| {
         LiveError::Setting(format!(

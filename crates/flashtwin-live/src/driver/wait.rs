@@ -27,7 +27,7 @@ pub(super) struct Waiter {
 }
 
 thread_local! {
-    /// Each thread waits for one call at a time, and keeps what it needs for that.
+    /// Each thread waits for one call at a time, and reuses its waiter for the next.
     pub(super) static WAITER: Arc<Waiter> = Arc::new(Waiter {
         thread: thread::current(),
         completed: AtomicBool::new(false),

@@ -8,7 +8,7 @@ use flashtwin::{Request, Time};
 use super::*;
 use crate::twin::made_up::{Does, MadeUp};
 
-/// The report of the stop, and whether state, report and the end of the recording are there.
+/// The report of the stop, and whether state, report and the end of the recording exist.
 fn stop(name: &str, does: Does, in_file: bool) -> (String, [bool; 3]) {
     let place = Place::new(&format!("stop-{name}-{in_file}"), &[]);
     let path = |name: &str| place.0.join(name);
