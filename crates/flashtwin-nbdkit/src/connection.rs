@@ -133,7 +133,7 @@ pub struct Work {
     is_nested: Cell<bool>,
 }
 
-/// A thread to be started, with what it does.
+/// A thread to start, with its function.
 struct Start {
     routine: Routine,
     connection: Arc<Connection>,
@@ -532,7 +532,7 @@ impl Work {
         }
         let mut filled = 0;
         while filled < REQUEST_BYTES {
-            // SAFETY: the rest lies within the caller's bytes.
+            // SAFETY: the remaining bytes are within the caller's.
             let received = more(unsafe { to.add(filled) }, REQUEST_BYTES - filled);
             if received < 0 && is_transient() {
                 continue;
