@@ -13,7 +13,7 @@ pub struct Control {
     pub done: AtomicU64,
     /// Total number, 0 if unknown.
     pub total: AtomicU64,
-    /// Rows that are there again of members being rebuilt.
+    /// Rows restored so far on members being rebuilt.
     pub rows_rebuilt: AtomicU64,
     /// Total number of rows, 0 if none is being rebuilt.
     pub rows_to_rebuild: AtomicU64,

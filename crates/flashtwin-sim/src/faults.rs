@@ -40,7 +40,7 @@ impl std::fmt::Display for Fault {
 pub struct RebuildPoint {
     /// Number of the interval.
     pub interval: u64,
-    /// Share of the rows of the members being rebuilt that are there again.
+    /// Fraction of rows already rebuilt, over the members being rebuilt.
     pub share: f64,
 }
 
@@ -98,9 +98,9 @@ pub(crate) struct Agenda {
     at: usize,
     start: Time,
     interval: Option<Time>,
-    /// A member is being rebuilt, or was when this was last looked at.
+    /// Whether a member is being rebuilt, or was at the last check.
     rebuilding: bool,
-    /// The interval in which that will be looked at next, at its end.
+    /// The interval of the series at whose end this is checked next.
     point: u64,
     outcome: FaultsOutcome,
 }

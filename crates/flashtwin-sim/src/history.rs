@@ -127,7 +127,7 @@ impl History {
         }
     }
 
-    /// Whether the window has ended in which the flash was last looked at.
+    /// Whether the window of the last sample of the flash has ended.
     #[inline]
     pub(crate) fn wants_sample(&self, now: Time) -> bool {
         now >= self.sampled + self.window
@@ -194,7 +194,7 @@ impl History {
         }
     }
 
-    /// Looks at what the flash has done until now.
+    /// Samples the counters of the flash until now.
     pub(crate) fn sample(&mut self, now: Time, report: &FlashReport) {
         let host = report.flash.host_programs();
         let all = report.programs() - report.flash.count(Cause::Summary);

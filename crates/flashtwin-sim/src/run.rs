@@ -123,7 +123,7 @@ const BATCH: usize = 64;
 /// request takes.
 pub(crate) const CLOCK_MAX: Time = Time::from_s(213 * 86_400);
 
-/// Events between two looks at the control, once all requests are submitted.
+/// Events between two checks of the control, once all requests are submitted.
 const LOOK: u32 = 4096;
 
 /// Receives every measured completion of a run, in order of completion.
@@ -395,7 +395,7 @@ impl<S: Drivable> Driver<'_, S> {
         }
     }
 
-    /// Measures what the device completes beside what the load brings, whose last request is this.
+    /// Compares the device's completion rate with the load's arrival rate; `last` is the load's last request.
     #[cold]
     fn backlog(&mut self, last: &Request, waiting: u64, speed: Speed) -> SimError {
         let below = self.device.outstanding().saturating_sub(RATE_REQUESTS);
@@ -639,7 +639,7 @@ impl<S: Drivable> Driver<'_, S> {
         now
     }
 
-    /// Starts history and timeline anew: earlier requests no longer count.
+    /// Restarts history and timeline: earlier requests no longer count.
     fn begin_history(&mut self) {
         let now = self.device.now();
         let history = || Box::new(History::new(now));

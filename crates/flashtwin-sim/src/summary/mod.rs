@@ -283,7 +283,7 @@ pub struct BufferReport {
     pub evicted_dirty_in_gc_pages: u64,
     /// Evictions for the sake of an access.
     pub evictions: u64,
-    /// List entries that the published algorithms look at to find the victims.
+    /// List entries that the published algorithms inspect to find the victims.
     pub entries_inspected: u64,
     /// Evictions that wrote back 1, 2, 3 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64 and more pages.
     pub destages: [u64; 8],

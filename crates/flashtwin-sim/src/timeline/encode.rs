@@ -28,7 +28,7 @@ mod descriptor {
     pub const COUNTER: u32 = 8;
     pub const CHILD_ORDERING: u32 = 11;
     pub const RANK: u32 = 12;
-    /// Children stand in the order of their ranks.
+    /// Children are in the order of their ranks.
     pub const EXPLICIT: u64 = 3;
 }
 

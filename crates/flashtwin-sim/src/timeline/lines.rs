@@ -42,7 +42,7 @@ impl Tree {
         number
     }
 
-    /// The track under which all of the device, or of a member, stands.
+    /// The parent of all tracks of the device, or of a member.
     pub fn group(&mut self, member: Option<usize>) -> Option<u64> {
         member.map(|member| {
             self.node(

@@ -43,7 +43,7 @@ impl Message {
         self.key(field, 2);
         let from = self.bytes.len();
         fill(self);
-        // The length stands before what it is the length of, and has as many bytes as it needs.
+        // The length precedes the bytes that it counts, and takes as many bytes as it needs.
         let mut length = Message::default();
         length.varint((self.bytes.len() - from) as u64);
         self.bytes.splice(from..from, length.bytes);

@@ -142,7 +142,7 @@ pub(super) fn compare(
     Ok(CaseReport::new(name, "msr", count, parts, first))
 }
 
-/// The earliest operation left over, with what stands in its place on the other side.
+/// The earliest unmatched operation, with the one in its place on the other side.
 fn describe_first(expected: &[Timed<What>], got: &[Timed<What>], log: &Path) -> Option<String> {
     let counterpart = |of: &Timed<What>, others: &[Timed<What>]| {
         let same =

@@ -28,7 +28,7 @@ pub struct CaseReport {
     pub kind: &'static str,
     /// Requests replayed.
     pub requests: u64,
-    /// Operations of the reference, or values, that were looked at.
+    /// Operations of the reference, or values, that were compared.
     pub operations_compared: u64,
     /// Operations that match the model.
     pub matched: u64,
