@@ -145,7 +145,7 @@ impl Raid {
             })
     }
 
-    /// The member is there, whole or not.
+    /// Checks that the member is present, complete or being rebuilt.
     fn may_use(&self, member: usize) -> Result<(), MemberError> {
         match self.state_of(member)? {
             State::Failed => Err(MemberError::Missing { member }),

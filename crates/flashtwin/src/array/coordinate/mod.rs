@@ -106,7 +106,7 @@ impl Coordinator {
         self.views[member].ordered = ordered;
     }
 
-    /// When the coordinator wants to look at the members by itself, [`Time::NEVER`] if it does not.
+    /// Returns when the coordinator checks the members next on its own; [`Time::NEVER`] if it does not.
     pub fn next_check(&mut self) -> Time {
         self.scheme
             .get()

@@ -123,7 +123,7 @@ impl Units {
         }
     }
 
-    /// The member has chips in GC if and only if it had some when it was last looked at.
+    /// Whether the member's chips are in GC exactly as recorded: some, or none.
     #[inline(always)]
     pub fn is_noted(&self, member: usize, chips: &ChipSet) -> bool {
         chips.is_empty() != self.in_gc[member]

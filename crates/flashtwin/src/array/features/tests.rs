@@ -1,4 +1,4 @@
-//! The copy of an array's code without features does what the general one does.
+//! The copy of an array's code without features has the same results as the general one.
 
 use super::Copy;
 use crate::device::Work;

@@ -21,7 +21,7 @@ const LATE_HEDGE: u32 = NONE - 2;
 /// Flag in the number of a twin: the twin is a hedge.
 const IS_HEDGE: u32 = 1 << 31;
 
-/// Reads between two looks at how long they take.
+/// Number of reads after which the quantile of their latencies is computed again.
 const WINDOW: u32 = 256;
 /// Parts of a factor of two by which response times are distinguished.
 const PARTS: u64 = 16;
@@ -101,7 +101,7 @@ pub(crate) struct Hedge {
     /// Requests to members, in order of time: when to hedge, request number, and when it was sent, since numbers are
     /// reused.
     waiting: VecDeque<(Time, u32, Time)>,
-    /// When that will be looked at next.
+    /// Alarm for the next request to hedge.
     pub alarm: Alarm,
     /// For each page operation its twin, [`NONE`], or a mark that it is late.
     twins: Vec<u32>,
@@ -252,7 +252,7 @@ mod tests {
         }
         let error = after.now().as_us() / 950.0;
         assert!((0.99..1.0 + 2.0 / PARTS as f64).contains(&error), "{error}");
-        // The buckets follow each other, and what is in one is not longer than its end.
+        // The buckets are contiguous, and no time in a bucket exceeds its end.
         for ns in (0..200_000).chain((1 << 40) - 9..(1 << 40) + 9) {
             let bucket = After::bucket(Time::from_ns(ns));
             assert!(Time::from_ns(ns) <= After::end_of(bucket));

@@ -246,7 +246,7 @@ impl Io {
         }
     }
 
-    /// Lets the front end have what is done, at this instant.
+    /// Passes finished operations to the front end, at this instant.
     #[inline(always)]
     pub fn deliver(&mut self, clock: &mut Clock) {
         if !self.in_event && !self.ops.done.is_empty() {
@@ -354,7 +354,7 @@ impl Io {
         !F::ALL || !self.record.log.is_on()
     }
 
-    /// Adds a page to what is being put together for its member.
+    /// Adds a page to the run of its member.
     pub fn join<F: Features>(
         &mut self,
         Spot { member, lpn }: Spot,

@@ -15,13 +15,13 @@ const STRETCH_BYTES: u32 = 64 << 10;
 /// How far the rebuilding of all replaced members has come.
 #[derive(Clone, Debug)]
 pub(super) struct Rebuild {
-    /// Rows before this one are there again or being rebuilt.
+    /// Rows before this one are restored or being rebuilt.
     pub next_row: u32,
     /// Running stretches.
     pub in_flight: u32,
     /// Earliest start of the next stretch: the rate is limited.
     not_before: Time,
-    /// When it will be looked at again.
+    /// Alarm for the next stretch.
     pub alarm: Alarm,
     depth: u32,
     row_time: Time,

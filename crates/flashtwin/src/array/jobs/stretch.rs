@@ -78,7 +78,7 @@ impl Stretch {
         (still, self.send(io, job, Op::Write, clock))
     }
 
-    /// Adds a row to what is asked of the members at these places.
+    /// Adds a row to the runs of the members at these places.
     fn extend(
         &mut self,
         io: &mut Io,

@@ -23,7 +23,7 @@ use drive::{Ask, Drive};
 use rows::Rows;
 use slow::Slow;
 
-/// How much of a member is there.
+/// State of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     There,

@@ -58,7 +58,7 @@ impl Spent {
     }
 }
 
-/// The response of a member to what it was asked, or to a page of that.
+/// The response of a member to a request, or to a page of one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Response {
     /// The receiver.

@@ -4,7 +4,7 @@
 use super::stats::RaidStats;
 use crate::units::Time;
 
-/// How much of an array is there.
+/// State of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// All members.

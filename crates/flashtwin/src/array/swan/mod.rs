@@ -37,7 +37,7 @@ enum Task {
     Write { from: u32, to: u32 },
 }
 
-/// The volume and what is in flight on it.
+/// The volume and the operations in flight on it.
 #[derive(Clone, Debug)]
 pub(crate) struct Swan {
     pub volume: Volume,
@@ -218,7 +218,7 @@ impl Swan {
         }
     }
 
-    /// A member has done what the volume asked of it.
+    /// Processes the completion of a member's operation for the volume.
     pub fn task_done(&mut self, io: &mut Io, id: u32, written: bool, clock: &mut Clock) {
         self.worn_out |= !written;
         let volume = &mut self.volume;

@@ -63,7 +63,7 @@ pub(crate) struct Group {
     /// The segment being written, or [`NONE`], and its next data page.
     pub open: u32,
     pub next: u32,
-    /// The segment being emptied, or [`NONE`], and the data page that is looked at next.
+    /// The segment being emptied, or [`NONE`], and the next data page to examine.
     pub victim: u32,
     pub cursor: u32,
     /// Segments being trimmed.
@@ -147,7 +147,7 @@ impl Volume {
         };
         let segments = shape.groups * shape.segments;
         let places = segments as usize * shape.data as usize;
-        // Half of what is invalid on average, or less, is not worth the moves.
+        // A segment with at most half the mean number of invalid pages is not worth the moves.
         let half_spare = u64::from(shape.data) * u64::from(spare) / u64::from(2 * shape.segments);
         Some(Volume {
             layout: Layout::new(Level::Raid5, spec.rotation, shape.members, spec.chunk_pages),
