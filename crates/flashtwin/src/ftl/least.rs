@@ -74,7 +74,7 @@ impl PageMap {
     }
 }
 
-/// Tallies looked at in one step.
+/// Tallies compared in one step.
 const STEP: usize = 16;
 
 /// Returns the position of the lowest tally: the last of equals, or the first.

@@ -100,7 +100,7 @@ pub(crate) struct PageMap {
     /// A copy of the buffer policy's filter, with the same writes, since flash cannot call the policy; `None` if no
     /// move depends on it.
     pub(super) classes: Option<Box<Filter>>,
-    /// Superblocks, where they are what is collected.
+    /// Superblocks, if these are collected.
     pub(super) sets: Option<Sets>,
     /// Free blocks as bits, `words_per_pool` words a pool.
     pub(super) free_bits: Vec<u64>,
@@ -218,7 +218,7 @@ impl PageMap {
         }
     }
 
-    /// The logical page whose live copy stands at `ppn`.
+    /// The logical page whose live copy is at `ppn`.
     #[inline(always)]
     pub fn lpn_at(&self, ppn: Ppn) -> Lpn {
         Lpn(self.reverse[ppn.0 as usize])
@@ -359,7 +359,7 @@ impl PageMap {
         }
     }
 
-    /// Starts loading the number of the logical page that stands, or stood, at `ppn`.
+    /// Starts loading the number of the logical page that is, or was, at `ppn`.
     #[inline(always)]
     pub fn prefetch_lpn_at(&self, ppn: Ppn) {
         prefetch(&self.reverse, ppn.0 as usize);
@@ -375,7 +375,7 @@ impl PageMap {
             .for_each(|page| self.prefetch_lpn_at(Ppn(first.wrapping_add(page))));
     }
 
-    /// Starts loading what is touched when the pool opens its next block.
+    /// Starts loading the data accessed when the pool opens its next block.
     #[inline]
     pub(super) fn prefetch_next_block(&self, pool: u32) {
         let free = self.find_free(pool, self.pools[pool as usize].cursor);

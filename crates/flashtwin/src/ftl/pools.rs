@@ -15,7 +15,7 @@ use crate::units::Lpn;
 use crate::units::{Stream, Time};
 
 impl PageMap {
-    // ---- what stands open ----
+    // ---- open blocks ----
 
     #[inline]
     pub fn pool(&self, pool: u32) -> &Pool {
@@ -311,7 +311,7 @@ impl PageMap {
         None
     }
 
-    // ---- what is counted ----
+    // ---- counts ----
 
     /// Whether a pool of the chip is at or below the low watermark.
     #[inline]

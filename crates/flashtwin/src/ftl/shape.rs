@@ -39,7 +39,7 @@ pub(crate) struct Shape {
     pub slc_blocks: u32,
     /// Pages that go to the second of two open blocks.
     pub apart: Apart,
-    /// Superblocks are what is collected.
+    /// Whether superblocks are collected instead of blocks.
     pub superblocks: bool,
 }
 

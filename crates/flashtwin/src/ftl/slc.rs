@@ -20,7 +20,7 @@ impl PageMap {
         self.has_slc() && self.slc_bits[block as usize / 64] >> (block % 64) & 1 == 1
     }
 
-    /// A page stands in a block in SLC mode.
+    /// Whether a page is in a block in SLC mode.
     #[inline]
     pub fn is_slc_at(&self, ppn: Ppn) -> bool {
         self.has_slc() && self.is_slc(self.block_of(ppn))

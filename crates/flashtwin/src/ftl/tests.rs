@@ -371,7 +371,7 @@ fn the_scarcest_pool_speaks_for_its_chip() {
     map.check().unwrap();
 }
 
-/// Without a free block, what is left of either open block serves both streams.
+/// Without a free block, the free pages of either open block serve both streams.
 #[test]
 fn a_pool_is_written_to_its_last_page() {
     for streams in [1, 2] {

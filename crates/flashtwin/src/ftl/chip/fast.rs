@@ -110,7 +110,7 @@ impl Fast {
         self.random.load(&mut roles, &self.blocks.store, input)
     }
 
-    /// Merges what the oldest RW block holds, and erases it.
+    /// Merges the logical blocks with pages in the oldest RW block, and erases it.
     fn reclaim(&mut self, ops: &mut Vec<FlashOp>) {
         let Some(victim) = self.random.pop_oldest() else {
             return;

@@ -68,7 +68,7 @@ pub(super) trait Own: Sized {
     /// The defaults for a chip.
     fn new(chip: &Chip) -> Self;
 
-    /// Works out anew what follows from others and was not given.
+    /// Computes parameters again that depend on others and were not given.
     fn follow(&mut self, _chip: &Chip, _is_given: &dyn Fn(&str) -> bool) {}
 
     /// Returns the pages to write until nothing remains of an older state: all pages, or those of the logs.
