@@ -401,7 +401,7 @@ impl EventQueue {
         assert!(self.next_time() != Time::NEVER, "nothing is pending");
         let (span, taken) = (self.span(self.first), resource(self.first));
         let at = self.calendar.spot(span);
-        // The earliest entry stands first in its bucket.
+        // The earliest entry is the first in its bucket.
         let next = self.slots[taken].next;
         self.calendar.bucket_mut(at).first = next;
         let word = self.calendar.word_mut(at);
