@@ -61,7 +61,7 @@ pub(crate) struct Layered {
     read_priority: bool,
 }
 
-/// Where a page of the device stands among those of its chip.
+/// Converts page numbers of the device to chips and page numbers within them.
 #[derive(Clone, Copy, Debug)]
 struct Pages {
     by_stride: Divider,
@@ -174,7 +174,7 @@ impl Layered {
                     if self.log.is_some() {
                         self.log_wait(chip, now);
                     }
-                    // Neighbours stand on different channels.
+                    // Adjacent chips are on different channels.
                     let lane = &mut self.lanes[chip];
                     let at = chip % self.channels.len();
                     let channel = &mut self.channels[at];

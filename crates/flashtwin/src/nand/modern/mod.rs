@@ -37,7 +37,7 @@ use layout::Layout;
 use std::collections::VecDeque;
 use superblock::Superblocks;
 
-/// Waiting reads looked at for those that join one that starts.
+/// Waiting reads examined for those that can join a read that starts.
 const READS_LOOKED_AT: usize = 64;
 /// Times that a page is read again at most.
 const RETRIES_MAX: u64 = 8;
@@ -129,7 +129,7 @@ impl Modern {
                 TrustedTable::new(
                     (0..(2 + usize::from(params.cached_commands)) * dies)
                         .map(|lane| Lane {
-                            // Neighbours stand on different channels.
+                            // Adjacent dies are on different channels.
                             channel: (lane % dies % g.channels as usize) as u16,
                             ..Lane::default()
                         })

@@ -63,7 +63,7 @@ pub(super) struct Superblocks {
     /// separately, so that every die gets its share of a run, whatever the host writes meanwhile.
     turns: [u32; 2],
     parts: Vec<Part>,
-    /// Dies that have to look again at what they have to do.
+    /// Dies that must check for work again.
     woken: Vec<u32>,
 }
 
@@ -109,7 +109,7 @@ impl Modern {
         self.sets.as_mut().map(|sets| sets.next_die(HOST, unit))
     }
 
-    /// Where the turns stand.
+    /// The present turns.
     pub fn turns(&self) -> &[u32] {
         self.sets.as_ref().map_or(&[], |sets| &sets.turns)
     }
@@ -313,7 +313,7 @@ impl Modern {
         events: &mut EventQueue,
     ) {
         if self.log.is_some() {
-            // Programs go to the block that stands open.
+            // Programs go to the open block.
             let block = (self.sets.as_ref())
                 .filter(|_| read.is_some())
                 .and_then(|sets| sets.parts[die].block);
@@ -382,7 +382,7 @@ impl Modern {
         Some((from, to, page))
     }
 
-    /// The block of the die, once every page of the superblock stands elsewhere.
+    /// The block of the die, once every page of the superblock has been moved.
     fn block_to_erase(&self, die: usize) -> Option<u32> {
         let sets = self.sets.as_ref()?;
         let run = sets.run?;

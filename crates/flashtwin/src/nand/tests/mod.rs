@@ -402,7 +402,7 @@ fn the_exact_drain_time_is_the_time_it_takes() {
                 for _ in 0..bench.rng.below(4) {
                     bench.step();
                 }
-                // From here on nothing comes in.
+                // No further operations arrive from here on.
                 let actions = bench.nand.stats().gc_actions;
                 let (at, in_gc) = (bench.now, bench.nand.chips()[0].in_gc);
                 let predicted = bench.nand.drain_time(0, true, at);
