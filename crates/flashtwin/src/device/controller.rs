@@ -17,7 +17,7 @@ pub(super) struct Controller {
     at_work: Option<ReqId>,
     /// The request whose pages are being accessed.
     in_hand: Option<ReqId>,
-    /// Entries looked at for the last request.
+    /// Entries inspected for the last request.
     inspected: u64,
     /// The request in hand has had its own time.
     searching: bool,
@@ -126,7 +126,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// The search for a victim looked at so many entries.
+    /// Notes that the search for a victim inspected so many entries.
     #[inline]
     pub(super) fn charge_scan(&mut self, entries: u64) {
         self.controller.inspected += entries;

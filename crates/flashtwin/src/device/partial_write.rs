@@ -132,7 +132,7 @@ impl<B: Backend> Device<B> {
         self.direct_write(id, lpn);
     }
 
-    /// Ends the read of the rest of a page that is written in part.
+    /// Ends the read of a page that is written in part.
     pub(super) fn partial_read_done(&mut self, id: ReqId, done: &Done) {
         let parts = flash_parts(done, self.now);
         let at = self.writes.find(done.op.lpn);
@@ -291,7 +291,7 @@ mod tests {
             assert_eq!(done, [(0, 10_442), (1, 20_884)], "{backend}");
             assert_eq!(reads(&ssd), 2);
         }
-        // After a whole write the rest is read from what that programmed.
+        // After a whole write, the partial write reads the data programmed by it.
         let mut ssd = chip("msr", &[]);
         let done = ends(&mut ssd, &[(Write, 0, 16), (Write, 0, 4)]);
         assert_eq!((done, reads(&ssd)), (vec![(0, 6_096), (1, 16_538)], 1));

@@ -71,7 +71,7 @@ impl<B: Backend> Device<B> {
         self.want_flush_since(request, id, now);
     }
 
-    /// Lets `request` wait until what the page holds now is on flash.
+    /// Lets `request` wait until the page's present contents are on flash.
     pub(super) fn want_flush_since(&mut self, request: ReqId, id: u32, since: Time) {
         let p = self.page(id);
         let programs = u32::from(p.is_programming()) + u32::from(p.dirty);

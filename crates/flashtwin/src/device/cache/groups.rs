@@ -18,7 +18,7 @@ pub(super) struct Group {
 }
 
 impl<B: Backend> Device<B> {
-    /// Writes back what the last eviction names.
+    /// Writes back the pages that the last eviction names.
     #[inline(never)]
     pub(super) fn write_group(&mut self) {
         let out = std::mem::take(&mut self.cache.eviction);
@@ -109,7 +109,7 @@ impl<B: Backend> Device<B> {
             missing: count,
         };
         for i in 0..count as usize {
-            // The group may be complete, and this page gone on, before the walk ends.
+            // The group may be complete, and this page released, before the loop ends.
             let Some(&id) = self.cache.groups[group as usize].pages.get(i) else {
                 break;
             };

@@ -272,21 +272,21 @@ impl Cache {
         }
     }
 
-    /// Flash lacks what the page holds.
+    /// Marks the page as unstable: flash lacks its contents.
     #[inline(always)]
     fn set_unstable(&mut self, id: u32) {
         debug_assert!(self.pages[id as usize].is_unstable());
         self.unstable[id as usize / 64] |= 1 << (id % 64);
     }
 
-    /// Flash has what the page holds.
+    /// Marks the page as stable: flash has its contents.
     #[inline(always)]
     fn clear_unstable(&mut self, id: u32) {
         debug_assert!(!self.pages[id as usize].is_unstable());
         self.unstable[id as usize / 64] &= !(1 << (id % 64));
     }
 
-    /// Keeps the page among the unstable ones exactly while flash lacks what it holds.
+    /// Marks the page as unstable if flash lacks its contents, otherwise as stable.
     #[inline(always)]
     fn note_stability(&mut self, id: u32) {
         let unstable = u64::from(self.pages[id as usize].is_unstable());

@@ -222,7 +222,7 @@ impl Page {
             && self.group == Membership::None
     }
 
-    /// Flash lacks what the page holds.
+    /// Whether flash lacks the page's contents.
     #[inline]
     pub fn is_unstable(&self) -> bool {
         self.dirty | matches!(self.program, Program::Running { fresh: true, .. })

@@ -68,7 +68,7 @@ impl<B: Backend> Device<B> {
                 .map(|p| p.lpn);
             match self.cache.protected {
                 false => lost.extend(held),
-                // What is in there is newer than what is lost.
+                // Pages in the protected buffer are newer than those lost.
                 true => {
                     let held: HashSet<Lpn> = held.collect();
                     lost.retain(|lpn| !held.contains(lpn));

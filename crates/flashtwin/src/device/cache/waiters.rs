@@ -196,7 +196,7 @@ impl<B: Backend> Device<B> {
 pub(super) fn wait_parts(since: Time, slot_at: Time, done: Option<&Done>, now: Time) -> Breakdown {
     let mut parts = done.map_or(Breakdown::default(), |d| flash_parts(d, now));
     let waited = now - since;
-    // An access that arrived after the operation began waited only for the rest of it.
+    // An access that arrived after the operation began waited only for its remaining time.
     let mut over = parts.total().saturating_sub(waited);
     for part in [
         &mut parts.queue_gc,

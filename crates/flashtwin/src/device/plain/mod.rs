@@ -74,7 +74,7 @@ impl<B: Backend> Device<B> {
         front && self.cache.is_plain() && !self.programs.is_on() && !self.metrics.are_elsewhere()
     }
 
-    /// Chooses the copy anew, once something has changed that [`Device::is_plain`] depends on.
+    /// Chooses the copy again, after a change that [`Device::is_plain`] depends on.
     pub(super) fn find_path(&mut self) {
         self.path = self.path_now();
     }
