@@ -12,7 +12,7 @@ use crate::component::{Parameter, Settings};
 pub struct ChosenPolicy {
     /// Filtered by GCaR.
     pub gcar: bool,
-    /// Name of the policy, or of what is filtered.
+    /// Name of the policy, or of the base policy if it is filtered.
     pub base: &'static str,
     /// Values of the parameters; fractions of the buffer have been converted to pages.
     pub settings: Settings,
@@ -85,7 +85,7 @@ impl ChosenPolicy {
     }
 }
 
-/// Whether the policy called `name` is filtered by GCaR, and what stands alone in it.
+/// Returns whether the policy called `name` is filtered by GCaR, and its base policy.
 fn split(name: &str) -> Option<(bool, &'static Entry)> {
     let (entry, base) = find(name)?;
     let alone = base.unwrap_or(entry);

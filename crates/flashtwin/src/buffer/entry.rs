@@ -154,7 +154,7 @@ impl Entry {
     }
 }
 
-/// The name under which the filter stands in the catalog.
+/// Name of the filter in the catalog.
 pub const FILTER: &str = "gcar-NAME";
 
 /// Prefix of a policy filtered by GCaR.

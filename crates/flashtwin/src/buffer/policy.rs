@@ -116,7 +116,7 @@ pub struct Eviction {
     pub padding: Vec<Lpn>,
     /// Pages of the separate read cache that are written with the victims, and stay.
     pub merged: Vec<Lpn>,
-    /// List entries the published algorithm looks at to find the victim (D-10).
+    /// List entries that the published algorithm inspects to find the victim (D-10).
     pub inspected: u64,
     /// Whether a page was skipped because of its chip.
     pub skipped: bool,

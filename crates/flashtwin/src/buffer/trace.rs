@@ -39,7 +39,7 @@ pub struct Evicted {
     pub merged: Vec<u32>,
     /// Clean pages are written too.
     pub write_clean: bool,
-    /// List entries the published algorithm looked at.
+    /// List entries that the published algorithm inspected.
     pub inspected: u64,
 }
 

@@ -244,7 +244,7 @@ impl UntimedBuffer {
         &self.outcome
     }
 
-    /// Starts loading what the next evictions touch.
+    /// Starts loading the data that the next evictions access.
     #[inline]
     fn look_ahead(&self, way: Way) {
         let [_, second, third] = self.room.prefetch_victims(way);

@@ -151,7 +151,7 @@ pub struct Ages {
     /// Ages that there are.
     limit: usize,
     sets: Vec<AgeSet>,
-    /// Times the ages were given anew.
+    /// Number of renumberings of the ages.
     numbering: u32,
 }
 
@@ -206,7 +206,7 @@ impl Ages {
         PageId(self.log[age as usize])
     }
 
-    /// Changes whenever the ages were given anew.
+    /// Changes whenever the ages are renumbered.
     #[inline]
     pub fn numbering(&self) -> u32 {
         self.numbering
@@ -243,7 +243,7 @@ impl Ages {
         self.sets.iter_mut().for_each(AgeSet::begin_anew);
         let mut taken = vec![0; self.sets.len()];
         let mut next = 0;
-        // The new ages are never above those not yet looked at.
+        // A new age is never above the ages not processed yet.
         for age in 0..self.log.len() {
             if age % 64 == 0 {
                 for (word, set) in taken.iter_mut().zip(&mut self.sets) {

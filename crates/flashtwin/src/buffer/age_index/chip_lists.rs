@@ -7,7 +7,7 @@ use crate::units::ChipId;
 
 const NONE: u32 = u32::MAX;
 
-/// The list on which a page stands.
+/// The list that a page is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shelf {
     /// The list of a chip.
@@ -199,7 +199,7 @@ impl ChipLists {
         self.nodes[page.0 as usize].place = place;
     }
 
-    /// Whether pages of the place stand on a list.
+    /// Whether pages of the place are on a list.
     #[inline]
     fn is_linked(&self, place: Place) -> bool {
         self.classes[place.class()].is_listed && !self.is_in_flight(place)

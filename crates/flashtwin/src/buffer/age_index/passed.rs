@@ -102,7 +102,7 @@ impl Passed {
         self.chips.passes_over_before(0, device, skip, age)
     }
 
-    /// The ages may have been given anew.
+    /// Updates the lists if the ages were renumbered.
     #[inline]
     pub fn follow(&mut self, ages: &Ages) {
         self.chips.follow(ages);

@@ -248,7 +248,7 @@ impl Bpac {
         }
     }
 
-    /// Starts loading what the next pages to go down touch.
+    /// Starts loading the data accessed when the next pages move to clusters.
     #[inline]
     fn look_ahead(&self) {
         let [first, second, third] = self.p.oldest_three();

@@ -127,7 +127,7 @@ impl Bplru {
         }
     }
 
-    /// Puts a block that stands in no list where an access at `offset` moves it.
+    /// Inserts a block that is in no list at the position to which an access at `offset` moves it.
     #[inline]
     fn place(&mut self, node: NodeId, offset: u32, write: bool) {
         let whole = (self.parameters.compensation).then_some(self.blocks.setup().pages_per_block);

@@ -255,7 +255,7 @@ impl Policy for Cflru {
         out: &mut Eviction,
     ) -> bool {
         let first = self.choose();
-        // Filtered, the second search begins anew at the least recent page.
+        // Filtered, the second search starts at the least recent page again.
         let again = skip != Skip::Nothing && self.clean_in_window.is_empty();
         let (found, inspected) = match first.0 {
             Some(page) if again || skip.page(device, page) => self.choose_not(device, skip),

@@ -130,7 +130,7 @@ impl Policy for Fab {
         skip: Skip,
         out: &mut Eviction,
     ) -> bool {
-        // As published, every block is looked at.
+        // As published, every block is inspected.
         out.inspected += u64::from(self.blocks.len());
         let largest = |skip| {
             let blocks = &self.blocks;

@@ -334,7 +334,7 @@ impl<P: Policy> Gcar<P> {
         found
     }
 
-    /// Evicts the rest of a single victim's stripe, in the order of addresses.
+    /// Evicts the other pages of a single victim's stripe, in the order of addresses.
     fn evict_stripe(&mut self, device: &dyn DeviceView, out: &mut Eviction) {
         let Some(stripes) = &mut self.stripes else {
             return;

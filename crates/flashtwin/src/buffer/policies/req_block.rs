@@ -127,7 +127,7 @@ impl ReqBlock {
         }
     }
 
-    /// The node of a block that is there still.
+    /// The node of a block, if the block still exists.
     fn find(&self, block: Option<Arrival>) -> Option<NodeId> {
         let (node, at) = block?;
         (self.blocks[node].at == at && self.blocks.pages(node) > 0).then_some(node)

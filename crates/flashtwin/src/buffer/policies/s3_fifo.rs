@@ -225,7 +225,7 @@ impl Policy for S3Fifo {
             .or_else(|| self.search_small(device, skip, out))
             .or_else(|| self.search_main(device, skip, out));
         let Some(page) = found else { return false };
-        // G makes room for the victim by forgetting the page that comes in, if it can (D-161).
+        // G makes room for the victim by forgetting the incoming page, if it can (D-161).
         self.arrives(incoming.lpn);
         if !self.pages[page.0 as usize].in_main {
             let lpn = device.lpn(page);

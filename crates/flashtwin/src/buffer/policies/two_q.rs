@@ -152,7 +152,7 @@ impl Policy for TwoQ {
         let mut oldest = |list| self.lists.oldest_not(list, device, skip, out);
         let found = lists.into_iter().find_map(&mut oldest);
         let Some(page) = found else { return false };
-        // A1out makes room for the victim by forgetting the page that comes in, if it can (D-161).
+        // A1out makes room for the victim by forgetting the incoming page, if it can (D-161).
         self.arrives(incoming.lpn);
         if !self.in_am[page.0 as usize] {
             self.a1out.push_bounded(0, device.lpn(page), self.k_out);

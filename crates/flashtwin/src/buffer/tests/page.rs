@@ -83,7 +83,7 @@ impl Fake {
         policy.cleaned(self, PageId(page));
     }
 
-    /// The victim, and the entries looked at.
+    /// The victim, and the number of inspected entries.
     fn victim(&self, policy: &mut impl Policy, skip: Skip) -> (Option<u32>, u64) {
         let mut out = Eviction::default();
         let found = policy.evict(self, &access(99, true, true), skip, &mut out);
