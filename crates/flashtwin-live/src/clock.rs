@@ -8,13 +8,13 @@ use flashtwin::Time;
 
 use crate::LiveError;
 
-/// The device's time beyond which a server does not go: its clock counts picoseconds in 64 bits, and what
-/// is asked last must still find an end.
+/// End of the device's time; a server's clock stops there. `Time` counts picoseconds in 64 bits, and a request that
+/// is submitted last must still complete before the count overflows.
 const LAST: Time = Time::from_s(18_000_000);
 const MILLION: u128 = 1_000_000;
 
-/// Dilation: the factor by which the device's time is slower than the wall clock: 10 for a host that is too slow
-/// for the device by ten.
+/// Dilation: the factor by which the device's time is slower than the wall clock. With 10, ten wall-clock seconds are
+/// one second of device time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dilation {
     /// Dilation in millionths.
@@ -68,7 +68,7 @@ impl Dilation {
 #[derive(Debug)]
 pub(crate) struct Clock {
     start: Instant,
-    /// The device's time at the start, had none been skipped since; in ps.
+    /// Device time at the server's start, in ps, plus the device time that [`Clock::skip_to`] has skipped since.
     at_start: AtomicU64,
     pub dilation: Dilation,
 }
@@ -88,7 +88,7 @@ impl Clock {
         self.start.elapsed().as_nanos() as u64
     }
 
-    /// The device's time at that moment; none once its clock is at its end.
+    /// Returns the device's time at `now_ns`; `None` once it has reached [`LAST`].
     #[inline]
     pub fn device(&self, now_ns: u64) -> Option<Time> {
         let since = self.dilation.device(now_ns);
@@ -102,8 +102,8 @@ impl Clock {
         self.dilation.wall_ns(time.saturating_sub(self.at_start()))
     }
 
-    /// The device clock is ahead of the wall clock, at `time`: it stays later from now on, and no caller waits
-    /// for it.
+    /// Sets the device's time to `time` if that is later than now: the device has run ahead of the wall clock. All
+    /// later times are shifted, too, so that no caller waits for the difference.
     pub fn skip_to(&self, time: Time) {
         let now = Time(
             self.at_start()

@@ -1,5 +1,5 @@
-//! A separate socket on which a running server takes commands: one line of JSON in, one out, and the connection
-//! ends. Only users with access to the server's files may connect.
+//! A separate socket on which a running server accepts commands. A client sends one line of JSON and receives one,
+//! and the connection is closed. Only users with access to the server's files may connect.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -61,7 +61,7 @@ enum Command {
     Stop {},
 }
 
-/// The thread that listens. It must be stopped before the server is.
+/// The listening thread. Stop it before the server.
 #[derive(Debug)]
 pub struct Control {
     path: PathBuf,
@@ -103,7 +103,7 @@ impl Control {
     /// Listens no more.
     pub fn stop(self) {
         self.ended.store(true, Ordering::Release);
-        // Wakes it; if that fails, no thread waits there.
+        // Wakes the listening thread; if the connection fails, no thread is listening.
         let woken = UnixStream::connect(&self.path);
         let _ = fs::remove_file(&self.path);
         if woken.is_ok() {
@@ -128,8 +128,9 @@ impl Clients {
         let thread = thread::Builder::new()
             .name("flashtwin-ctl".into())
             .spawn(move || {
-                // A client that goes away is its own loss. The stream has a second handle, which `stop` needs; dropping
-                // this one alone would leave a client waiting that reads to the end.
+                // Ignores errors: a client that has disconnected needs no response. `stop` has a second handle of the
+                // stream, so dropping this one does not close it, and a client that reads to the end would wait:
+                // hence the shutdown.
                 let _ = serve(&server, &client);
                 let _ = client.shutdown(Shutdown::Both);
             })?;
@@ -137,7 +138,7 @@ impl Clients {
         Ok(())
     }
 
-    /// Stops reading from all clients; commands that were received are completed.
+    /// Stops reading from all clients; completes the commands received so far.
     fn stop(self) {
         for client in self.0 {
             // Fails only for a client that has disconnected.
@@ -169,7 +170,7 @@ fn serve(server: &Server, mut client: &UnixStream) -> io::Result<()> {
     client.write_all(format!("{response}\n").as_bytes())
 }
 
-/// The first line from the client; `None` if it is too long or too late.
+/// Returns the first line from the client; `None` if it is too long or arrives too late.
 fn line(mut client: &UnixStream) -> io::Result<Option<Vec<u8>>> {
     let began = Instant::now();
     let (mut line, mut part) = (Vec::new(), [0; 512]);
@@ -222,7 +223,7 @@ fn carry_out(server: &Server, command: &Command) -> Value {
         }
         Command::Disturb(how) => server.disturb(*how).map(|()| json!(how)),
         Command::Stop {} => {
-            // SAFETY: takes numbers; the signal is to this process, whose server expects it.
+            // SAFETY: the arguments are numbers; the signal is for this process, whose server handles it.
             unsafe { libc::kill(libc::getpid(), libc::SIGTERM) };
             Ok(json!({}))
         }

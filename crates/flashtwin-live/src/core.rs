@@ -1,5 +1,5 @@
-//! The calls in flight on the device, without clock and threads: calls enter at an instant and are returned, once
-//! each, at or after the instant at which the device completes them.
+//! The calls in flight on the device, without clock and threads. A call is submitted at an instant and returned once,
+//! at or after the instant at which the device completes it.
 
 use std::sync::Arc;
 
@@ -8,9 +8,10 @@ use flashtwin::{Op, OutOfRange, PowerCut, Request, Status, Time};
 use crate::recording::Recording;
 use crate::Twin;
 
-/// The device never sees a request of more than this, nor does a drive: a host's block layer cuts before.
+/// Largest request that the device receives. A host's block layer also splits larger requests before a drive receives
+/// them.
 const PIECE_BYTES_MAX: u64 = 1 << 20;
-/// Pieces of a call at most: what is longer is for the caller to split ([`Core::batch_bytes`]).
+/// Largest number of pieces of a call; the caller splits longer calls ([`Core::batch_bytes`]).
 pub const BATCH_PIECES: u64 = 64;
 
 /// A caller's request.
@@ -18,9 +19,9 @@ pub const BATCH_PIECES: u64 = 64;
 pub struct Call {
     /// Operation.
     pub op: Op,
-    /// First byte; 0 of a flush.
+    /// First byte; 0 for a flush.
     pub offset: u64,
-    /// Length in bytes; 0 of a flush.
+    /// Length in bytes; 0 for a flush.
     pub bytes: u64,
     /// Whether the call completes only once the data are on the medium.
     pub fua: bool,
@@ -29,7 +30,7 @@ pub struct Call {
 /// Result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// Status of the call: of several pieces the worst.
+    /// Status of the call: the worst status of its pieces.
     pub status: Status,
     /// Virtual time of the completion.
     pub due: Time,
@@ -90,14 +91,14 @@ impl<W> Core<W> {
         self.places.len() - self.free.len()
     }
 
-    /// Lets the device run until `now`, and hands out what it has finished. Earlier instants than one
-    /// that was given before count as that.
+    /// Lets the device run until `now` and moves completed calls to `finished`. If `now` is before the device's time,
+    /// the device's time is used.
     pub fn advance(&mut self, now: Time, finished: &mut Vec<(W, Response)>) {
         self.twin.advance(now.max(self.twin.now()));
         self.hand_out(finished);
     }
 
-    /// Takes a call at `now`; it may be among those finished already when this returns.
+    /// Submits a call at `now`; the call may already be in `finished` when this returns.
     ///
     /// # Errors
     /// Fails if the call ends beyond the device.
@@ -123,7 +124,7 @@ impl<W> Core<W> {
         let place = self.take_place(caller, now);
         let (mut at, end) = (call.offset, call.offset + call.bytes);
         loop {
-            // Cut between pages: a page that lies in two pieces would be worked on twice.
+            // Pieces end between pages: the device would process a page twice if it were in two pieces.
             let piece_end = end.min((at / self.piece_bytes + 1) * self.piece_bytes);
             let request = Request {
                 arrival: now,
@@ -160,7 +161,7 @@ impl<W> Core<W> {
         finished.extend(callers.map(|caller| (caller, failed)));
     }
 
-    /// Simulates a power loss: all calls in flight fail. `None`: the device cannot be used any more.
+    /// Simulates a power loss: all calls in flight fail. Returns `None` if the device cannot be used any more.
     pub fn cut_power(&mut self, finished: &mut Vec<(W, Response)>) -> Option<PowerCut> {
         self.abandon(finished);
         self.places.clear();

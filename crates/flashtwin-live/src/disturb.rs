@@ -1,6 +1,5 @@
-//! Injected disturbances: longer response times, failed reads. The module stands between device and driver, so
-//! the model is unaware of them: clients see the injected effects, and the device's own report of its requests
-//! does not contain them.
+//! Injected disturbances: longer response times, failed reads. They are applied between the device and the driver:
+//! clients see them, the model does not, and the device's own report does not contain them.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -26,14 +25,13 @@ pub struct Disturbance {
     pub read_error_share: f64,
 }
 
-/// An hour: what is longer is a server that stands still.
+/// An hour. With a longer latency the server would seem to hang.
 const LATENCY_US_MAX: u64 = 3_600_000_000;
 
 impl Disturbance {
-    /// An error names what cannot be.
+    /// Checks the values.
     ///
-    /// # Errors
-    /// Fails if a value is out of its range.
+    /// # Errors Fails if a value is out of its range; the error names it.
     pub fn check(&self) -> Result<(), LiveError> {
         for (what, share) in [
             ("latency_share", self.latency_share),
@@ -188,8 +186,8 @@ mod tests {
     use super::*;
     use flashtwin::{DeviceSpec, Ssd};
 
-    /// Reads and writes of pages in turn, one every few milliseconds: the number of failed reads, and the extra
-    /// latency of each response in us.
+    /// Alternates reads and writes of pages, one every few milliseconds. Returns the number of failed reads and the
+    /// extra latency of each response in us.
     fn outcome(how: Disturbance) -> (u64, Vec<u64>) {
         let profile = flashtwin::spec::builtin("demo").expect("demo is built in");
         let spec =

@@ -1,9 +1,9 @@
-//! A device in real time. The calling thread lets the device run until now, submits its request and, unless that
-//! completes at once, waits (`wait`): most waiting threads poll the clock and let the device run when its next
-//! event is due. While none does, a background thread, the pacer, sleeps until shortly before that event, spins
-//! for the rest, lets the device run and wakes the waiters that are done.
+//! A device in real time. The calling thread lets the device run until now, submits its request and, unless the
+//! request completes immediately, waits (`wait`). Most waiting threads poll the clock and let the device run when its
+//! next event is due. While no thread polls, a background thread, the pacer, sleeps until shortly before that event,
+//! spins until the event is due, lets the device run and wakes the waiters whose calls have completed.
 //!
-//! The device never runs beyond now, so a call meets the state of its instant.
+//! The device never runs beyond now, so a call finds the device in its state of that instant.
 
 mod core_affinity;
 mod cpu_latency_hint;
@@ -42,7 +42,7 @@ struct Inner {
 }
 
 impl Inner {
-    /// Passes the device's programs on. Must be called before any caller sees their effects.
+    /// Passes the device's program notifications on to [`Undo`]. Must be called before any caller sees their effects.
     fn notify_undo(&mut self) {
         let undo = &self.undo;
         self.core
@@ -51,7 +51,7 @@ impl Inner {
     }
 }
 
-/// The clock is at its end, or a bug has broken the model: no call can complete any more.
+/// The device's clock has reached its end, or a bug has broken the model: no call can complete any more.
 struct Broken;
 
 struct Shared {
@@ -158,7 +158,7 @@ impl Driver {
                     paced.fail_all();
                 }
             })?;
-        // The pacer is woken by this handle alone; nothing can have been asked yet.
+        // Only this handle wakes the pacer; no call can have been made yet.
         let _ = shared.pacer.set(pacer.thread().clone());
         Ok(Driver {
             shared,
@@ -190,9 +190,10 @@ impl Driver {
         self.shared.cuts.load(Ordering::Acquire)
     }
 
-    /// Simulates a power loss: all calls in flight fail, and so do those that are made with an earlier number of
-    /// [`Driver::cuts`]. `then` runs with what is lost and the number of calls before anything else happens.
-    /// Counters start at zero. `None`: the device cannot be used any more.
+    /// Simulates a power loss: all calls in flight fail, and so do later calls with an earlier value of
+    /// [`Driver::cuts`]. `then` runs before any other operation on the device, with the lost pages and the number of
+    /// failed calls. The counters of the report start again at zero. Returns `None` if the device cannot be used any
+    /// more.
     pub(crate) fn cut_power<T>(&self, then: impl FnOnce(&PowerCut, usize) -> T) -> Option<T> {
         let _guard = FailWaitersOnPanic(&self.shared);
         let mut reported = self.reported();
@@ -201,14 +202,15 @@ impl Driver {
         Some(done)
     }
 
-    /// Changes the device at this instant; `None` if a bug has broken it.
+    /// Applies `how` to the device at this instant; returns `None` if a bug has broken the device.
     pub(crate) fn change<T>(&self, how: impl FnOnce(&mut dyn Twin) -> T) -> Option<T> {
         let _guard = FailWaitersOnPanic(&self.shared);
         self.shared.change(how)
     }
 
-    /// Returns when the device has done what is asked, or the power is cut for another time than `cuts`.
-    /// Long calls are done one part after the other.
+    /// Executes a call and returns when the device has completed it. Long calls are executed in parts, one after the
+    /// other. `cuts` is the value of [`Driver::cuts`] of the caller's connection; after a further power loss the call
+    /// fails.
     ///
     /// # Errors
     /// Fails if the call ends beyond the device, the device refuses it or has lost what it needs, the power was lost,
@@ -278,8 +280,8 @@ impl Driver {
         self.shared.fail_all_of(inner);
     }
 
-    /// Ends the pacer and lets the device come to rest, then gives it to `then`; `None` if it does
-    /// not or a bug has broken it. Nothing may be asked of the driver any more.
+    /// Stops the pacer, lets the device come to rest, then passes it to `then`. Returns `None` if the device does not
+    /// come to rest or a bug has broken it. Must be the last call on the driver.
     pub fn stop<T>(&self, then: impl FnOnce(&dyn Twin) -> T) -> Option<T> {
         {
             let mut inner = self.shared.lock_ignoring_poison();
@@ -299,7 +301,7 @@ impl Driver {
 }
 
 impl Shared {
-    /// The lock, even if a bug has left what is behind it in the middle of something.
+    /// Returns the lock, even if a bug has left the data behind it in an intermediate state.
     fn lock_ignoring_poison(&self) -> MutexGuard<'_, Inner> {
         match self.inner.lock() {
             Ok(inner) => inner,
@@ -308,7 +310,7 @@ impl Shared {
     }
 
     fn lock(&self) -> Result<MutexGuard<'_, Inner>, Broken> {
-        // It is never held for long; being woken takes longer.
+        // The lock is never held for long; being woken takes longer than trying again.
         for _ in 0..LOCK_TRIES {
             match self.inner.try_lock() {
                 Ok(inner) => return Ok(inner),
@@ -328,7 +330,8 @@ impl Shared {
         Ok(now)
     }
 
-    /// Notes the new state. Must be called whenever the device has run, before any caller sees it.
+    /// Publishes the device's new state. Must be called whenever the device has run, before any caller sees the
+    /// effects.
     fn ran(&self, inner: &mut Inner) {
         inner.notify_undo();
         let twin = inner.core.twin();
@@ -385,7 +388,7 @@ impl Shared {
         }
     }
 
-    /// Wakes the pacer if no thread polls. Must be called by a thread that could have let the device run and will not.
+    /// Wakes the pacer if no thread polls. Must be called by a thread that could let the device run but does not.
     fn rely_on_pacer(&self) {
         if self.pollers.none()
             && self.target_ns.load(Ordering::SeqCst) < self.asleep_until_ns.load(Ordering::SeqCst)

@@ -1,4 +1,4 @@
-//! Errors: of the start with words, of a call with an errno.
+//! Errors: messages for a failed start, an errno for a failed call.
 
 use std::fmt;
 use std::io;
@@ -87,7 +87,7 @@ impl From<SimError> for LiveError {
 pub enum Failure {
     /// The range ends beyond the device.
     Beyond,
-    /// The device takes no more writes: it is at the end of its life.
+    /// The device accepts no more writes: it is at the end of its life.
     ReadOnly,
     /// The data are lost with a die, an array has lost data, or the server is broken.
     Lost,

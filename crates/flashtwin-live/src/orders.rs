@@ -1,5 +1,5 @@
-//! Orders to a running device beside its clients' requests, as the control socket has them. An SSD and an array
-//! execute them in different ways.
+//! Commands to a running device that are not client requests, such as those of the control socket. An SSD and an
+//! array execute them in different ways.
 
 use flashtwin::{Array, Ssd};
 
@@ -7,13 +7,13 @@ use crate::LiveError;
 
 /// A device that takes orders.
 pub trait Orders {
-    /// Orders a die, or all of them, to collect a block each; of an array of one member, or of all. Returns the
-    /// number of dies.
+    /// Orders a die, or all of them, to collect one block each. On an array the order is for one member, or for all.
+    /// Returns the number of dies.
     ///
     /// # Errors
     /// Fails if there is no such member or die, or if the device cannot collect a single block.
     fn collect(&mut self, member: Option<usize>, die: Option<u32>) -> Result<u32, LiveError>;
-    /// A die is dead from now on. How many pages are lost.
+    /// Makes a die fail and returns the number of pages lost.
     ///
     /// # Errors
     /// Fails if there is no such die, or if the device cannot do without it.

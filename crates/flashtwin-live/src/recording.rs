@@ -1,8 +1,8 @@
 //! The recording of a device's requests: a trace in our own text form, in device time.
 //!
-//! Recording only adds a line in memory; lines go to the file with the report, whole ones only, so that the file
-//! of a killed server can be read to its end. Lines for which the file system has no room wait for the next time;
-//! those for which there is no memory are counted.
+//! Adding a request appends a line in memory. Lines are written to the file with the report, whole lines only, so
+//! that the file of a killed server is readable to its end. If the file system is full, lines stay in memory until
+//! the next attempt; if the memory for lines is full, requests are counted as missing.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -16,7 +16,7 @@ use flashtwin_workload::{write_csv_request, CSV_HEADER};
 
 use crate::LiveError;
 
-/// Bytes of lines that wait: of those to be written, and of those being written.
+/// Bytes of lines in memory, separately for lines to be written and for lines being written.
 const ROOM_BYTES: usize = 32 << 20;
 
 /// A running recording.
@@ -45,7 +45,7 @@ struct Out {
 }
 
 impl Out {
-    /// Writes what was taken; after an error the file has what whole lines of it there was room for.
+    /// Writes the taken lines. After an error the file ends with the last line that was written whole.
     fn put(&mut self) -> io::Result<()> {
         let mut written = 0;
         let put = loop {
@@ -67,7 +67,7 @@ impl Out {
         self.bytes += whole as u64;
         self.taken.drain(..whole);
         if put.is_err() {
-            // Where even that fails the next try writes over what is there.
+            // If that fails, too, the next attempt overwrites the partial line.
             let _ = self.file.set_len(self.bytes);
         }
         put
@@ -83,7 +83,7 @@ fn count(lines: &[u8]) -> u64 {
 }
 
 impl Recording {
-    /// Begins a file, which must not be there yet.
+    /// Creates the file, which must not exist.
     ///
     /// # Errors
     /// Fails if the file exists or cannot be made.
@@ -122,7 +122,7 @@ impl Recording {
         })
     }
 
-    /// Adds a request; nothing is written yet.
+    /// Adds a request in memory; the file is written later.
     pub fn add(&self, request: &Request) {
         let mut added = lock(&self.added);
         if added.lines.len() >= self.room_bytes {
@@ -133,7 +133,7 @@ impl Recording {
         let _ = write_csv_request(&mut added.lines, request);
     }
 
-    /// Writes what was added; after an error it is kept for the next time.
+    /// Writes the added lines to the file; after an error they are kept for the next attempt.
     pub fn write(&self) -> Result<(), LiveError> {
         self.put()
             .map_err(|e| LiveError::io(&self.path, "write", e))
@@ -146,7 +146,7 @@ impl Recording {
         out.put()
     }
 
-    /// Writes the rest. An error states how many requests are missing.
+    /// Writes the remaining lines. An error states how many requests are missing.
     pub fn end(&self) -> Result<(), LiveError> {
         let put = self.put();
         let (added, out) = (lock(&self.added), lock(&self.out));

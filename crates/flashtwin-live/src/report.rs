@@ -7,10 +7,10 @@ use flashtwin::{Cause, Op, Time};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Longest lateness distinguished; longer ones count as this.
+/// Largest lateness recorded; longer ones count as this.
 const LATENESS_NS_MAX: u64 = 3_600_000_000_000;
 
-/// Percentiles in microseconds, exact to three digits; named as in a run's summary.
+/// Percentiles in microseconds, exact to three digits, named as in the summary of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Percentiles {
     /// Median.
@@ -55,10 +55,9 @@ pub struct CallCounts {
     pub pages: u64,
     /// Pages of them found in the buffer.
     pub hits: u64,
-    /// Further requests that were refused: the device takes no more writes.
+    /// Further requests, refused because the device accepts no more writes.
     pub refused: u64,
-    /// Further requests that failed: their data are lost. Faults set by a command are none of
-    /// the device's.
+    /// Further requests, failed because the device has lost their data. Injected failures are not counted.
     pub failed: u64,
     /// Sum of their response times, in seconds.
     pub total_s: f64,
@@ -118,9 +117,9 @@ pub struct FlashCounts {
     pub host_pages: u64,
     /// Pages moved within the flash.
     pub moved_pages: u64,
-    /// Bytes programmed for each byte that the host wrote; none before the first.
+    /// Bytes programmed per byte that the host wrote; `None` before the first.
     pub device_write_amplification: Option<f64>,
-    /// Pages programmed for each one programmed for the host; none before the first.
+    /// Pages programmed per page programmed for the host; `None` before the first.
     pub gc_write_amplification: Option<f64>,
     /// Blocks erased.
     pub erases: u64,
@@ -131,7 +130,8 @@ pub struct FlashCounts {
 }
 
 impl FlashCounts {
-    /// A member of an array that fails takes what it has counted along: then it is as if nothing had been.
+    /// Counts since `before`. The counts of a failed array member are no longer in `now`; differences below zero are
+    /// 0.
     fn since(
         before: &FlashReport,
         now: &FlashReport,
@@ -203,7 +203,7 @@ impl LatenessLog {
     }
 }
 
-/// Values recorded after `before`; all values if `before` is not a part of `now`.
+/// Returns the values recorded after `before`; all values if `before` is not a part of `now`.
 fn since(before: &Histogram<u64>, now: &Histogram<u64>) -> Histogram<u64> {
     let mut left = now.clone();
     match before.is_empty() || left.subtract(before).is_ok() {
@@ -212,8 +212,8 @@ fn since(before: &Histogram<u64>, now: &Histogram<u64>) -> Histogram<u64> {
     }
 }
 
-/// Everything counted up to an instant. It is taken while the device stands still; what follows from it is
-/// worked out afterwards.
+/// Everything counted up to an instant. The counts are copied while the device is stopped; everything derived from
+/// them is computed afterwards.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     /// Time since the start, in seconds of the wall clock.
@@ -272,7 +272,7 @@ pub struct Report {
     pub dead_dies: Vec<u32>,
     /// Before an instant the pacer spins so long.
     pub spin_margin_us: f64,
-    /// While requests come, idle cores are kept from halting: the kernel lets the server.
+    /// Whether the kernel allows the server to keep idle cores from halting while requests arrive.
     pub cores_ready: bool,
     /// Lateness of all calls.
     pub lateness: Lateness,

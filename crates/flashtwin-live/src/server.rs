@@ -1,4 +1,4 @@
-//! A block device to be served: the driver, the data, and what becomes of both between start and stop.
+//! A served block device: the driver and the data, from start to stop.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -41,7 +41,7 @@ pub struct Extent {
     pub hole: bool,
 }
 
-/// A device that is ready, its clock not yet running: threads are started once the server has forked.
+/// A device that is ready but whose clock has not started: threads are started only after the server has forked.
 pub struct PreparedServer {
     twin: Box<dyn Twin>,
     recording: Option<Arc<Recording>>,
@@ -81,7 +81,7 @@ impl Drop for InFlight<'_> {
 pub struct Cut {
     /// Calls in flight, which have failed.
     pub unfinished: usize,
-    /// Pages that are as they were before, ascending: what was written last to them is lost.
+    /// Pages, in ascending order, whose last writes are lost and which have their earlier contents again.
     pub lost: Vec<u64>,
 }
 
@@ -121,7 +121,8 @@ fn write(report: Option<(&Path, Report)>) -> Result<(), LiveError> {
     written.map_err(|e| LiveError::io(path, "write", e))
 }
 
-/// Writes a text into an open file, which cannot be replaced: twice, so that a reader knows whether it is whole.
+/// Writes a text to an open file that cannot be replaced. The text is written twice, so that a reader can detect an
+/// incomplete one.
 fn write_twice(path: &Path, text: &str) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(path)?;
     let twice = text.repeat(2);
@@ -129,7 +130,7 @@ fn write_twice(path: &Path, text: &str) -> io::Result<()> {
     file.set_len(twice.len() as u64)
 }
 
-/// A bug in a part of the stop must not keep the rest from being done.
+/// A bug in one step of the stop must not prevent the other steps.
 fn unbroken<T>(otherwise: &str, what: impl FnOnce() -> T) -> Result<T, LiveError> {
     catch_unwind(AssertUnwindSafe(what)).map_err(|_| {
         LiveError::Setting(format!(
@@ -238,7 +239,7 @@ impl Server {
         self.driver.page_bytes()
     }
 
-    /// A connection from now on; it ends with the next power loss.
+    /// Opens a connection, which ends with the next power loss.
     pub fn connect(&self) -> Session<'_> {
         self.session(self.driver.cuts())
     }
@@ -267,8 +268,8 @@ impl Server {
         self.store.announce_release();
     }
 
-    /// Waits until the calls in flight have completed (D-200). The remaining ones fail after `timeout`, or as soon
-    /// as `abort` returns true; `abort` may block for the given time.
+    /// Waits until the calls in flight have completed (D-200). Calls still in flight after `timeout` fail, or as soon
+    /// as `abort` returns true; `abort` may block for the time that it is given.
     pub fn drain(&self, timeout: Duration, mut abort: impl FnMut(Duration) -> bool) {
         let began = Instant::now();
         while self.in_flight.load(Ordering::SeqCst) > 0 {
@@ -283,13 +284,13 @@ impl Server {
         }
     }
 
-    /// Simulates a power loss: what it takes from this device at this instant is as it was before, all calls in
-    /// flight fail, and connections that were made before cannot be used any more. With `torn` a page whose
-    /// program is interrupted may be new in its first sectors and old in the others.
+    /// Simulates a power loss: pages whose writes this device would lose at this instant have their earlier contents
+    /// again, all calls in flight fail, and connections made before cannot be used any more. With `torn`, a page
+    /// whose program is interrupted may have new contents in its first sectors and old contents in the others.
     ///
     /// # Errors
-    /// Fails if the device cannot be restarted or the contents of the store cannot be restored; all later calls fail
-    /// then.
+    /// Fails if the device cannot be restarted or the contents of the store cannot be restored; then all later calls
+    /// fail, too.
     pub fn cut_power(&self, torn: bool) -> Result<Cut, LiveError> {
         let _alone = self.powered.write();
         let mut rng = Rng::new(self.driver.cuts());
@@ -314,10 +315,9 @@ impl Server {
         })
     }
 
-    /// Sets the disturbances, in place of the present ones.
+    /// Replaces the present disturbances.
     ///
-    /// # Errors
-    /// Fails if a part of `how` is out of its range; the present disturbance then remains.
+    /// # Errors Fails if a part of `how` is out of its range; the present disturbances then remain.
     pub fn disturb(&self, how: Disturbance) -> Result<(), LiveError> {
         how.check()?;
         self.change(|twin| {
@@ -326,8 +326,8 @@ impl Server {
         })
     }
 
-    /// A die, or all of them, collects a block now, of an array that of one member, or of all
-    /// ([`flashtwin::Ssd::collect`]); returns the number of dies.
+    /// Orders a die, or all of them, to collect one block each ([`flashtwin::Ssd::collect`]); on an array those of
+    /// one member, or of all. Returns the number of dies.
     ///
     /// # Errors
     /// Fails if the device has no such member or die, or cannot collect a single block.
@@ -335,7 +335,7 @@ impl Server {
         self.order(|device| device.collect(member, die))
     }
 
-    /// A die is dead from now on ([`flashtwin::Ssd::kill_die`]); how many pages are lost.
+    /// Makes a die fail ([`flashtwin::Ssd::kill_die`]) and returns the number of pages lost.
     ///
     /// # Errors
     /// Fails if the device is an array or has no such die, or if the die cannot be spared.
@@ -343,7 +343,7 @@ impl Server {
         self.order(|device| device.kill_die(die))
     }
 
-    /// The buffer is governed by another policy from now on ([`flashtwin::Ssd::set_policy`]).
+    /// Replaces the policy of the buffer ([`flashtwin::Ssd::set_policy`]).
     ///
     /// # Errors
     /// Fails if the device has no buffer, or the policy or one of its keys is unknown or wrong for the device.
@@ -351,7 +351,7 @@ impl Server {
         self.order(|device| device.set_policy(name, settings))
     }
 
-    /// A member of an array fails; with one too many all that is asked from then on fails, too.
+    /// Makes a member of an array fail. If the array has no redundancy left, all later requests fail, too.
     ///
     /// # Errors
     /// Fails if the device is not an array or has no such member, or if the member has failed before.
@@ -359,7 +359,7 @@ impl Server {
         self.change_array(|array| array.fail_needed_member(member))
     }
 
-    /// A new member takes the place of a failed one, and is rebuilt.
+    /// Replaces a failed member by a new one, which is then rebuilt.
     ///
     /// # Errors
     /// Fails if the device is not an array or has no such member, or if the member has not failed.
@@ -418,7 +418,7 @@ impl Server {
         self.store.has_stretches()
     }
 
-    /// Lists written and unwritten extents, until `each` has enough. Takes the device no time.
+    /// Lists written and unwritten extents until `each` ends the list. Takes no device time.
     ///
     /// # Errors
     /// Fails if the range is beyond the device, the power was lost, or the store cannot be read.
@@ -451,8 +451,8 @@ impl Server {
         }
     }
 
-    /// Writes what was recorded since the last time, and the report to the file of the settings, whole or not at
-    /// all.
+    /// Writes the requests recorded since the last call, and the report to the file of the settings. The report is
+    /// replaced as a whole or not at all.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
@@ -467,9 +467,9 @@ impl Server {
         Some((path, self.report()))
     }
 
-    /// Ends it: the data on disk, the state of the flash beside it, the last report, the rest of what was
-    /// recorded. All of it is tried whatever of it fails, be it by a bug; the first error is returned. No call
-    /// may be in flight ([`Server::drain`]).
+    /// Ends the server: writes the data to disk, the state of the flash to a file beside it, the last report, and the
+    /// remaining recorded requests. All steps are executed even if one fails or panics; the first error is returned.
+    /// No call may be in flight ([`Server::drain`]).
     ///
     /// # Errors
     /// Returns the first error of these steps.

@@ -1,8 +1,8 @@
 //! The requests of a client over its connection.
 //!
-//! Order (D-126): data is in the store before the device is asked to write it, and is taken from there when the
-//! device has read it. So a read gets at least what was acknowledged before it was requested; of concurrent
-//! writes it may get a part, as in NBD.
+//! Order (D-126): a write puts its data in the store before it is submitted to the device; a read takes its data from
+//! the store after the device has completed it. So a read returns at least the writes acknowledged before it was
+//! requested. It may return parts of concurrent writes, as NBD permits.
 
 use std::io;
 use std::ops::Range;
@@ -12,8 +12,8 @@ use flashtwin::Op;
 use crate::undo::Undo;
 use crate::{Call, Failure, Server};
 
-/// A connection to a [`Server`]. It is good until the power is cut: then all it is asked fails, until the client
-/// connects anew, as the host would that has lost its power, too.
+/// A connection to a [`Server`]. After a power loss all its calls fail until the client connects again, since the
+/// client's host would have lost its power, too.
 #[derive(Clone, Copy)]
 pub struct Session<'a> {
     server: &'a Server,
@@ -30,7 +30,7 @@ impl<'a> Session<'a> {
         self.cuts
     }
 
-    /// Reads; zeros where nothing was written.
+    /// Reads a range; bytes never written are zero.
     ///
     /// # Errors
     /// Fails if the range is beyond the device, data were lost, the power was lost, or the store cannot be read.
@@ -40,7 +40,7 @@ impl<'a> Session<'a> {
         self.still_there()
     }
 
-    /// Writes; with `fua` it is on the medium when this returns.
+    /// Writes a range; with `fua` the data are on the medium when this returns.
     ///
     /// # Errors
     /// Fails if the range is beyond the device, the device takes no more writes, the power was lost, or the store
@@ -69,7 +69,7 @@ impl<'a> Session<'a> {
         self.still_there()
     }
 
-    /// Forgets these bytes, which read as zeros.
+    /// Trims a range: its bytes are zero afterwards.
     ///
     /// # Errors
     /// Fails as [`Session::write`] does.
@@ -80,8 +80,8 @@ impl<'a> Session<'a> {
         self.call(Op::Trim, offset, bytes, false)
     }
 
-    /// Makes zero: trims whole pages, if that is allowed, and writes the rest (D-150). With `fast_only` it fails if no
-    /// page can be trimmed.
+    /// Makes a range zero: trims whole pages, if that is allowed, and writes the other bytes (D-150). With
+    /// `fast_only` it fails if no page can be trimmed.
     ///
     /// # Errors
     /// Fails as [`Session::write`] does, and with `fast_only` if it would take as long as writing.
@@ -111,7 +111,7 @@ impl<'a> Session<'a> {
         self.put_zeros(whole.end..range.end, fua)
     }
 
-    /// Reads into the device's buffer.
+    /// Reads a range into the device's buffer.
     ///
     /// # Errors
     /// Fails if the range is beyond the device, data were lost, or the power was lost.
@@ -126,7 +126,8 @@ impl<'a> Session<'a> {
         Ok(offset..offset + bytes)
     }
 
-    /// Changes the store, unless and not while the power is cut: nothing from before may come after.
+    /// Changes the store. Fails after a power loss of this connection, and waits while one is simulated, so that no
+    /// call made before it changes the store after it.
     fn change(&self, how: impl FnOnce(&Undo) -> io::Result<()>) -> Result<(), Failure> {
         let _no_cut = self.server.powered.read();
         self.still_there()?;

@@ -1,4 +1,4 @@
-//! The settings of a server, as `key=value`: what the server's command line hands over.
+//! The settings of a server as `key=value`, as given on the server's command line.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub struct Settings {
     pub snapshot: Option<PathBuf>,
     /// Place of the data.
     pub store: Kept,
-    /// Bytes of the device that clients see; all of it if not set.
+    /// Bytes of the device that clients see; `None` for all.
     pub size_bytes: Option<u64>,
     /// Factor by which the device's time is slower than the wall clock.
     pub dilation: Dilation,
@@ -44,7 +44,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Keys and what they take, for people; ends in a zero byte, as a server in C wants it.
+    /// Help text: the keys and their values. Ends in a zero byte for a server in C.
     pub const HELP: &str = "\
 device=FILE        (required) the device, as written by `flashtwin device show`
 snapshot=FILE      state of the flash, as written by `flashtwin snapshot save` (default: never written)

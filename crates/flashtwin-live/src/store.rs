@@ -1,8 +1,8 @@
 //! The data of the device: a sparse file, in memory or on disk, or nothing at all.
 //!
-//! A store in memory is a file without a name: the kernel copies in and out, so that clients which write to the
-//! same bytes at once race for the bytes and for nothing else, and a host without memory gets an error in place
-//! of a signal. Only what has been written takes room; trimming gives it back.
+//! A store in memory is a file without a name. The kernel copies data in and out, so that clients that write to the
+//! same bytes at the same time race for these bytes only, and a host without free memory returns an error instead of
+//! a signal. Only written data take memory or disk space; trimming releases it.
 //!
 //! Nothing is forced to disk before [`Store::sync`]: the model decides what the emulated device would lose in a
 //! power loss, and a crash of the machine is not emulated (D-127).
@@ -24,7 +24,7 @@ static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 pub enum Store {
     /// A sparse file, with or without a name.
     Sparse(Sparse),
-    /// Nowhere: all bytes are zero, whatever was written.
+    /// No storage: all bytes read as zero, whatever was written.
     None,
 }
 
@@ -47,23 +47,23 @@ pub struct Stretch {
 }
 
 impl Store {
-    /// Sparse memory.
+    /// Creates a sparse store in memory.
     ///
     /// # Errors
     /// Fails if the system refuses the memory.
     pub fn memory(bytes: u64) -> io::Result<Store> {
-        // SAFETY: the name is a string that ends in a zero byte; it is read and not kept.
+        // SAFETY: the name is a string that ends in a zero byte; the call does not keep it.
         let fd = unsafe { libc::memfd_create(c"flashtwin".as_ptr(), libc::MFD_CLOEXEC) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor was made above, is open, and nothing else owns it.
+        // SAFETY: the descriptor was created above, is open, and has no other owner.
         let file = unsafe { File::from_raw_fd(fd) };
         Store::of(file, bytes)
     }
 
-    /// The sparse file at `path`, made if it is not there; it belongs to one server at a time. True if it was
-    /// there.
+    /// Opens the sparse file at `path`, and creates it if it does not exist. One server at a time may use it. Returns
+    /// true if the file existed.
     ///
     /// # Errors
     /// Fails if the file cannot be opened or made, has another size, or belongs to another server.
@@ -80,7 +80,7 @@ impl Store {
             }
             Err(e) => return Err(LiveError::io(path, "make", e)),
         };
-        // SAFETY: the descriptor is open; the call touches no memory of ours.
+        // SAFETY: the descriptor is open; the call accesses no memory of this process.
         if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
             return wrong("another server uses this store; stop it, or give another file".into());
         }
@@ -123,7 +123,7 @@ impl Store {
         }))
     }
 
-    /// Fills `to` with what is at `offset`.
+    /// Fills `to` with the bytes from `offset` on.
     ///
     /// # Errors
     /// Fails if the system does.
@@ -137,7 +137,7 @@ impl Store {
         }
     }
 
-    /// Puts `from` at `offset`. After an error some of it may be there.
+    /// Writes `from` at `offset`. After an error a part of it may have been written.
     ///
     /// # Errors
     /// Fails if the system does.
@@ -148,7 +148,7 @@ impl Store {
         }
     }
 
-    /// Writes as [`Store::write`] does, but zeros take no room.
+    /// Writes as [`Store::write`] does, except that a `from` of zeros only releases its space.
     ///
     /// # Errors
     /// Fails if the system does.
@@ -159,7 +159,7 @@ impl Store {
         }
     }
 
-    /// Makes these bytes zero and gives their room back.
+    /// Makes these bytes zero and releases their space.
     ///
     /// # Errors
     /// Fails if the system does.
@@ -179,11 +179,11 @@ impl Store {
         Ok(())
     }
 
-    /// Shares the lock: its server is stopping, and the next start can wait for the store.
+    /// Makes the lock of the file shared: the next server sees that this one is stopping, and can wait for the store.
     pub fn announce_release(&self) {
         if let Store::Sparse(sparse) = self {
-            // SAFETY: the descriptor is open as long as `self`; the call touches no memory of ours. The
-            // lock is exclusive, so downgrading it succeeds at once.
+            // SAFETY: the descriptor is open as long as `self`; the call accesses no memory of this process. The lock
+            // is exclusive, so downgrading it succeeds immediately.
             unsafe { libc::flock(sparse.file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) };
         }
     }
@@ -193,7 +193,7 @@ impl Store {
         matches!(self, Store::Sparse(_))
     }
 
-    /// Lists written and unwritten stretches from `offset` on, until `each` has enough.
+    /// Lists written and unwritten stretches from `offset` on until `each` ends the list.
     ///
     /// # Errors
     /// Fails if the system does.
@@ -237,7 +237,7 @@ impl Store {
 }
 
 impl Sparse {
-    /// Makes a hole; false if this file system cannot.
+    /// Punches a hole; returns false if the file system cannot.
     fn punch(&self, offset: u64, bytes: u64) -> io::Result<bool> {
         if !self.punches.load(Ordering::Relaxed) {
             return Ok(false);
@@ -245,7 +245,7 @@ impl Sparse {
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         let fd = self.file.as_raw_fd();
         loop {
-            // SAFETY: the descriptor is open as long as `self`; the call touches no memory of ours.
+            // SAFETY: the descriptor is open as long as `self`; the call accesses no memory of this process.
             if unsafe { libc::fallocate(fd, mode, offset as i64, bytes as i64) } == 0 {
                 return Ok(true);
             }
@@ -261,10 +261,10 @@ impl Sparse {
         }
     }
 
-    /// The next byte of data, or of a hole, from `at` on; the end if there is none.
+    /// Returns the next byte of data, or of a hole, from `at` on; the end of the file if there is none.
     fn seek(&self, at: u64, whence: i32) -> io::Result<u64> {
-        // SAFETY: the descriptor is open as long as `self`; the call touches no memory of ours. The file's
-        // position, which it moves, is not used.
+        // SAFETY: the descriptor is open as long as `self`; the call accesses no memory of this process. It moves the
+        // file's position, which is not used.
         let found = unsafe { libc::lseek(self.file.as_raw_fd(), at as i64, whence) };
         if found >= 0 {
             return Ok(found as u64);

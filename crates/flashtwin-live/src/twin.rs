@@ -1,5 +1,5 @@
-//! A device of the model behind one face, an SSD or an array: at this edge a call through a table costs
-//! nothing beside the socket.
+//! A trait for the two kinds of devices of the model, SSD and array. Dynamic dispatch costs nothing here in
+//! comparison with the socket.
 
 #[cfg(test)]
 pub(crate) mod made_up;
@@ -17,8 +17,7 @@ use flashtwin_sim::{Drivable, SimError};
 use crate::disturb::Disturbance;
 use crate::{LiveError, Orders};
 
-/// Steps until a device that is asked nothing has nothing left to do; a collection of all its blocks takes
-/// fewer.
+/// Largest number of steps until a device without requests is at rest; collecting all its blocks takes fewer.
 const REST_STEPS_MAX: u64 = 100_000_000;
 
 /// A device as the driver sees it.
@@ -50,9 +49,9 @@ pub trait Twin: Send {
     fn flash_report(&self) -> FlashReport;
     /// The moment from which on a write survives a power loss.
     fn durable(&self) -> Durable;
-    /// Hands over the notifications about programs since the last call; nothing unless that matters.
+    /// Passes on the program notifications since the last call; none if no power loss could affect their pages.
     fn take_programs(&mut self, each: &mut dyn FnMut(PageProgram));
-    /// Simulates a power loss: what is lost, or `None` if the flash does not come to rest.
+    /// Simulates a power loss and returns the lost pages; `None` if the flash does not come to rest.
     fn cut_power(&mut self) -> Option<PowerCut>;
     /// The device as an array, if it is one.
     fn array(&mut self) -> Option<&mut Array>;
@@ -60,16 +59,17 @@ pub trait Twin: Send {
     fn orders(&mut self) -> Option<&mut dyn Orders> {
         None
     }
-    /// Sets what is disturbed from now on; only where a disturber stands before the device.
+    /// Replaces the disturbances, if this device has any.
     fn disturb(&mut self, _how: Disturbance) {}
-    /// Writes back the buffer and completes all pending work, in no real time; false if there is no end of it.
+    /// Writes back the buffer and completes all pending work, in no real time; returns false if the work does not
+    /// end.
     fn come_to_rest(&mut self) -> bool;
     /// Writes the state of the flash to a file; the device must be at rest.
     ///
     /// # Errors
     /// See [`flashtwin_sim::save_snapshot`].
     fn save(&self, path: &Path, made_by: &str) -> Result<(), SimError>;
-    /// Takes the state of the flash from a file.
+    /// Loads the state of the flash from a file.
     ///
     /// # Errors
     /// See [`flashtwin_sim::load_snapshot`].
@@ -171,7 +171,7 @@ pub(crate) fn of_file(path: &Path) -> Result<Box<dyn Twin>, LiveError> {
     })
 }
 
-/// The device, reporting what becomes of its pages if a power loss could take them before the next flush.
+/// Makes the device report its programs if a power loss could affect pages before the next flush.
 fn logged<B: Backend>(mut device: Device<B>) -> Device<B> {
     device.set_program_log(device.durable() == Durable::Programmed);
     device

@@ -1,8 +1,9 @@
-//! Contents to restore after a power loss: of every page whose newest contents are not safe yet, the contents that are.
+//! Contents to restore after a power loss: the last safe contents of every page whose newest contents are not safe
+//! yet.
 //!
-//! The store holds what was written last. Beside it, a page that a power loss could affect keeps its earlier
-//! contents: those that are on flash, and those that running programs carry. Contents are copied when a write is
-//! about to replace them, not before: what has not been replaced since is in the store itself.
+//! The store holds the last writes. Beside it, a page that a power loss could affect keeps its earlier contents:
+//! those on flash, and those that running programs write. Contents are copied when a write is about to replace them,
+//! not before: contents that have not been replaced are in the store itself.
 //!
 //! Nothing is kept for a device whose buffer survives a power loss, or without a store.
 
@@ -31,8 +32,8 @@ enum Contents {
 /// A page in flight.
 #[derive(Debug)]
 struct Page {
-    /// First what is safe; then what is in flight, the oldest first, each with the flush that will have made it
-    /// safe (0 where programs do). Behind one that is current all are.
+    /// First the safe contents, then those in flight, the oldest first. Each has the number of the flush that makes
+    /// it safe (0 if programs do). All contents behind a [`Contents::Current`] are `Current`, too.
     versions: VecDeque<(Contents, u64)>,
     /// Flushes that had been asked for when it was last written.
     written: u64,
@@ -107,7 +108,7 @@ impl Undo {
         bytes.start.div_ceil(self.page_bytes)..end
     }
 
-    /// The part of `bytes` that covers whole pages; if there are none, the empty range at the start.
+    /// Returns the part of `bytes` that covers whole pages; without whole pages the empty range at `bytes.start`.
     pub fn whole(&self, bytes: &Range<u64>) -> Range<u64> {
         let pages = self.whole_pages(bytes);
         match pages.is_empty() {
@@ -116,7 +117,7 @@ impl Undo {
         }
     }
 
-    /// Lets `put` make bytes zero that the device forgets: those of whole pages cannot come back.
+    /// Runs `put`, which makes trimmed bytes zero. A power loss does not restore the earlier contents of whole pages.
     pub fn forget(
         &self,
         bytes: Range<u64>,
@@ -222,7 +223,7 @@ impl Undo {
         }
     }
 
-    /// A flush or a forced write is about to be asked for; its number.
+    /// Counts a flush or a forced write that is about to be submitted, and returns its number.
     pub fn flush_asked(&self) -> u64 {
         if self.durable != Durable::Flushed {
             return 0;
@@ -232,7 +233,7 @@ impl Undo {
         pages.flushes
     }
 
-    /// Marks writes before the flush `number` safe: all, or those of these bytes.
+    /// Marks writes before the flush `number` safe: all of them, or those to pages within `bytes`.
     pub fn flush_ended(&self, number: u64, bytes: Option<Range<u64>>) {
         if self.durable != Durable::Flushed {
             return;
@@ -255,10 +256,13 @@ impl Undo {
         });
     }
 
-    /// The power is lost: has `put` put what is safe in place of what is not, and returns the pages that have
-    /// lost something, ascending. `lost` are those that the device has lost. Torn: of a page with a running
-    /// program the first sectors are new and the others old, as `torn` draws. Where something cannot be put back
-    /// the rest is, and all is forgotten: how many pages there were, and the first error.
+    /// Simulates a power loss. Calls `put` to replace contents that are not safe by the last safe contents, and
+    /// returns the pages that lost data, in ascending order. `lost` are the pages that the device reports as lost.
+    /// With `torn`, a page with a running program has new contents in its first sectors; the generator draws how
+    /// many.
+    ///
+    /// # Errors Fails if pages cannot be restored: returns their number and the first error. The other pages are
+    /// restored, and the contents kept for all pages are dropped.
     pub fn cut(
         &self,
         store: &Store,
@@ -267,12 +271,13 @@ impl Undo {
         mut put: impl FnMut(&[u8], u64) -> io::Result<()>,
     ) -> Result<Vec<u64>, (usize, io::Error)> {
         if self.durable == Durable::AtOnce {
-            // What protected memory could not write: its earlier contents are nowhere.
+            // The buffer survives the loss; `lost` are pages that it could not write to flash. No earlier contents
+            // were kept.
             return Ok(lost.iter().map(|lpn| u64::from(lpn.0)).collect());
         }
         let mut pages = self.lock();
         let lost: HashSet<u64> = lost.iter().map(|lpn| u64::from(lpn.0)).collect();
-        // Programs mark safe contents page by page; a flush does not, but the device knows.
+        // Programs mark contents safe page by page. Flushes do not, so the device reports which pages it has lost.
         let is_lost = |at: &u64| self.durable == Durable::Programmed || lost.contains(at);
         let mut put_back: Vec<u64> = Vec::new();
         for (&at, page) in &pages.of {

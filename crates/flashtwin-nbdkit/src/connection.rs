@@ -1,13 +1,18 @@
 //! A connection of a client: its threads, the data of its requests in flight, and its end (D-203).
 //!
 //! nbdkit starts one thread for a connection and, after the handshake, `REQUESTS_MAX` workers. A worker takes the
-//! connection's read lock, receives a request, gives the lock back, calls the plugin, and sends the response under
-//! the write lock. If a response cannot be sent, or a request is invalid or incomplete, the worker closes the socket
-//! for sending, and nbdkit before 1.34.2 aborts when the next worker sends. So a worker never learns of such an
-//! error here: what cannot be sent is dropped, what was not received is zeros that the plugin does not write, and
-//! the next request is the end of the connection. All workers then finish in order and end.
+//! connection's read lock, receives a request, releases the lock, calls the plugin, and sends the response under the
+//! write lock. If a response cannot be sent, or a request is invalid or incomplete, the worker closes the socket for
+//! sending, and nbdkit before 1.34.2 aborts when the next worker sends. So this module hides such errors from the
+//! workers:
 //!
-//! Workers are started once all others are busy, and requests are received once there is room for their data.
+//! - A response that cannot be sent is dropped.
+//! - Data that were not received are replaced by zeros, which the plugin does not write.
+//! - The next attempt to receive a request returns the end of the connection.
+//!
+//! All workers then finish in order and end.
+//!
+//! Further workers are started once all others are busy; a request is received once there is room for its data.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -27,7 +32,7 @@ const MESSAGE_TIMEOUT: libc::timeval = libc::timeval {
     tv_sec: 10,
     tv_usec: 0,
 };
-/// Period of attempts to find room for data, and for threads, although nothing has been given back.
+/// Time after which an attempt to find room for data, or threads, is repeated even if none were released.
 const ROOM_PERIOD: Duration = Duration::from_secs(1);
 /// Data that a worker may keep in its buffer between two requests.
 const KEPT_BYTES: usize = 256 << 10;
@@ -40,7 +45,7 @@ const STRUCTURED_BYTES: u64 = 20;
 const STRUCTURED_MAGIC: u32 = 0x668e_33ef;
 const READ: u16 = 0;
 const WRITE: u16 = 1;
-/// Most data that nbdkit accepts of a write; it gives up a connection that sends more.
+/// Largest write that nbdkit accepts; it closes a connection that sends a larger one.
 const DATA_BYTES_MAX: u32 = 64 << 20;
 
 static LIMITS: OnceLock<Limits> = OnceLock::new();
@@ -49,7 +54,7 @@ static OPEN: AtomicUsize = AtomicUsize::new(0);
 static SPARE_USED: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// The connection that this thread serves: nbdkit's own thread of it.
+    /// The connection that this thread serves, if it is nbdkit's thread of a connection.
     static SERVED: Cell<*const Connection> = const { Cell::new(ptr::null()) };
     /// The work of this thread, a worker.
     static WORK: Cell<*const Work> = const { Cell::new(ptr::null()) };
@@ -76,11 +81,11 @@ pub struct Routine {
     pub argument: *mut c_void,
 }
 
-// SAFETY: nbdkit passes it to be run in another thread.
+// SAFETY: nbdkit passes the routine and its argument to be run in another thread.
 unsafe impl Send for Routine {}
 
 enum Worker {
-    /// A thread that is not started; `None` while it is being started.
+    /// A worker without a thread; `None` while the thread is being started.
     Waiting(Option<Routine>),
     Running(libc::pthread_t),
 }
@@ -118,7 +123,7 @@ pub struct Work {
     /// Data of the request in flight.
     data_bytes: Cell<u32>,
     is_read: Cell<bool>,
-    /// Bytes of the response still to be sent; `None` before its first.
+    /// Bytes of the response still to be sent; `None` before its first byte.
     unsent: Cell<Option<u64>>,
     /// nbdkit's buffer for the data.
     buffer: Cell<(*mut c_void, usize)>,
@@ -128,13 +133,13 @@ pub struct Work {
     is_nested: Cell<bool>,
 }
 
-/// A thread to be started, with what it does.
+/// A thread to start, with its function.
 struct Start {
     routine: Routine,
     connection: Arc<Connection>,
 }
 
-/// Whether the call failed as nbdkit would see it: errno of the last call that returned -1.
+/// Returns whether the last call, which returned -1, failed only temporarily in nbdkit's view; reads errno.
 fn is_transient() -> bool {
     let errno = std::io::Error::last_os_error().raw_os_error();
     matches!(errno, Some(libc::EINTR | libc::EAGAIN))
@@ -178,7 +183,7 @@ unsafe fn start(
 }
 
 extern "C" fn run_connection(start: *mut c_void) -> *mut c_void {
-    // SAFETY: it is the box of `start`, which belongs to this thread.
+    // SAFETY: the pointer is the box that `start` made for this thread.
     let start = unsafe { Box::from_raw(start.cast::<Start>()) };
     SERVED.set(Arc::as_ptr(&start.connection));
     let result = (start.routine.run)(start.routine.argument);
@@ -188,7 +193,7 @@ extern "C" fn run_connection(start: *mut c_void) -> *mut c_void {
 }
 
 extern "C" fn run_worker(start: *mut c_void) -> *mut c_void {
-    // SAFETY: it is the box of `start`, which belongs to this thread.
+    // SAFETY: the pointer is the box that `start` made for this thread.
     let start = unsafe { Box::from_raw(start.cast::<Start>()) };
     let work = Work::new(start.connection);
     WORK.set(&work);
@@ -202,7 +207,7 @@ extern "C" fn run_worker(start: *mut c_void) -> *mut c_void {
     result
 }
 
-/// Serves a client that was accepted, in a thread of its own, as nbdkit asks for.
+/// Serves an accepted client in a thread of its own, as nbdkit requests by pthread_create(3).
 ///
 /// # Safety
 /// `thread` can be written, and `routine` may be run in another thread.
@@ -222,7 +227,7 @@ pub unsafe fn serve(thread: *mut libc::pthread_t, routine: Routine, socket: c_in
         room: Condvar::new(),
     });
     set_timeout(socket, MESSAGE_TIMEOUT);
-    // SAFETY: as the caller has it.
+    // SAFETY: guaranteed by the caller.
     let error = unsafe { start(thread, true, run_connection, routine, &connection) };
     if error != 0 {
         connection.leave();
@@ -230,7 +235,7 @@ pub unsafe fn serve(thread: *mut libc::pthread_t, routine: Routine, socket: c_in
     error
 }
 
-/// Timeout of a receiving call on a socket; none if zero.
+/// Sets the timeout of receiving calls on a socket; zero for no timeout.
 fn set_timeout(socket: c_int, time: libc::timeval) {
     // SAFETY: the value lives as long as the call, which gets its size.
     unsafe {
@@ -266,7 +271,7 @@ impl Connection {
         OPEN.fetch_sub(usize::from(self.admitted), Ordering::SeqCst);
     }
 
-    /// Refuses a client beyond the limit; false if it was one.
+    /// Returns whether the client is within the limit. If not, sends it the reason.
     pub fn admit(&self) -> bool {
         if self.admitted {
             return true;
@@ -278,8 +283,8 @@ impl Connection {
         false
     }
 
-    /// Ends a handshake that takes too long: nbdkit would wait for ever. `received` is what a call on the socket
-    /// returned.
+    /// Ends a handshake that takes too long, since nbdkit would wait for ever. `received` is the result of a call on
+    /// the socket; returns 0, the end of the connection, instead if the handshake is late.
     pub fn receive_handshake(&self, socket: c_int, received: isize) -> isize {
         let is_late = (received < 0 && is_transient()) || self.opened.elapsed() > HANDSHAKE_TIMEOUT;
         match socket == self.socket && self.state().workers.is_empty() && is_late {
@@ -288,8 +293,8 @@ impl Connection {
         }
     }
 
-    /// Adds a worker, to be started when it is needed, and returns its number from 1 on. An error is that of the
-    /// first, which is started at once.
+    /// Adds a worker and returns its number, from 1 on. The first worker is started immediately, and fails with the
+    /// error of pthread_create(3); the others are started when they are needed.
     pub fn add_worker(&self, routine: Routine) -> Result<usize, c_int> {
         let mut state = self.state();
         state.workers.push(Worker::Waiting(Some(routine)));
@@ -312,7 +317,7 @@ impl Connection {
         Ok(number)
     }
 
-    /// Starts a worker that waits; nothing if it runs.
+    /// Starts a worker's thread unless it is running or being started.
     fn start_worker(&self, index: usize) -> Result<(), c_int> {
         let mut state = self.state();
         let Some(Worker::Waiting(routine)) = state.workers.get_mut(index) else {
@@ -323,8 +328,8 @@ impl Connection {
         };
         drop(state);
         let mut thread = 0;
-        // SAFETY: `self` is in an Arc, since only `serve` makes it, and this thread holds it; nbdkit's routine is to
-        // run in another thread.
+        // SAFETY: `self` is in an Arc, since only `serve` makes it, and this thread holds it; nbdkit passed the
+        // routine to be run in another thread.
         let error = unsafe {
             Arc::increment_strong_count(self);
             let connection = Arc::from_raw(self);
@@ -340,7 +345,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits for the end of a worker. Meanwhile this thread, which has nothing else to do, starts others.
+    /// Waits for the end of a worker. Meanwhile this thread, which is otherwise idle, starts other workers.
     pub fn join_worker(&self, index: usize) {
         loop {
             let state = self.state();
@@ -370,7 +375,7 @@ impl Connection {
         }
     }
 
-    /// Workers to start now: as many again as there are, if all are busy.
+    /// Returns the number of workers to start now: if all are busy, as many as are running, within the limits.
     fn wanted(&self, state: &State) -> usize {
         if state.busy < state.started {
             return 0;
@@ -411,7 +416,7 @@ impl Connection {
         }
     }
 
-    /// Gives up the client: responses are dropped from now on, also one that is being sent.
+    /// Marks the client as gone: responses are dropped from now on, including one that is being sent.
     fn give_up(&self) {
         if !self.broken.swap(true, Ordering::SeqCst) {
             // SAFETY: the socket is open as long as its workers run; this is one of them.
@@ -484,7 +489,7 @@ impl Work {
         self.buffer.set((buffer, bytes));
     }
 
-    /// Receives a part of a request. `more` is the call that nbdkit has made, for a part of what it asked for.
+    /// Receives a part of a request. `more` executes nbdkit's call for a part of its bytes.
     ///
     /// # Safety
     /// `to` can be written for `count` bytes, and `more` writes no others.
@@ -496,7 +501,7 @@ impl Work {
     ) -> isize {
         if self.is_between.get() && count == REQUEST_BYTES {
             self.complete();
-            // SAFETY: as the caller has it.
+            // SAFETY: guaranteed by the caller.
             return unsafe { self.receive_request(to, more) };
         }
         if !self.is_truncated.get() {
@@ -507,13 +512,13 @@ impl Work {
             self.is_truncated.set(true);
             self.connection.give_up();
         }
-        // SAFETY: as the caller has it.
+        // SAFETY: guaranteed by the caller.
         unsafe { ptr::write_bytes(to, 0, count) };
         count as isize
     }
 
-    /// Receives a request without its data, whole; 0, the end of the connection, if there is none, or if the client
-    /// is gone: what is still in the socket then is dropped.
+    /// Receives a whole request without its data. Returns 0, the end of the connection, if there is no request or the
+    /// client is gone; bytes still in the socket are then dropped.
     ///
     /// # Safety
     /// `to` can be written for the bytes of a request, and `more` writes no others.
@@ -527,7 +532,7 @@ impl Work {
         }
         let mut filled = 0;
         while filled < REQUEST_BYTES {
-            // SAFETY: the rest lies within the caller's bytes.
+            // SAFETY: the remaining bytes are within the caller's.
             let received = more(unsafe { to.add(filled) }, REQUEST_BYTES - filled);
             if received < 0 && is_transient() {
                 continue;
@@ -564,7 +569,7 @@ impl Work {
         REQUEST_BYTES as isize
     }
 
-    /// Sends a part of a response. Errors are those of a client that is gone: the rest is dropped.
+    /// Sends a part of a response. An error means that the client is gone: the remaining bytes are dropped.
     ///
     /// # Safety
     /// `from` can be read for `count` bytes.
@@ -575,7 +580,7 @@ impl Work {
         send: impl FnOnce() -> isize,
     ) -> isize {
         if self.unsent.get().is_none() {
-            // SAFETY: as the caller has it.
+            // SAFETY: guaranteed by the caller.
             let start = unsafe { std::slice::from_raw_parts(from, count) };
             self.unsent.set(Some(self.response_bytes(start)));
         }
@@ -629,8 +634,8 @@ impl Work {
             let page = page_bytes();
             let start = (buffer as usize).next_multiple_of(page);
             let end = (buffer as usize + bytes) / page * page;
-            // SAFETY: whole pages within nbdkit's buffer for this thread's requests. Its response is sent, so
-            // nbdkit fills the buffer before it uses it again, and zeros are as good as the last contents.
+            // SAFETY: these are whole pages within nbdkit's buffer for this thread's requests. The response has been
+            // sent, so nbdkit fills the buffer before it reads it again, and zeros do no harm.
             unsafe { libc::madvise(start as *mut c_void, end - start, libc::MADV_DONTNEED) };
         }
         self.connection.complete(self.data_bytes.get());

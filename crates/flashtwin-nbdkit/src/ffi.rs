@@ -1,6 +1,6 @@
-//! nbdkit's plugin interface, version 2 (nbdkit-plugin(3)): the struct that a plugin provides, and the functions
-//! that nbdkit provides. Names are nbdkit's. Functions are looked up when they are called, since the plugin is
-//! preloaded, and a preloaded library must not keep other programs from starting.
+//! nbdkit's plugin interface, version 2 (nbdkit-plugin(3)): the struct that a plugin provides, and the functions that
+//! nbdkit provides. Names are nbdkit's. The plugin is preloaded and must not keep other programs from starting, so
+//! functions are looked up only when they are called.
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::mem;
@@ -26,8 +26,7 @@ pub struct Extents {
 
 type Unused = Option<unsafe extern "C" fn()>;
 
-/// `struct nbdkit_plugin` up to the last member that is used here; for the server it ends where `_struct_size`
-/// states.
+/// `struct nbdkit_plugin` up to the last member used here; `_struct_size` gives the server the end.
 #[repr(C)]
 pub struct Plugin {
     pub _struct_size: u64,
@@ -77,7 +76,7 @@ pub struct Plugin {
     pub block_size: Option<extern "C" fn(*mut c_void, *mut u32, *mut u32, *mut u32) -> c_int>,
 }
 
-// SAFETY: its pointers lead to constant strings, which are never written.
+// SAFETY: the struct's pointers lead to constant strings, which are never written.
 unsafe impl Sync for Plugin {}
 
 /// A function of another library, found by name at its first call.
@@ -111,7 +110,7 @@ impl Function {
         }
     }
 
-    /// Returns its address, which is never null.
+    /// Returns the function's address, which is never null.
     ///
     /// # Panics
     /// Panics if no library of the process has it.
@@ -136,8 +135,8 @@ static ADD_EXTENT: Function = Function::of_program(c"nbdkit_add_extent");
 /// Prints a message as the server's.
 pub fn error(message: &CStr) {
     type Error = unsafe extern "C" fn(*const c_char, ...);
-    // SAFETY: the type is the function's (nbdkit-plugin(3)); both strings end in a zero byte, and "%s" takes the
-    // one argument that is there.
+    // SAFETY: the type is the function's (nbdkit-plugin(3)). Both strings end in a zero byte, and "%s" takes one
+    // argument.
     unsafe {
         mem::transmute::<*mut c_void, Error>(ERROR.address())(c"%s".as_ptr(), message.as_ptr())
     }
@@ -145,7 +144,7 @@ pub fn error(message: &CStr) {
 
 /// Sets the error that the client receives for a call that returns -1.
 pub fn set_error(errno: c_int) {
-    // SAFETY: the type is the function's; it takes a number.
+    // SAFETY: the type is the function's; the argument is a number.
     unsafe { mem::transmute::<*mut c_void, extern "C" fn(c_int)>(SET_ERROR.address())(errno) }
 }
 
@@ -155,7 +154,7 @@ pub fn shutdown() {
     unsafe { mem::transmute::<*mut c_void, extern "C" fn()>(SHUTDOWN.address())() }
 }
 
-/// Adds an extent to those asked for; -1 once no more are wanted.
+/// Adds an extent to the list that a call returns; -1 once the list is complete.
 ///
 /// # Safety
 /// `extents` is what nbdkit passed to the running call, and `offset` follows the previous extent.

@@ -1,5 +1,5 @@
-//! Functions of the C library and of GnuTLS as nbdkit shall see them, which is why the plugin is preloaded. They
-//! act in nbdkit's threads of connections and pass all other calls on.
+//! Replacements of functions of the C library and of GnuTLS; the plugin is preloaded so that nbdkit calls these. They
+//! change calls in nbdkit's threads of connections and pass all others on.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -43,11 +43,11 @@ macro_rules! hidden {
 }
 
 thread_local! {
-    /// The socket that this thread, nbdkit's first, has accepted and for which it starts a thread next.
+    /// The socket that this thread, nbdkit's first, has just accepted and for which it starts a thread next.
     static ACCEPTED: Cell<Option<c_int>> = const { Cell::new(None) };
 }
 
-/// Whether nbdkit calls the functions here: this library was loaded before the C library.
+/// Returns whether nbdkit calls the functions of this file, which needs this library loaded before the C library.
 pub fn is_effective() -> bool {
     static FIRST: Function = Function::of_program(c"accept4");
     let ours: *const Function = &FIRST;
@@ -85,7 +85,7 @@ pub unsafe fn join_thread(thread: libc::pthread_t, result: *mut *mut c_void) -> 
     hidden!(JOIN as Join: thread, result)
 }
 
-/// nbdkit starts a thread for each client that it accepts, and in that thread its workers.
+/// Replaces pthread_create(3): nbdkit starts a thread for each accepted client, and in that thread its workers.
 ///
 /// # Safety
 /// The conditions of pthread_create(3).
@@ -98,14 +98,14 @@ pub unsafe extern "C" fn pthread_create(
 ) -> c_int {
     let routine = Routine { run, argument };
     if let Some(socket) = ACCEPTED.take() {
-        // SAFETY: as the caller has it.
+        // SAFETY: guaranteed by the caller.
         return unsafe { connection::serve(thread, routine, socket) };
     }
     if let Some(connection) = connection::served() {
         return match connection.add_worker(routine) {
             Ok(number) => {
-                // SAFETY: the caller has room for the thread's name there. No thread of the C library has so small
-                // a one, which is an address.
+                // SAFETY: the caller has room for the thread's name there. The number cannot be the name of another
+                // thread: in the C library names are addresses, which are larger.
                 unsafe { *thread = number as libc::pthread_t };
                 0
             }
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn accept4(
 #[no_mangle]
 pub unsafe extern "C" fn read(file: c_int, to: *mut c_void, count: usize) -> isize {
     let more = |to: *mut u8, count| hidden!(READ as Read: file, to.cast(), count);
-    // SAFETY: as the caller has it.
+    // SAFETY: guaranteed by the caller.
     unsafe { receive(file, to.cast(), count, more) }
 }
 
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn read(file: c_int, to: *mut c_void, count: usize) -> isi
 #[no_mangle]
 pub unsafe extern "C" fn recv(file: c_int, to: *mut c_void, count: usize, flags: c_int) -> isize {
     let more = |to: *mut u8, count| hidden!(RECV as Recv: file, to.cast(), count, flags);
-    // SAFETY: as the caller has it.
+    // SAFETY: guaranteed by the caller.
     unsafe { receive(file, to.cast(), count, more) }
 }
 
@@ -176,7 +176,7 @@ unsafe fn receive(
     mut more: impl FnMut(*mut u8, usize) -> isize,
 ) -> isize {
     match (connection::work(), connection::served()) {
-        // SAFETY: as the caller has it.
+        // SAFETY: guaranteed by the caller.
         (Some(work), _) if work.is_on(file) => unsafe { work.receive(to, count, more) },
         (None, Some(connection)) => connection.receive_handshake(file, more(to, count)),
         _ => more(to, count),
@@ -194,7 +194,7 @@ pub unsafe extern "C" fn send(
 ) -> isize {
     let send = || hidden!(SEND as Send: file, from, count, flags);
     match connection::work() {
-        // SAFETY: as the caller has it.
+        // SAFETY: guaranteed by the caller.
         Some(work) if work.is_on(file) => unsafe { work.send(from.cast(), count, send) },
         _ => send(),
     }
@@ -210,7 +210,7 @@ pub unsafe extern "C" fn gnutls_record_recv(
 ) -> isize {
     let more = |to: *mut u8, count| hidden!(TLS_RECV as TlsRecv: session, to.cast(), count);
     match connection::work() {
-        // SAFETY: as the caller has it.
+        // SAFETY: guaranteed by the caller.
         Some(work) => unsafe {
             work.receive(to.cast(), count, |to, count| {
                 as_errno(work.nested(|| more(to, count)))
@@ -230,13 +230,14 @@ pub unsafe extern "C" fn gnutls_record_send(
 ) -> isize {
     let send = || hidden!(TLS_SEND as TlsSend: session, from, count);
     match connection::work() {
-        // SAFETY: as the caller has it.
+        // SAFETY: guaranteed by the caller.
         Some(work) => unsafe { work.send(from.cast(), count, || as_errno(work.nested(send))) },
         None => send(),
     }
 }
 
-/// The result of a function of GnuTLS as one of the C library, which `Work` knows: -1, with errno.
+/// Converts the result of a function of GnuTLS to that of a function of the C library, which `Work` expects: -1 and
+/// errno for errors.
 fn as_errno(result: isize) -> isize {
     /// GNUTLS_E_AGAIN and GNUTLS_E_INTERRUPTED.
     const TRANSIENT: [isize; 2] = [-28, -52];

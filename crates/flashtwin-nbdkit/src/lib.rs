@@ -1,9 +1,8 @@
 //! The live twin as a plugin of nbdkit, which speaks the protocol, forks, and calls from many threads.
 //!
-//! Each call here turns C into Rust and back, and nothing else. No panic passes: it becomes an error of
-//! the call. The server calls `config` for every setting, then `get_ready`; forks; then `after_fork`, from
-//! where threads may be started; serves; and finally, once no client is connected, `cleanup`. `stop` does not
-//! wait for clients.
+//! Each function here only converts between C and Rust. No panic reaches C: it becomes an error of the call. The
+//! server calls `config` for every setting, then `get_ready`; forks; calls `after_fork`, from where on threads may be
+//! started; serves clients; and calls `cleanup` once no client is connected. `stop` does not wait for clients.
 
 mod connection;
 mod ffi;
@@ -23,7 +22,7 @@ use std::time::Duration;
 use flashtwin_live::{Control, Failure, LiveError, PreparedServer, Server, Session, Settings};
 use limits::Limits;
 
-/// Largest request that clients should make: what they assume of servers that announce no limit.
+/// Largest request that clients should send, which clients also assume of servers that announce no limit.
 const REQUEST_BYTES_MAX: u32 = 32 << 20;
 /// The umask of private files.
 const PRIVATE: libc::mode_t = 0o177;
@@ -62,7 +61,7 @@ fn complain(message: &str) {
     ffi::error(&text);
 }
 
-/// Runs a step of the server's life; none, or what went wrong.
+/// Runs a step of the server's life and returns its error message, if it fails.
 fn trouble(what: impl FnOnce() -> Result<(), LiveError>) -> Option<String> {
     match catch_unwind(AssertUnwindSafe(what)) {
         Ok(done) => done.err().map(|e| e.to_string()),
@@ -70,7 +69,7 @@ fn trouble(what: impl FnOnce() -> Result<(), LiveError>) -> Option<String> {
     }
 }
 
-/// Runs a step of the server's start: 0, or -1 with a message.
+/// Runs a step of the server's start. Returns 0, or -1 after reporting the error.
 fn step(what: impl FnOnce() -> Result<(), LiveError>) -> c_int {
     trouble(what).map_or(0, |message| {
         complain(&message);
@@ -78,7 +77,7 @@ fn step(what: impl FnOnce() -> Result<(), LiveError>) -> c_int {
     })
 }
 
-/// Runs a call of a client: 0, or -1 with an errno.
+/// Runs a call of a client. Returns 0, or -1 with errno.
 fn call(what: impl FnOnce(&Server) -> Result<(), Failure>) -> c_int {
     let is_whole = connection::work().is_none_or(|work| work.is_whole());
     if !is_whole || stop::is_requested() {
@@ -122,8 +121,8 @@ extern "C" fn get_ready() -> c_int {
             Some(Before::Settings(settings)) => *settings,
             _ => Settings::default(),
         };
-        // A full disk is an error of the call that meets it, not the end of the server.
-        // SAFETY: ignoring a signal installs no code of ours.
+        // Writing to a full disk fails with an error instead of ending the server by a signal. SAFETY: ignoring a
+        // signal installs no code of ours.
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
         if let Some(mask) = settings.umask {
             umask(mask);
@@ -133,8 +132,8 @@ extern "C" fn get_ready() -> c_int {
                 "the plugin has to be preloaded: start nbdkit with LD_PRELOAD=PLUGIN, as flashtwin serve does".into(),
             ));
         }
-        // Each arena takes address space, and threads that allocate memory while serving are few.
-        // SAFETY: takes numbers.
+        // Each arena takes address space, and few threads allocate memory while serving. SAFETY: the arguments are
+        // numbers.
         unsafe { libc::mallopt(libc::M_ARENA_MAX, ARENAS_MAX) };
         let ready = PreparedServer::prepare(settings)?;
         connection::set_limits(Limits::read()?);
@@ -174,7 +173,7 @@ extern "C" fn after_fork() -> c_int {
 
 /// Sets the umask, and returns the previous one.
 fn umask(mask: libc::mode_t) -> libc::mode_t {
-    // SAFETY: takes and returns a number; no other thread creates files while the server starts.
+    // SAFETY: the argument and the result are numbers; no other thread creates files while the server starts.
     unsafe { libc::umask(mask) }
 }
 
@@ -192,7 +191,7 @@ impl Reporter {
                     Err(_) => return,
                 }
                 if let Err(e) = server.write_report() {
-                    // Printed once: the next second it will be the same.
+                    // Printed once: one second later the error would be the same.
                     if !complained.swap(true, Ordering::Relaxed) {
                         complain(&e.to_string());
                     }
@@ -213,8 +212,8 @@ impl Reporter {
     }
 }
 
-/// Stops the server; false if a part of that failed. The launcher searches the messages for the prefix, since
-/// nbdkit's exit code does not depend on the plugin.
+/// Stops the server; returns false if a part of the stop failed. The launcher searches the messages for the prefix,
+/// since nbdkit's exit code does not depend on the plugin.
 fn stop_server(server: &Server) -> bool {
     let reporting = trouble(|| {
         let reporter = REPORTER
@@ -262,7 +261,8 @@ extern "C" fn preconnect(_readonly: c_int) -> c_int {
     }
 }
 
-/// A connection is the number of power losses before it, and no address: one more, as null is an error.
+/// Opens a connection. The returned pointer is no address: it is the number of power losses so far, plus one because
+/// null is an error.
 extern "C" fn open(_readonly: c_int) -> *mut c_void {
     let cuts = SERVER.get().map_or(0, |server| server.connect().cuts());
     (cuts as usize + 1) as *mut c_void
@@ -287,7 +287,7 @@ extern "C" fn block_size(_: *mut c_void, least: *mut u32, best: *mut u32, most: 
         let page = server.page_bytes();
         // Sizes announced to clients must be powers of two.
         let best_bytes = if page.is_power_of_two() { page } else { 4096 };
-        // SAFETY: the server hands over the addresses of three numbers of its own, good for this call.
+        // SAFETY: the server passes the addresses of three of its numbers, valid during this call.
         unsafe { (*least, *best, *most) = (1, best_bytes, REQUEST_BYTES_MAX) };
         Ok(())
     })
@@ -317,8 +317,8 @@ extern "C" fn pread(at: *mut c_void, to: *mut c_void, count: u32, offset: u64, _
         work.use_buffer(to, count as usize);
     }
     ask(at, |session| {
-        // SAFETY: the server hands over `count` bytes of its own for the time of this call; their contents have
-        // been set before (it clears its buffers), and no other code uses them meanwhile.
+        // SAFETY: the server passes `count` bytes for the time of this call. The bytes are initialised, since the
+        // server clears its buffers, and no other code uses them meanwhile.
         let to = unsafe { std::slice::from_raw_parts_mut(to.cast::<u8>(), count as usize) };
         session.read(to, offset)
     })
@@ -335,7 +335,7 @@ extern "C" fn pwrite(
         work.use_buffer(from.cast_mut(), count as usize);
     }
     ask(at, |session| {
-        // SAFETY: the server hands over `count` bytes, which are not written for the time of this call.
+        // SAFETY: the server passes `count` bytes, which are not written during this call.
         let from = unsafe { std::slice::from_raw_parts(from.cast::<u8>(), count as usize) };
         session.write(from, offset, flags & ffi::FLAG_FUA != 0)
     })

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flashtwin_live::LiveError;
 
-/// Requests of one connection that the device works on at once: nbdkit starts a thread for each.
+/// Requests that the device executes for one connection at the same time: nbdkit starts a thread for each.
 pub const REQUESTS_MAX: usize = 256;
 /// Stack of a thread of a connection.
 pub const STACK_BYTES: usize = 1 << 20;
@@ -25,9 +25,10 @@ const FILES_OF_SERVER: u64 = 64;
 /// Most data of all requests in flight, and the share of free memory or address space.
 const BYTES_MAX: u64 = 4 << 30;
 const BYTES_SHARE: u64 = 4;
-/// Address space beside the device: the threads of one connection, the data of their requests, the heap.
+/// Least address space besides the device: for the threads of one connection, the data of their requests and the
+/// heap.
 const ADDRESSES_MIN: u64 = 1 << 30;
-/// Data in flight of one connection: at least, and at most.
+/// Least and largest amount of data in flight of one connection.
 const CONNECTION_BYTES: (u64, u64) = (64 << 20, 256 << 20);
 
 /// Resources of all connections together.
@@ -42,10 +43,9 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Reads what the host, the user and the control group leave.
+    /// Computes the limits from what the host, the user's limits and the control group leave.
     ///
-    /// # Errors
-    /// Fails if that is too little for a server.
+    /// # Errors Fails if a server needs more.
     pub fn read() -> Result<Limits, LiveError> {
         let threads = threads_left() / THREADS_SHARE;
         let addresses = addresses_left();
@@ -113,7 +113,7 @@ fn threads_left() -> u64 {
 
 /// Threads that RLIMIT_NPROC leaves; `None` for root, which has no such limit.
 fn of_user() -> Option<u64> {
-    // SAFETY: takes no arguments and returns a number.
+    // SAFETY: no arguments; the result is a number.
     let user = unsafe { libc::geteuid() };
     let most = limit(libc::RLIMIT_NPROC);
     if user == 0 || most == u64::MAX {
@@ -130,7 +130,7 @@ fn of_user() -> Option<u64> {
     Some(most.saturating_sub(threads.sum::<usize>() as u64))
 }
 
-/// The folders of the control groups that limit this process, of either version, up to their roots.
+/// Returns the directories of the control groups that limit this process, of both versions, up to their roots.
 fn control_groups() -> Vec<PathBuf> {
     let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mut folders = Vec::new();
@@ -191,7 +191,7 @@ fn limit(resource: libc::__rlimit_resource_t) -> u64 {
 
 /// Bytes of a page of the host's memory.
 pub fn page_bytes() -> usize {
-    // SAFETY: takes a number and returns one.
+    // SAFETY: the argument and the result are numbers.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(bytes).unwrap_or(4096)
 }

@@ -1,4 +1,4 @@
-//! The reason for a refusal, in NBD's newstyle handshake, since nbdkit closes the connection without one.
+//! Sends the reason for a refusal in NBD's newstyle handshake, since nbdkit closes the connection without one.
 
 use std::ffi::c_int;
 use std::io::{self, Read, Write};
@@ -20,7 +20,7 @@ const OPTIONS_MAX: usize = 8;
 const DATA_BYTES_MAX: u32 = 64 << 10;
 /// Time for each message of the client.
 const TIMEOUT: Duration = Duration::from_millis(500);
-/// Most refusals at a time, each in a thread of its own; further clients wait to be accepted.
+/// Largest number of refusals at a time, each in a thread of its own; further clients wait to be accepted.
 const AT_ONCE: usize = 32;
 
 static RUNNING: Mutex<usize> = Mutex::new(0);
@@ -38,7 +38,7 @@ pub fn wait_for_room() {
 /// Responds to a client's options with `reason`, until it gives up.
 pub fn explain(socket: c_int, reason: &str) {
     *running() += 1;
-    // SAFETY: the socket is open and stays its owner's: it is not closed here.
+    // SAFETY: the socket is open; the caller still owns it, since it is not closed here.
     let client = ManuallyDrop::new(unsafe { UnixStream::from_raw_fd(socket) });
     // The client may leave at any time.
     let _ = converse(&client, reason.as_bytes());

@@ -1,6 +1,6 @@
-//! Stopping without waiting for clients (D-200). nbdkit on its own exits only once every client has disconnected.
-//! So this module handles its signals: it stops accepting clients, drains the requests in flight, writes data,
-//! state and report, and exits, which closes the remaining connections.
+//! Stopping without waiting for clients (D-200). Without this module nbdkit exits only once every client has
+//! disconnected. The module replaces nbdkit's signal handlers: a stop accepts no further clients, completes the
+//! requests in flight, writes data, state and report, and exits, which closes the remaining connections.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Members of an array on several threads: the driver hands over in advance what it is about to submit.
+//! Members of an array on several threads: the driver passes on requests before it submits them.
 
 use flashtwin::{Request, Time};
 
@@ -11,10 +11,11 @@ impl<S: Drivable> Driver<'_, S> {
         self.threads().0 > 1 && matches!(self.config.pacing, Pacing::Open { .. })
     }
 
-    /// Simulates ahead the next requests, as many as can be foreseen; returns
-    /// how many. 0: the next one is submitted as it comes. Only if [`Driver::foresees`].
+    /// Simulates the next requests ahead, as many as can be foreseen, and returns their number. With 0 the next
+    /// request is submitted normally. Called only if [`Driver::foresees`].
     pub(crate) fn look_ahead(&mut self, rest: &[Request]) -> Result<usize, SimError> {
-        // A history, a timeline and a check look at the flash in between; a span ends at an instant not known yet.
+        // A history, a timeline and checks read the flash in between; a limited span ends at an instant not known
+        // yet.
         let looks = self.config.history
             || self.config.timeline.is_some()
             || self.config.check_requests.is_some();

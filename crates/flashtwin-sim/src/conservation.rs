@@ -1,4 +1,5 @@
-//! Laws that every run keeps. One that breaks ends the run, in every build: a wrong model prints no numbers.
+//! Conservation laws of a run, checked in every build. A violated law ends the run, so that a wrong model returns no
+//! results.
 
 use flashtwin::{Cause, Device, Op, Ssd};
 
@@ -31,7 +32,8 @@ impl Books {
         Books { submitted, pages }
     }
 
-    /// Checks all laws: costs a pass over the tables of the device. `same_drives`: none was exchanged in an array.
+    /// Checks all laws, which reads all tables of the device. `same_drives` is false if members of an array may have
+    /// been replaced.
     #[inline(never)] // so that the count of instructions per request can leave it out
     pub fn check<S: Drivable>(
         &self,

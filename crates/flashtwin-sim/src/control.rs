@@ -7,13 +7,13 @@ use std::time::Instant;
 /// Shared with the observers of a run, which may stop it and see its progress.
 #[derive(Debug, Default)]
 pub struct Control {
-    /// Set to end the run early; it then reports what it has.
+    /// Set to end the run early; the run then reports its results so far.
     pub stop: AtomicBool,
     /// Requests submitted so far; in preconditioning, pages written.
     pub done: AtomicU64,
     /// Total number, 0 if unknown.
     pub total: AtomicU64,
-    /// Rows that are there again of members being rebuilt.
+    /// Rows restored so far on members being rebuilt.
     pub rows_rebuilt: AtomicU64,
     /// Total number of rows, 0 if none is being rebuilt.
     pub rows_to_rebuild: AtomicU64,
@@ -33,7 +33,7 @@ impl Control {
         *self.began.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Names of the copies of the code in use at the end of the last run ([`Device::path`](flashtwin::Device::path)); empty
+    /// Names of the code paths in use at the end of the last run ([`Device::path`](flashtwin::Device::path)); empty
     /// before.
     pub fn path(&self) -> String {
         self.path

@@ -1,4 +1,4 @@
-//! The one error type of this crate: what was wrong, where, and what would be right.
+//! The only error type of this crate: what was wrong, where, and what would be right.
 
 use std::fmt;
 use std::io;
@@ -55,7 +55,7 @@ pub enum SimError {
         /// The problem, and a valid value.
         message: String,
     },
-    /// The model broke one of its own laws: its results would be wrong.
+    /// The model violates one of its own laws: its results would be wrong.
     Law {
         /// Name of the law.
         law: &'static str,
@@ -82,9 +82,9 @@ pub struct Backlog {
     pub waiting: u64,
     /// Requests a second that the device completed so far.
     pub completed_per_s: f64,
-    /// Requests a second that the load brought so far; infinite if all arrived at one instant.
+    /// Requests per second that the load submitted so far; infinite if all arrived at one instant.
     pub submitted_per_s: f64,
-    /// Speed at which the load would bring as many as the device completes; 0 if there is none.
+    /// Speed at which the load would submit as many requests as the device completes; 0 if there is none.
     pub speed: f64,
 }
 

@@ -1,5 +1,4 @@
-//! Members of an array that fail and are replaced in the course of a run, and what requests met in the
-//! meantime.
+//! Members of an array that fail and are replaced during a run, and the response times meanwhile.
 
 use flashtwin::metrics::OpMetrics;
 use flashtwin::{Array, Completion, Device, MemberError, Op, Phase, Time};
@@ -41,7 +40,7 @@ impl std::fmt::Display for Fault {
 pub struct RebuildPoint {
     /// Number of the interval.
     pub interval: u64,
-    /// Share of the rows of the members being rebuilt that are there again.
+    /// Fraction of rows already rebuilt, over the members being rebuilt.
     pub share: f64,
 }
 
@@ -67,7 +66,7 @@ pub struct FaultsOutcome {
     pub left_out: Vec<(Fault, String)>,
 }
 
-/// Refuses faults that cannot happen in this order on a device of so many members (0: no array).
+/// Rejects faults that cannot happen in this order on a device with `members` members (0: no array).
 fn check(faults: &[Fault], members: usize) -> Result<(), SimError> {
     let wrong = |fault: &Fault, what: String| Err(SimError::Config(format!("{fault}: {what}")));
     let mut missing = vec![false; members];
@@ -99,9 +98,9 @@ pub(crate) struct Agenda {
     at: usize,
     start: Time,
     interval: Option<Time>,
-    /// A member is being rebuilt, or was when this was last looked at.
+    /// Whether a member is being rebuilt, or was at the last check.
     rebuilding: bool,
-    /// The interval in which that will be looked at next, at its end.
+    /// The interval of the series at whose end this is checked next.
     point: u64,
     outcome: FaultsOutcome,
 }
@@ -242,7 +241,7 @@ impl Agenda {
     }
 }
 
-/// Share of the rows of members being rebuilt that are there again; `None` if none is being rebuilt.
+/// Returns the fraction of rows already rebuilt, over the members being rebuilt; `None` if there are none.
 fn share_rebuilt(array: &Array) -> Option<f64> {
     let (done, rows) = array.rebuild_progress()?;
     Some(done as f64 / rows.max(1) as f64)

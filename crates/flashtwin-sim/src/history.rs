@@ -1,7 +1,7 @@
-//! History of a run in a bounded number of windows: a run may be of any length.
+//! History of a run of any length in a bounded number of windows.
 //!
-//! Windows begin short; when there are too many, neighbours are put together and the rest of the
-//! run has windows twice as long. What lasted is shared out exactly over the windows it lasted in.
+//! Windows begin short. If there are too many, adjacent windows are merged in pairs and all windows are twice as long
+//! from then on. Durations are divided exactly among the windows that they span.
 
 use flashtwin::metrics::FlashReport;
 use flashtwin::{Cause, Completion, Op, Status, Time};
@@ -11,7 +11,7 @@ use serde::Serialize;
 const WINDOWS_MAX: usize = 256;
 /// Length of a window at first.
 const FIRST: Time = Time(10_000_000_000);
-/// Buckets of a window's histogram: 16 to the octave, from 1 ns to over an hour.
+/// Buckets of a window's histogram: 16 per octave, from 1 ns to over an hour.
 const BUCKETS: usize = 640;
 
 /// Counts collected during a run.
@@ -127,13 +127,13 @@ impl History {
         }
     }
 
-    /// Whether the window has ended in which the flash was last looked at.
+    /// Whether the window of the last sample of the flash has ended.
     #[inline]
     pub(crate) fn wants_sample(&self, now: Time) -> bool {
         now >= self.sampled + self.window
     }
 
-    /// Index of the window at an instant; makes it, and room for it.
+    /// Returns the index of the window at an instant; adds the window, and merges windows if there are too many.
     fn at(&mut self, time: Time) -> usize {
         loop {
             let index = (time.0.saturating_sub(self.start.0) / self.window.0) as usize;
@@ -194,7 +194,7 @@ impl History {
         }
     }
 
-    /// Looks at what the flash has done until now.
+    /// Samples the counters of the flash until now.
     pub(crate) fn sample(&mut self, now: Time, report: &FlashReport) {
         let host = report.flash.host_programs();
         let all = report.programs() - report.flash.count(Cause::Summary);
@@ -247,7 +247,7 @@ impl History {
     }
 }
 
-/// A share, to four digits: finer than can be seen, and short.
+/// A fraction rounded to four digits: a plot shows no more, and the text is short.
 fn share(ps: u64, length: u64) -> f64 {
     (ps as f64 / length as f64 * 1e4).round() * 1e-4
 }
@@ -263,7 +263,7 @@ pub struct HistoryPoint {
     pub iops: f64,
     /// Megabytes read and written a second.
     pub mb_per_s: f64,
-    /// Mean response time of those that completed in it; `None` without any.
+    /// Mean response time of the requests that completed in the window; `None` without any.
     pub mean_us: Option<f64>,
     /// 99th percentile of the response times, at most 7 % too high.
     pub p99_us: Option<f64>,
@@ -271,7 +271,7 @@ pub struct HistoryPoint {
     pub hit_ratio: Option<f64>,
     /// Mean number of reads and writes in the device, of those that completed until the end.
     pub inside_mean: f64,
-    /// Pages programmed for each one programmed for the host; `None` if none was.
+    /// Pages programmed per page programmed for the host; `None` if none was.
     pub gc_write_amplification: Option<f64>,
     /// Share of the window in garbage collection, chip by chip.
     pub gc_share_by_chip: Vec<f64>,

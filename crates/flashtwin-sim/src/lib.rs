@@ -1,7 +1,7 @@
 //! The offline driver: feeds a workload to a device in virtual time and collects the results.
 //!
-//! No clock but the device's, and threads only for members of an array that are independent: the same
-//! configuration, workload and seed give the same bytes.
+//! Only the device has a clock, and only independent members of an array run on threads: the same configuration,
+//! workload and seed give the same bytes.
 
 mod ahead;
 mod conservation;

@@ -1,9 +1,11 @@
-//! Figures of a device in the tests by which drives are sold: those of `[published]`.
+//! Measures a device as data sheets of drives do: the keys of `[published]`.
 //!
-//! A new device is written sequentially, rested, and read; beside a writer that syncs after
-//! every write it is read once more; another one is written until its cache in SLC mode is full, and one in
-//! the steady state of random writing at random, then read and written. The host adds nothing: a request goes
-//! in at the instant at which it can.
+//! - A new device is written sequentially, left to rest, and read.
+//! - Then it is read again while a writer syncs after every write.
+//! - Another new device is written until its SLC cache is full.
+//! - A third one, in the steady state of random writing, is written at random, then read and written.
+//!
+//! The host adds no time: a request is submitted as soon as the queue depth permits.
 
 use flashtwin::{DeviceSpec, Op, Request, Rng, Ssd, Time};
 
@@ -11,7 +13,7 @@ use crate::{Control, SimError};
 
 const PAGE: u64 = 4096;
 const LONG: u64 = 128 * 1024;
-/// Bytes written and then read: an almost empty drive. Less where a device has not twice as much.
+/// Bytes written and then read: an almost empty drive. At most half of the device's capacity.
 const RANGE: u64 = 1 << 30;
 const SEED: u64 = 1;
 /// Requests of a row at depth 1, and at depth 32.
@@ -88,7 +90,7 @@ impl Test {
         self.figures.push(written);
     }
 
-    /// Reads until the buffer holds nothing unwritten: it would be written back in the rows to come.
+    /// Reads until the buffer holds no dirty pages, which would be written back during the next tests.
     fn settle(&mut self) {
         let buffer = self.ssd.spec().buffer.as_ref();
         let pages = buffer.map_or(0, |buffer| u64::from(buffer.capacity_pages));
@@ -121,8 +123,8 @@ impl Test {
         self.figures.push(("write_qd1_us", mean));
     }
 
-    /// A reader beside a writer that syncs after every write, each with one request at a time. To a
-    /// drive that has nothing volatile a host sends no flush.
+    /// Measures a reader beside a writer that syncs after every write, each with one request at a time. A host sends
+    /// no flushes to a drive without volatile memory.
     fn beside(&mut self) {
         self.rest();
         let buffer = self.ssd.spec().buffer.as_ref();
@@ -171,8 +173,8 @@ impl Test {
         self.figures.extend(beside);
     }
 
-    /// Sequential writes to a new device after as many as its cache in SLC mode takes, and some more:
-    /// chips do not fill theirs at one instant.
+    /// Measures sequential writes to a new device, after writes that fill its SLC cache. Those exceed the cache by an
+    /// eighth, since chips do not fill their parts at the same instant.
     fn cache_full(&mut self) {
         let spec = self.ssd.spec().clone();
         let cache = cache_bytes(&spec);
@@ -206,8 +208,8 @@ impl Test {
         self.figures.push(("write_steady_p99_us", p99));
     }
 
-    /// Reads and writes mixed, on the device as the steady writes leave it: after as many writes as a cache in
-    /// SLC mode takes, which was folded in the rest before.
+    /// Measures a mix of reads and writes after the steady writes. Enough requests for the writes to fill an SLC
+    /// cache, which the rest before this test has emptied, come first and are not measured.
     fn steady_mixed(&mut self) {
         let before = AT_DEPTH_32 / 4 + cache_bytes(self.ssd.spec()) / PAGE * 10 / 3;
         let span = self.run_after(before, 32, AT_DEPTH_32, |test, i| {
@@ -230,7 +232,7 @@ impl Test {
         request(Op::Write, self.rng.below(self.range / PAGE) * PAGE, PAGE)
     }
 
-    /// Keeps `depth` requests in the device, `count` in all; the time until the last went in.
+    /// Submits `count` requests with `depth` in flight; returns the time until the last one is submitted.
     fn run(
         &mut self,
         depth: usize,

@@ -1,11 +1,12 @@
-//! Write amplification of a workload that is repeated, pass by pass: when it is level, and what it then is.
+//! Write amplification of a workload that is repeated in passes: whether it is level, and its value.
 //!
-//! The last half of the passes is cut into at most [`PARTS`] parts of whole passes, so that the course of a pass does
-//! not matter. Write amplification is level if
+//! The last half of the passes is divided into at most [`PARTS`] parts of whole passes, so that variation within a
+//! pass does not matter. Write amplification is level if
 //!
-//! - the host has written the least number of drive writes, and blocks were erased in that half, and
-//! - its 95 % confidence interval over the parts is at most [`PRECISION`] of it on either side, and
-//! - its regression line over the parts rises or falls by at most [`PRECISION`] of it.
+//! - the host has written the required number of drive writes, and blocks were erased in that half, and
+//! - the 95 % confidence interval over the parts extends by at most [`PRECISION`] of write amplification to either
+//!   side, and
+//! - the regression line over the parts rises or falls by at most [`PRECISION`] of write amplification.
 
 use flashtwin::metrics::FlashReport;
 use flashtwin::{Cause, Device, Op};
@@ -17,7 +18,7 @@ const PARTS: usize = 10;
 const PARTS_MIN: usize = 3;
 /// Share of write amplification by which it may vary.
 const PRECISION: f64 = 0.01;
-/// Passes kept; of more, every second one, and so on.
+/// Largest number of passes kept. Beyond it only every second pass is kept, then every fourth, and so on.
 const KEPT: usize = 2048;
 /// Purposes of [`FlashReport::programs_by_purpose`].
 const PURPOSES: usize = 9;
@@ -43,9 +44,9 @@ pub struct Passes {
     pub drive_writes: f64,
     /// Why write amplification is not level, if it is not.
     pub missed: Option<&'static str>,
-    /// Write amplification of the device over the last half of the passes; none without writes.
+    /// Write amplification of the device over the last half of the passes; `None` without writes.
     pub device_write_amplification: Option<f64>,
-    /// Half width of its 95 % confidence interval; none of fewer than six passes.
+    /// Half width of its 95 % confidence interval; `None` with fewer than six passes.
     pub half_width: Option<f64>,
     /// Bytes programmed for each byte of the host over these passes, by purpose.
     pub by_purpose: Vec<(&'static str, f64)>,
@@ -90,7 +91,7 @@ impl Observed {
         observed
     }
 
-    /// Takes note of a completed pass; whether the run has had enough of them.
+    /// Records a completed pass; returns whether the run has had enough passes.
     pub fn note<S: Drivable>(
         &mut self,
         device: &Device<S>,
@@ -139,7 +140,7 @@ impl Observed {
         (0..=parts).rev().map(|i| last - i * step).collect()
     }
 
-    /// Write amplification in each part; none if the host wrote nothing in one.
+    /// Returns the write amplification of each part; `None` if the host wrote nothing in one of them.
     fn parts(&self) -> Option<Vec<f64>> {
         let bounds = self.bounds();
         let pairs = bounds.windows(2);
@@ -193,7 +194,7 @@ impl Observed {
         (rise.abs() > PRECISION * mean).then_some("write amplification rose or fell")
     }
 
-    /// The result; `wanted` as for the run.
+    /// Returns the result; `wanted` is the setting of the run.
     pub fn into_outcome(self, wanted: Option<DriveWrites>) -> Option<Passes> {
         if self.samples.len() < 2 {
             return None;
@@ -301,7 +302,7 @@ mod tests {
         assert_eq!(missed(idle, None), Some("a pass wrote nothing"));
     }
 
-    /// The interval as a table of Student's t gives it: mean 11, deviation 1, three parts.
+    /// The interval equals that of a table of Student's t: mean 11, deviation 1, three parts.
     #[test]
     fn interval_is_that_of_student_t() {
         let half_width = Observed::half_width(&[10.0, 11.0, 12.0]).unwrap();

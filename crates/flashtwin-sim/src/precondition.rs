@@ -1,7 +1,7 @@
 //! Bringing a device into the state a measurement starts from.
 //!
-//! Untimed: no virtual time passes and nothing is measured. What costs seconds goes in portions, so
-//! that it can be watched and stopped.
+//! Preconditioning is untimed: no virtual time passes and nothing is measured. Work that takes seconds is done in
+//! portions, between which it reports progress and can be stopped.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -29,13 +29,12 @@ pub enum Precondition {
     Steady,
 }
 
-/// The state before the first request, of the flash and of the buffer: a [`Precondition`], perhaps with
-/// `:empty-buffer` behind it (D-175).
+/// The initial state of flash and buffer: a [`Precondition`], with or without `:empty-buffer` (D-175).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InitialState {
     /// The flash.
     pub flash: Precondition,
-    /// The buffer is filled, as it is after random writing; else it is empty.
+    /// Whether the buffer is filled as random writing fills it; otherwise it is empty.
     pub buffer_full: bool,
 }
 
@@ -65,7 +64,7 @@ impl FromStr for InitialState {
 
 /// More than this wears nothing in any further.
 const TIMES_MAX: f64 = 1000.0;
-/// Pages written between two looks at the control: a few milliseconds.
+/// Pages written between two checks of the control: a few milliseconds.
 const PORTION: u64 = 64 * 1024;
 
 impl FromStr for Precondition {
@@ -110,8 +109,8 @@ impl fmt::Display for Precondition {
     }
 }
 
-/// Preconditions an idle device; `false` if `control` stopped it before the end. The device then counts as new:
-/// no wear, all counters at zero.
+/// Preconditions an idle device; returns `false` if `control` stopped it before the end. Afterwards the device counts
+/// as new: no wear, all counters at zero.
 ///
 /// # Errors
 /// Fails if the device cannot be brought into this state, for instance because it has worn out before.
@@ -147,9 +146,9 @@ pub fn precondition<S: Drivable>(
 /// Requests in the device while its buffer is filled.
 const FILL_DEPTH: usize = 32;
 
-/// Fills the buffer of an idle preconditioned device as random writing does: with writes of random pages, no page
-/// twice, and a separate read cache with reads of others; blocks that the policy has for pages of its choice are
-/// opened first (D-175, D-176). Virtual time passes until the device is idle again; nothing of it is measured.
+/// Fills the buffer of an idle preconditioned device as random writing does (D-175, D-176). First opens the blocks
+/// that the policy uses for pages of its choice. Then writes random pages, each once, and reads further pages to fill
+/// a separate read cache. Virtual time passes until the device is idle again, but nothing is measured. Returns
 /// `false` if `control` stopped it before the end.
 ///
 /// # Errors

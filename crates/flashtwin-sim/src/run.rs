@@ -18,12 +18,12 @@ use crate::{Backlog, Drivable, SimError, Speed};
 /// Times at which requests reach the device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pacing {
-    /// Open loop: at the workload's own times, divided by `speed` (1: as recorded).
+    /// Open loop: requests arrive at the workload's own times, divided by `speed` (1: as recorded).
     Open {
         /// Factor by which requests are faster than recorded.
         speed: Speed,
     },
-    /// Closed loop: always this many requests in the device.
+    /// Closed loop: a fixed number of requests in flight.
     Closed {
         /// Queue depth.
         depth: u32,
@@ -50,14 +50,15 @@ pub struct RunConfig {
     pub beyond: Beyond,
     /// Requests before the measurement begins.
     pub warmup_requests: u64,
-    /// The warm-up continues until the run is steady, for so many requests at most ([`crate::Steady`]).
+    /// If set, the warm-up continues until the run is steady, for at most this many requests ([`crate::Steady`]).
     pub warmup_requests_max: Option<u64>,
     /// How often a repeated workload is run, beside what else ends the run.
     pub drive_writes: Option<DriveWrites>,
-    /// Requests at most, warm-up included; one that lasts until the run is steady counts as `warmup_requests`.
+    /// Largest number of requests, warm-up included; a warm-up that ends when the run is steady counts as
+    /// `warmup_requests`.
     pub requests_max: Option<u64>,
-    /// Requests are submitted for so much virtual time from the start of the measurement, at most; those in
-    /// the device by then finish.
+    /// Longest time, from the start of the measurement, for which requests are submitted; requests in flight at its
+    /// end complete.
     pub span_max: Option<Time>,
     /// One point of the time series every so much virtual time.
     pub series_interval: Option<Time>,
@@ -65,15 +66,15 @@ pub struct RunConfig {
     pub faults: Vec<Fault>,
     /// Keep when members of an array collect.
     pub gc_timeline: bool,
-    /// Threads on which members of an array are simulated, where nothing that one does decides what
-    /// another is asked; results are the same.
+    /// Threads on which members of an array are simulated while they are independent: no member's behaviour decides
+    /// which requests another one receives. The number does not change results.
     pub threads: u32,
     /// Keep what happened when, in windows ([`History`]).
     pub history: bool,
     /// Record what every part of the device does in this window.
     pub timeline: Option<Window>,
-    /// Requests that may wait in the device in an open loop, if they move 8 KiB each; fewer, if they move more. A run
-    /// that leaves more behind ends with [`SimError::Behind`], since each takes memory.
+    /// Largest number of requests of 8 KiB that may wait in the device in an open loop; fewer if requests are larger.
+    /// Waiting requests take memory, so a run with more of them ends with [`SimError::Behind`].
     pub waiting_max: u64,
     /// The laws of the model ([`SimError::Law`]) are checked every so many requests, besides the end.
     pub check_requests: Option<u64>,
@@ -106,10 +107,10 @@ impl Default for RunConfig {
 /// Requests ahead whose map entries are fetched.
 const AHEAD: usize = 4;
 
-/// Requests that may wait in the device in an open loop: a burst of some million requests runs.
+/// Default of [`RunConfig::waiting_max`]; permits bursts of some million requests.
 const WAITING_MAX: u64 = 8 << 20;
-/// Bytes that these may move, for each that may wait, estimated by the mean size of requests: larger requests wait as
-/// more operations of flash.
+/// Bytes that waiting requests may move, per request of [`RunConfig::waiting_max`]; estimated from the mean request
+/// size. Larger requests wait as more flash operations.
 const BYTES_A_WAITING: u128 = 8 << 10;
 /// Requests that a device completes, and steps that it takes at most, while its rate is measured.
 const RATE_REQUESTS: usize = 10_000;
@@ -118,21 +119,21 @@ const RATE_STEPS: u32 = 4_000_000;
 /// Completions handed to the caller at a time.
 const BATCH: usize = 64;
 
-/// The latest instant at which a run may be: half a day before the clock ends, which is more than all that a single
-/// event or request can take.
+/// Latest instant that a run may reach: half a day before the clock ends, which is longer than any single event or
+/// request takes.
 pub(crate) const CLOCK_MAX: Time = Time::from_s(213 * 86_400);
 
-/// Events between two looks at the control, once all requests are submitted.
+/// Events between two checks of the control, once all requests are submitted.
 const LOOK: u32 = 4096;
 
 /// Receives every measured completion of a run, in order of completion.
 pub type Sink<'a> = dyn FnMut(&[Completion]) -> Result<(), SimError> + 'a;
 
-/// Runs a workload on a device. `sink`, if there is one, gets the completions; without, they are only counted.
+/// Runs a workload on a device. `sink`, if given, receives the completions; otherwise they are only counted.
 ///
-/// # Errors
-/// Fails if the configuration is wrong, the workload cannot be read or lies beyond the device, no request reached
-/// the device, the clock ends, too many requests wait in an open loop, `sink` fails, or the model breaks one of its laws. Then there are no results.
+/// # Errors Fails, without results, if the configuration is wrong, the workload cannot be read or lies beyond the
+/// device, no request reached the device, the clock ends, too many requests wait in an open loop, `sink` fails, or
+/// the model violates one of its laws.
 pub fn run<S: Drivable>(
     device: &mut Device<S>,
     workload: &mut dyn Workload,
@@ -207,7 +208,7 @@ fn run_measured<S: Drivable>(
     driver.outcome(interrupted)
 }
 
-/// Checks the configuration; the number of requests to run, 0 if unknown.
+/// Checks the configuration and returns the number of requests to run, 0 if unknown.
 fn requests_to_run(workload: &dyn Workload, config: &RunConfig) -> Result<u64, SimError> {
     if let Pacing::Closed { depth: 0 } = config.pacing {
         return Err(SimError::Config("queue depth 0: give 1 or more".into()));
@@ -275,7 +276,8 @@ pub(crate) struct Driver<'a, S: Drivable> {
     books: Books,
     /// Requests after which the run ends or is checked.
     pause_at: u64,
-    /// Whether something is checked before each request: the end of the warm-up or of the span, or a record.
+    /// Whether [`Driver::watch`] must run before each request, for the end of the warm-up or span, the history or the
+    /// timeline.
     watches: bool,
     /// Whether only metrics are kept, without checks before a request.
     only_counts: bool,
@@ -314,7 +316,8 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(true)
     }
 
-    /// Returns how many requests of a batch at least come before the next pause; 1 while each of them may set another.
+    /// Returns the number of requests of a batch to submit before the next pause is checked; 1 while each request may
+    /// set another pause.
     fn requests_to_pause(&self, foresees: bool) -> usize {
         match foresees || self.warming {
             true => 1,
@@ -322,7 +325,7 @@ impl<S: Drivable> Driver<'_, S> {
         }
     }
 
-    /// Submits requests to the end of the workload or of the run; true if the run was stopped.
+    /// Submits requests to the end of the workload or of the run; returns true if the run was stopped.
     fn submit_all(&mut self, workload: &mut dyn Workload) -> Result<bool, SimError> {
         let mut batch = Vec::new();
         let mut interrupted = false;
@@ -373,7 +376,7 @@ impl<S: Drivable> Driver<'_, S> {
         self.passes.note(self.device, passes, wanted)
     }
 
-    /// Stops an open loop with an error where more requests wait in the device than memory is meant for.
+    /// Ends an open loop with an error if the waiting requests exceed the limit.
     fn check_backlog(&mut self, batch: &[Request]) -> Result<(), SimError> {
         let (Pacing::Open { speed }, Some(last)) = (self.config.pacing, batch.last()) else {
             return Ok(());
@@ -392,7 +395,7 @@ impl<S: Drivable> Driver<'_, S> {
         }
     }
 
-    /// Measures what the device completes beside what the load brings, whose last request is this.
+    /// Compares the device's completion rate with the load's arrival rate; `last` is the load's last request.
     #[cold]
     fn backlog(&mut self, last: &Request, waiting: u64, speed: Speed) -> SimError {
         let below = self.device.outstanding().saturating_sub(RATE_REQUESTS);
@@ -470,7 +473,7 @@ impl<S: Drivable> Driver<'_, S> {
         })
     }
 
-    /// Submits one request when its time has come; false if that is after the end of the span.
+    /// Submits one request at its due time; returns false if that is after the end of the span.
     #[inline(always)]
     fn one(&mut self, request: &Request) -> Result<bool, SimError> {
         let end = request.offset.saturating_add(request.bytes);
@@ -556,7 +559,7 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(())
     }
 
-    /// Runs until fewer than `depth` requests are in the device; returns the time.
+    /// Runs until fewer than `depth` requests are in flight; returns the time.
     #[inline(always)]
     fn wait_below(&mut self, depth: usize) -> Time {
         self.device.advance_below(depth, Time::NEVER);
@@ -567,7 +570,7 @@ impl<S: Drivable> Driver<'_, S> {
         self.device.now()
     }
 
-    /// Lets the device run until fewer than `depth` requests are outstanding, with faults and timeline.
+    /// Runs until fewer than `depth` requests are in flight, and executes faults and records the timeline meanwhile.
     fn let_finish(&mut self, depth: usize) -> Time {
         if self.timeline.is_none() && self.agenda.next() == Time::NEVER {
             return self.wait_below(depth);
@@ -584,7 +587,8 @@ impl<S: Drivable> Driver<'_, S> {
         now
     }
 
-    /// Checks before a request that arrives at `at`; returns its arrival, `None` if it is after the end of the span.
+    /// Samples the history and ends the warm-up before a request that arrives at `at`. Returns the request's arrival;
+    /// `None` if it is after the end of the span.
     #[inline(never)]
     fn watch(&mut self, request: &Request, at: Time) -> Option<Time> {
         if let Some(history) = &mut self.history {
@@ -614,8 +618,8 @@ impl<S: Drivable> Driver<'_, S> {
         self.submitted == self.warmup.look_at && self.warmup.is_over(self.device)
     }
 
-    /// Forgets what the warm-up measured, once its requests have left the device. An open loop
-    /// pauses that long; returns when the next request is due now.
+    /// Completes the warm-up's requests and resets all metrics. An open loop pauses meanwhile; returns the new
+    /// arrival time of the next request.
     pub(crate) fn begin_measuring(&mut self, at: Time) -> Time {
         self.warming = false;
         while self.device.step() {}
@@ -635,7 +639,7 @@ impl<S: Drivable> Driver<'_, S> {
         now
     }
 
-    /// Starts history and timeline anew: earlier requests no longer count.
+    /// Restarts history and timeline: earlier requests no longer count.
     fn begin_history(&mut self) {
         let now = self.device.now();
         let history = || Box::new(History::new(now));
@@ -673,8 +677,7 @@ impl<S: Drivable> Driver<'_, S> {
         }
     }
 
-    /// Lets the next thing happen, in the device or on the agenda; false if the device has nothing to
-    /// do any more.
+    /// Executes the next event of the device or the agenda; returns false if the device has nothing to do any more.
     #[inline]
     fn step(&mut self) -> bool {
         if self.timeline.is_none() && self.device.step_before(self.agenda.next()) {
@@ -703,8 +706,8 @@ impl<S: Drivable> Driver<'_, S> {
         is_one
     }
 
-    /// Completes all requests in the device: none is lost. A rebuild runs to its end, unless the run is stopped; true
-    /// if it was.
+    /// Completes all requests in flight. A rebuild is completed, too, unless the run is stopped; returns true if the
+    /// run was stopped.
     fn finish(&mut self) -> Result<bool, SimError> {
         let mut steps = 0;
         while self.step() {
@@ -763,7 +766,7 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(())
     }
 
-    /// Deals with a request that reaches beyond the device; false if it is left out.
+    /// Handles a request that reaches beyond the device; returns false if it is dropped.
     #[cold]
     fn bring_inside(&mut self, request: &mut Request) -> Result<bool, SimError> {
         match self.config.beyond {

@@ -6,14 +6,14 @@ use flashtwin::Time;
 
 use crate::SimError;
 
-/// Factor by which an open loop submits requests faster than recorded. A decimal number without rounding: request
-/// times are the same on every machine.
+/// Factor by which an open loop submits requests faster than recorded. Stored as a decimal number without rounding,
+/// so that request times are the same on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speed {
     /// The number is `digits` / 10^`decimals`.
     digits: u64,
     decimals: u32,
-    /// Inverse of the number: `whole` + `rest` / `digits`.
+    /// Inverse of the speed: `whole` + `rest` / `digits`.
     whole: u64,
     rest: u64,
 }
@@ -50,14 +50,14 @@ impl Speed {
 impl TryFrom<f64> for Speed {
     type Error = SimError;
 
-    /// The number as it is written: 0.1 is a tenth, not the nearest binary fraction.
+    /// Converts the number as it is written: 0.1 is exactly a tenth, not the nearest binary fraction.
     fn try_from(number: f64) -> Result<Speed, SimError> {
         if !(1e-18..=1e18).contains(&number) {
             return Err(SimError::Config(format!(
                 "speed {number}: must be between 1e-18 and 1e18; 1 is as recorded"
             )));
         }
-        // The shortest text that reads as this number: at most 17 digits that are not leading or trailing zeros.
+        // Shortest text that reads as this number: at most 17 significant digits.
         let text = number.to_string();
         let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
         let written = whole.bytes().chain(fraction.bytes());

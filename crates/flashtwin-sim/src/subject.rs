@@ -27,7 +27,7 @@ pub struct Described<'a> {
     pub members: Vec<&'a DeviceSpec>,
 }
 
-/// Log of a device: of its own flash and buffer, or of those of a member.
+/// Log of a device: its own flash and buffer, or those of a member.
 #[derive(Clone, Debug)]
 pub enum Logged {
     /// Events of the flash.
@@ -46,9 +46,9 @@ pub trait Drivable: Backend + Sized {
     fn fill_sequential(device: &mut Device<Self>);
     /// The state that random writing converges to.
     fn fill_steady(device: &mut Device<Self>, seed: u64);
-    /// Uniformly random page writes in no time; false if the device wore out.
+    /// Writes uniformly random pages in no virtual time; returns false if the device wore out.
     fn write_random(device: &mut Device<Self>, rng: &mut Rng, pages: u64) -> bool;
-    /// Opens the blocks that buffer policies have for pages of their choice; false if the device wore out.
+    /// Opens the blocks that buffer policies use for pages of their choice; returns false if the device wore out.
     fn open_policy_blocks(device: &mut Device<Self>, seed: u64) -> bool;
     /// A preconditioned device counts as new.
     fn reset_wear(device: &mut Device<Self>);
@@ -57,14 +57,13 @@ pub trait Drivable: Backend + Sized {
     /// # Errors
     /// Fails if `out` does.
     fn save_state(device: &Device<Self>, out: &mut dyn Write) -> io::Result<()>;
-    /// Takes a state that [`Drivable::save_state`] wrote for the same flash.
+    /// Loads a state that [`Drivable::save_state`] wrote for the same flash.
     ///
-    /// # Errors
-    /// Fails if `input` does, or if the state is none of this device; the device is as it was then.
+    /// # Errors Fails if `input` does, or if the state does not fit this device; the device is then unchanged.
     fn load_state(device: &mut Device<Self>, input: &mut dyn Read) -> Result<(), StateError>;
     /// Starts or stops all logs.
     fn set_logs(device: &mut Device<Self>, on: bool);
-    /// Hands over what was logged since the last call; of an array, what it did itself comes first.
+    /// Passes on the log entries since the last call; an array's own come before those of its members.
     fn take_logs(device: &mut Device<Self>, take: &mut dyn FnMut(Logged));
     /// Visits the drives, member by member in an array.
     fn each_drive(device: &Device<Self>, visit: &mut dyn FnMut(Option<usize>, &Ssd));
@@ -72,7 +71,8 @@ pub trait Drivable: Backend + Sized {
     fn array(_device: &Device<Self>) -> Option<&Array> {
         None
     }
-    /// Simulates ahead the members' parts of these requests ([`Array::run_ahead`]); false if that is not possible.
+    /// Simulates the members' parts of these requests ahead ([`Array::run_ahead`]); returns false if that is not
+    /// possible.
     fn run_ahead(
         _device: &mut Device<Self>,
         _requests: &[Request],

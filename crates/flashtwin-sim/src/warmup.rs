@@ -1,18 +1,18 @@
 //! When the measurement begins: after a number of requests, or once the run is steady.
 //!
-//! The criterion looks at the run after `warmup_requests` = N requests and, while it is not met, after twice as
-//! many each time, up to `warmup_requests_max`. Such coarse looks let most policies begin at the same request of a
-//! load. The last half of the run so far is cut into five parts. The run is steady if
+//! The criterion examines the run after `warmup_requests` = N requests and, while it is not met, after 2 N, 4 N and
+//! so on, up to `warmup_requests_max`. With such coarse steps the measurement begins at the same request of a load
+//! for most policies. The last half of the run so far is divided into five parts. The run is steady if
 //!
 //! - the buffer had been replaced once before that half (or all of its accesses hit), and
-//! - blocks were erased in that half, if pages were programmed: before the first collections a write costs one program, at a
-//!   level that does not last, and
-//! - the hit ratio and the pages programmed for an accessed page are level: the five values differ by at most 20 %
-//!   of their mean and their regression line rises or falls by at most 10 % of it, as in SNIA's performance test
-//!   specification, or differ by at most [`NEGLIGIBLE`], and
+//! - blocks were erased in that half, if pages were programmed: before the first collections write amplification is
+//!   1, which does not last, and
+//! - the hit ratio and the pages programmed per accessed page are level: the five values differ by at most 20 % of
+//!   their mean and their regression line rises or falls by at most 10 % of it, as in SNIA's performance test
+//!   specification, or they differ by at most [`NEGLIGIBLE`], and
 //! - at least nine tenths as many requests completed as arrived, and
-//! - the mean response time is level or does not rise or fall throughout. Bursts make it vary for ever; a
-//!   slow change makes it rise or fall in each part.
+//! - the mean response time is level, or does not rise or fall from each part to the next. Bursts make it vary
+//!   without end; a slow change makes it rise or fall in every part.
 
 use flashtwin::{Cause, Device};
 
@@ -22,7 +22,7 @@ use crate::{Drivable, SimError};
 
 /// Parts of the last half of the run that are compared.
 const PARTS: usize = 5;
-/// The run is sampled so often before the first look: that half has a whole number of samples in each part.
+/// Samples before the first examination, so that the last half has a whole number of samples in each part.
 const SAMPLES: u64 = 2 * PARTS as u64;
 /// Differences of the hit ratio, or of pages programmed for a page, that never count.
 const NEGLIGIBLE: f64 = 0.02;
@@ -30,7 +30,7 @@ const NEGLIGIBLE: f64 = 0.02;
 /// The warm-up of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Warmup {
-    /// Requests after which to look at the run: the end of the warm-up, or a sample for the criterion.
+    /// Requests after which the run is examined: the end of the warm-up, or a sample for the criterion.
     pub look_at: u64,
     criterion: Option<Box<Criterion>>,
 }
@@ -122,14 +122,15 @@ impl Warmup {
         }
     }
 
-    /// Requests of the whole run if its warm-up became longer; the run was to have `requests_max`.
+    /// Returns the number of requests of the whole run if its warm-up became longer; `requests_max` is the run's
+    /// limit.
     pub fn total(&self, requests_max: Option<u64>) -> Option<u64> {
         let known = self.criterion.as_deref()?.known;
         let longer = requests_max?.saturating_add(self.extension());
         Some(known.map_or(longer, |known| known.min(longer)))
     }
 
-    /// Whether the warm-up ends now, after `look_at` requests; if not, finds when to look again.
+    /// Returns whether the warm-up ends now, after `look_at` requests; if not, sets the next `look_at`.
     #[cold]
     pub fn is_over<S: Drivable>(&mut self, device: &Device<S>) -> bool {
         let Some(criterion) = self.criterion.as_deref_mut() else {
@@ -161,7 +162,8 @@ impl Warmup {
     }
 }
 
-/// The measure that is not steady in the last half of the samples, if any; the buffer has `buffer_pages` pages.
+/// Returns the measure, if any, that is not steady in the last half of the samples. The buffer has `buffer_pages`
+/// pages.
 fn missed(samples: &[Sample], buffer_pages: u64) -> Option<&'static str> {
     let half = samples.len() / 2;
     let start = samples[half];

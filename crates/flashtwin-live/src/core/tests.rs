@@ -41,7 +41,7 @@ fn random_call(rng: &mut Rng, exported_bytes: u64) -> Call {
     }
 }
 
-/// Every call comes out once, not before its time, and at the first instant given that is not before it.
+/// Every call is returned once: at the first given instant that is not before its completion.
 #[test]
 fn calls_complete_once_and_never_early() {
     for seed in flashtwin::seeds(6) {

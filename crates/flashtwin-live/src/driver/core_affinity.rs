@@ -1,6 +1,6 @@
-//! On a machine of two cores the threads that serve share one of them: clients have the other, and passing work
-//! to another thread wakes no core, which on a virtual machine takes longer than the device. A thread that finds
-//! the core contended moves them all to the other one.
+//! On a machine of two cores the threads that serve share one core, and clients have the other. Passing work between
+//! threads on the same core need not wake a core, which on a virtual machine takes longer than the device. A thread
+//! that finds the core contended moves all of these threads to the other core.
 
 use std::cell::Cell;
 use std::mem::{size_of, zeroed};
@@ -12,14 +12,14 @@ const CORES_MAX: usize = 2;
 /// The core that the threads share.
 #[derive(Debug)]
 pub(super) struct CoreAffinity {
-    /// Cores that this process may use; none if its threads are left alone.
+    /// Cores that this process may use; empty if its threads are not bound to a core.
     cores: Vec<usize>,
     /// Number of moves to another core.
     moves: AtomicUsize,
 }
 
 thread_local! {
-    /// Moves that this thread has followed, plus one; 0 before its first call.
+    /// Number of moves that this thread has followed, plus one; 0 before its first call.
     static FOLLOWED: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -51,7 +51,7 @@ impl CoreAffinity {
         }
     }
 
-    /// Moves all threads to the next core, because others work on this one; each follows in its next call.
+    /// Moves all threads to the next core because other programs use this one; each thread follows in its next call.
     pub fn move_on(&self) {
         // One of many simultaneous reports is enough.
         let moves = FOLLOWED.get().wrapping_sub(1);
@@ -66,7 +66,7 @@ impl CoreAffinity {
 
 /// The cores that this thread may use.
 fn allowed() -> Vec<usize> {
-    // SAFETY: a set of cores is plain bits, and the kernel writes no more than the size given.
+    // SAFETY: all zeros is a valid set of cores, and the kernel writes at most the given size.
     let set = unsafe {
         let mut set: libc::cpu_set_t = zeroed();
         if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
@@ -74,15 +74,15 @@ fn allowed() -> Vec<usize> {
         }
         set
     };
-    // SAFETY: the numbers are those that a set has.
+    // SAFETY: all numbers are below the size of a set.
     (0..libc::CPU_SETSIZE as usize)
         .filter(|&core| unsafe { libc::CPU_ISSET(core, &set) })
         .collect()
 }
 
-/// Binds this thread to one core. Where the system refuses, the thread stays where it was.
+/// Binds this thread to one core. If the system refuses, the thread keeps its cores.
 fn stay_on(core: usize) {
-    // SAFETY: as above; `core` is a number of such a set.
+    // SAFETY: all zeros is a valid set, and `core` is a number within one.
     unsafe {
         let mut set: libc::cpu_set_t = zeroed();
         libc::CPU_SET(core, &mut set);

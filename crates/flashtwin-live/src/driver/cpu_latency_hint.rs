@@ -1,14 +1,14 @@
-//! Keeps idle cores from halting while calls arrive: waking a halted core takes 1 to 100 us, most on a virtual
-//! machine, and every request or response that is passed to a thread there waits for it. The kernel keeps all
-//! cores awake while a process holds its file open and has written a latency of 0; it decides which users may
-//! write.
+//! Keeps idle cores from halting while calls arrive. Waking a halted core takes 1 to 100 us, most on a virtual
+//! machine, and delays every request or response passed to a thread on that core. The kernel keeps all cores awake
+//! while a process holds [`LATENCY_FILE`] open and has written a latency of 0 to it. The file's permissions determine
+//! which users may write.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// File that sets the limit (kernel documentation: power/pm_qos_interface) for as long as it is open.
+/// File that sets the limit for as long as it is open (kernel documentation: power/pm_qos_interface).
 pub(super) const LATENCY_FILE: &str = "/dev/cpu_dma_latency";
 /// Longest time that a core may take to wake up, in us.
 const NO_HALT: i32 = 0;
@@ -41,7 +41,8 @@ impl LatencyHint {
         self.file.is_some()
     }
 
-    /// Notes a call. True for the first one, from which on [`Self::release_if_idle`] must be called.
+    /// Notes a call. Returns true if this call holds the cores awake; then [`Self::release_if_idle`] must be called
+    /// regularly.
     #[inline]
     pub fn note_call(&self) -> bool {
         self.called.store(true, Ordering::Relaxed);
@@ -61,7 +62,7 @@ impl LatencyHint {
     pub fn release_if_idle(&self) {
         if self.is_held() && !self.called.swap(false, Ordering::Relaxed) {
             self.set_latency(ANY);
-            // A call that comes before this finds halting cores until the next call: late, not wrong.
+            // A call made before this line leaves the cores halting until the next call, which costs latency only.
             self.held.store(false, Ordering::Relaxed);
         }
     }

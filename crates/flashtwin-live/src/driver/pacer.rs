@@ -1,10 +1,10 @@
-//! The pacer: lets the device run when its time has come, sleeping as long as that is precise and spinning for
-//! the rest.
+//! The pacer: lets the device run when its next event is due. Until then it sleeps as long as sleeping is precise
+//! enough, then spins.
 
 use super::cpu_latency_hint::HOLD_NS;
 use super::*;
 
-/// The pacer spins no longer than this before an instant: it takes the core from those it serves.
+/// Longest time that the pacer spins before an event: spinning keeps a core from the threads it serves.
 pub(super) const SPIN_NS_MAX: u64 = 60_000;
 const SPIN_NS_MIN: u64 = 2_000;
 /// Polling period while the device works and no caller waits for it.
@@ -40,12 +40,13 @@ impl Shared {
         }
     }
 
-    /// Sleeps until shortly before the next event if a caller waits for it, else for long, but while cores are held
-    /// not beyond `look_ns`; true for the first.
+    /// Sleeps until shortly before the next event if a caller relies on the pacer for it, otherwise longer. While
+    /// cores are held awake, the sleep ends by `look_ns`. Returns whether a caller relies on the pacer.
     fn sleep(&self, margin_ns: u64, look_ns: u64) -> bool {
         let now_ns = self.clock.now_ns();
         let unhurried_ns = now_ns + IDLE_NS;
-        // Set before the work and the awake threads are read: a thread that changes those reads this afterwards.
+        // Stored before `waiting`, `pollers` and `target_ns` are read: a thread that changes one of them reads this
+        // afterwards.
         self.asleep_until_ns.store(u64::MAX, Ordering::SeqCst);
         let waiting = self.waiting.load(Ordering::SeqCst) > 0;
         let target_ns = self.target_ns.load(Ordering::SeqCst);
@@ -72,7 +73,7 @@ impl Shared {
         relied_on
     }
 
-    /// Spins until the next event if it is near. Without yielding: a busy thread would take the core for milliseconds.
+    /// Spins until the next event if it is near. Does not yield: a busy thread would keep the core for milliseconds.
     fn spin(&self) {
         while self.pollers.none() {
             let left_ns = self
@@ -89,8 +90,7 @@ impl Shared {
 
 /// Makes this thread's sleeps precise: by default the kernel ends them up to 50 us late.
 fn sleep_precisely() {
-    // SAFETY: this option takes a number and touches no memory of ours. Where it is refused, sleeps are
-    // less precise and that is all.
+    // SAFETY: the option takes a number and no pointer. If the system refuses, sleeps are only less precise.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 

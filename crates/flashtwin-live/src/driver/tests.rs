@@ -1,4 +1,4 @@
-//! The driver in real time: many threads, and devices that respond at once, soon and never again.
+//! The driver in real time: many threads, and devices that respond immediately, soon or never again.
 
 use std::sync::atomic::AtomicU32;
 

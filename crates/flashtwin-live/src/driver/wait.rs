@@ -1,11 +1,11 @@
-//! Waiting for a response. A waiter polls the clock itself, lets the device run when its time has come, and so
-//! takes most responses without being woken: on a virtual machine waking takes longer than many a flash device
-//! takes to respond. Between two polls it yields the core. Where other threads keep the core, where too many wait
-//! or for too long, it sleeps, and leaves the rest to the pacer.
+//! Waiting for a response. A waiter polls the clock, lets the device run when its next event is due, and so receives
+//! most responses without being woken: on a virtual machine waking a thread takes longer than the response of many
+//! flash devices. Between two polls it yields the core. If other threads keep the core, if too many threads wait or
+//! the wait is too long, it sleeps, and the pacer wakes it.
 
 use super::*;
 
-/// Longest time that a waiter polls, in ns: waking it later costs little in comparison.
+/// Longest time that a waiter polls, in ns. After that, the time to wake a thread is small in comparison.
 const POLL_NS_MAX: u64 = 10_000_000;
 /// Waiting threads per core that poll; the others sleep.
 const POLLERS_PER_CORE: usize = 8;
@@ -27,7 +27,7 @@ pub(super) struct Waiter {
 }
 
 thread_local! {
-    /// Each thread waits for one call at a time, and keeps what it needs for that.
+    /// Each thread waits for one call at a time, and reuses its waiter for the next.
     pub(super) static WAITER: Arc<Waiter> = Arc::new(Waiter {
         thread: thread::current(),
         completed: AtomicBool::new(false),
@@ -63,8 +63,8 @@ impl Waiter {
     }
 }
 
-/// The callers whose calls the device has finished. None of them waits forever: one that a bug in the model keeps
-/// from its response receives a failure when this is dropped.
+/// The callers whose calls the device has completed. Dropping this fails the calls of callers not yet woken, so that
+/// no caller waits forever if the model panics in between.
 #[derive(Default)]
 pub(super) struct Finished(pub Vec<(Arc<Waiter>, Response)>);
 

@@ -58,7 +58,7 @@ impl Drop for Place {
     }
 }
 
-/// Each thread writes pages of its own, and all read one shared page. Every read returns what was acknowledged last.
+/// Each thread writes its own pages, and all read one shared page. Every read returns the last acknowledged write.
 #[test]
 fn reads_return_the_last_acknowledged_write() {
     for seed in flashtwin::seeds(1) {
@@ -146,7 +146,7 @@ fn a_restart_finds_data_and_flash_as_they_were() {
     let mut read = vec![0; data.len()];
     server.connect().read(&mut read, 8192).expect("completes");
     assert_eq!(read, data);
-    // Written pages are on flash: reading one takes flash time again, an unwritten one none.
+    // Written pages are on flash, so reading one takes flash time again; reading an unwritten page takes none.
     let p50_us = |server: &Server| server.report().responses.read.percentiles.p50_us;
     assert!(p50_us(&server) > 25.0, "{}", p50_us(&server));
     drop(server);
@@ -222,7 +222,7 @@ fn zeros_that_must_be_written_are_not_fast() {
         (requests.trim.requests, requests.write.requests)
     };
     assert_eq!(asked(), (1, 0));
-    // No page is covered: nothing could be trimmed.
+    // The range covers no whole page, so nothing could be trimmed.
     let slow = server
         .connect()
         .zero(512, 4096, false, true, true)

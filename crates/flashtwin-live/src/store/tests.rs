@@ -26,7 +26,8 @@ impl Drop for Place {
     }
 }
 
-/// Writes and zeros at random are read as from a vector; stretches cover all, and their holes are zero.
+/// Compares a store with a vector under random writes and zeros. The listed stretches cover everything, and holes are
+/// zero.
 fn behaves(store: &Store, model: &mut [u8], seed: u64) {
     let mut rng = Rng::new(seed);
     for _ in 0..400 {

@@ -20,9 +20,9 @@ pub(crate) struct MadeUp {
 
 /// Behaviour of the made-up device.
 pub(crate) enum Does {
-    /// Takes requests, and panics when it runs after that: a bug.
+    /// Accepts requests, and panics when it runs after that: a bug.
     BreaksLater { asked: bool },
-    /// Completes one request with the next, and panics there: a bug.
+    /// Completes the first request when the second is submitted, and panics then: a bug.
     BreaksAtTheSecond { first: Option<u64> },
     /// Never responds, and panics in a power loss: a bug.
     BreaksInACut,

@@ -1,4 +1,4 @@
-//! Fingerprint of a snapshot: all that the state of the flash depends on, and nothing else.
+//! Fingerprint of a snapshot: the settings that determine the state of the flash, and no others.
 
 use flashtwin::spec::Level;
 use flashtwin::DeviceSpec;
@@ -28,7 +28,8 @@ const FINGERPRINT_KEYS: [&str; 19] = [
     "gc.low_percent",
 ];
 
-/// Keys that the state of the flash depends on in devices that have them: `ftl.kind` specifies where they are.
+/// Keys that determine the state of the flash in devices with a translation layer per chip; `ftl.kind` distinguishes
+/// those.
 const FINGERPRINT_KEYS_OF_CHIPS: [&str; 9] = [
     "ftl.cmt_entries",
     "ftl.protected_entries",
@@ -51,7 +52,7 @@ const FINGERPRINT_KEYS_OF_VOLUMES: [&str; 6] = [
     "array.rotation",
 ];
 
-/// One line a key, `-` for a key that the drive does not have; `of` stands before each.
+/// Returns one line per key, with the prefix `of`; the value is `-` for a key that the drive does not have.
 fn of_drive(spec: &DeviceSpec, of: &str) -> String {
     let value = |key: &str| spec.value_toml(key).unwrap_or_else(|| "-".into());
     let line = |key: &str| format!("{of}{key} = {}\n", value(key));
@@ -70,8 +71,8 @@ fn of_drive(spec: &DeviceSpec, of: &str) -> String {
         .collect()
 }
 
-/// Text of all that the state of a device depends on. For an array: the order of its members, the kind of each, and for
-/// an array of groups the place of its volume.
+/// Returns the text of all settings that determine the state of a device. For an array: the kinds of its members in
+/// their order, and, for an array of groups, the layout of its volume.
 pub(super) fn fingerprint(is: &Described) -> String {
     let Some(array) = is.array else {
         return of_drive(is.members[0], "");

@@ -1,10 +1,9 @@
-//! Snapshots: the flash state of a device in one file, so that a warm device is paid for once.
+//! Snapshots: the flash state of a device in one file, so that a device is preconditioned only once.
 //!
-//! The file: magic, format version, three texts (flashtwin version, fingerprint, how it was made),
-//! the state as the model writes it, then the state's length, a CRC-32 of everything before it, and
-//! an end mark. The fingerprint names all the state depends on, and nothing else: timing, link and
-//! buffer may differ between the device saved and the one loaded. Nothing of a file is used before
-//! its checksum is right, and nothing half-written is ever left under the final name.
+//! A file has a magic number, the format version, three texts (flashtwin's version, fingerprint, origin), the state,
+//! the state's length, a CRC-32 of everything before it, and an end mark. The fingerprint covers only settings that
+//! determine the state: timing, link and buffer may differ between the device saved and the one loaded. A file is
+//! used only if its checksum is right, and gets its final name only when it is complete.
 
 mod fingerprint;
 mod read;
@@ -32,8 +31,8 @@ const TRAILER_BYTES: u64 = 8 + 4 + 4;
 const TEXT_BYTES_MAX: u32 = 64 * 1024;
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// Saves the flash state of an idle device; `made_by` describes its origin for a reader. The contents of the
-/// device's buffer are not saved.
+/// Saves the flash state of an idle device; `made_by` describes its origin for readers. The contents of the device's
+/// buffer are not saved.
 ///
 /// # Errors
 /// Fails if the file cannot be written; an older file of this name then remains.
@@ -51,10 +50,10 @@ pub fn save_snapshot<S: Drivable>(
     })
 }
 
-/// Loads a snapshot of a device of the same fingerprint into an idle one; returns how it was made.
-/// After an error the device is as it was, except with a file of the right checksum but more state
-/// than the device has. That of an array fits every array of the same members, whatever its level;
-/// that of an array of groups fits those with the same groups and segments.
+/// Loads a snapshot into an idle device of the same fingerprint; returns the snapshot's origin. After an error the
+/// device is unchanged, except after a file with a right checksum but more state than the device has. The snapshot of
+/// an array fits every array of the same members, whatever its level; that of an array of groups fits arrays with the
+/// same groups and segments.
 ///
 /// # Errors
 /// Fails if the file cannot be read, is not a snapshot, is of another version or another device, or is damaged.

@@ -1,4 +1,4 @@
-//! Reading a snapshot: what must hold before its state is used.
+//! Reads a snapshot and verifies it before its state is used.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -112,7 +112,7 @@ pub(super) fn verify(
         input.read_exact(&mut buffer[..n])?;
         crc.update(&buffer[..n]);
         left -= n as u64;
-        // The last eight bytes summed are the length; they may straddle two buffers.
+        // The last eight bytes in the checksum are the length; they may straddle two buffers.
         let kept = n.min(8);
         length.rotate_left(kept);
         length[8 - kept..].copy_from_slice(&buffer[n - kept..n]);

@@ -223,7 +223,7 @@ fn a_name_that_cannot_be_written_is_an_error() {
     save_snapshot(Path::new("/"), &warm(), "").expect_err("no file name");
 }
 
-/// The state of a translation layer: it continues as the saved one, and fits no other.
+/// A loaded translation layer continues exactly as the saved one, and its state fits no other layer.
 #[test]
 fn translation_layers_are_saved_whole() {
     for kind in ["dftl", "bast", "fast", "faster"] {
@@ -284,7 +284,7 @@ fn state_of(array: &Array) -> Vec<u8> {
     bytes
 }
 
-/// The members are saved: any array of the same ones takes their state, whatever is before them.
+/// The members' states are saved: they fit any array of the same members, whatever its level.
 #[test]
 fn arrays_are_saved_and_fit_arrays_of_the_same_members() {
     let directory = Directory::new("array");
@@ -330,7 +330,7 @@ fn arrays_are_saved_and_fit_arrays_of_the_same_members() {
     assert!(error.to_string().contains("array.members is -"), "{error}");
 }
 
-/// A volume is saved with the places of its pages: it fits the same groups only, and they fit no other.
+/// The snapshot of a volume contains the mapping of its pages, so it fits arrays with the same groups only.
 #[test]
 fn volumes_are_saved_and_fit_the_same_groups() {
     let directory = Directory::new("volume");

@@ -32,7 +32,7 @@ pub(super) fn save_through<S: Drivable>(
         partial.publish(path).map(drop)
     };
     written().map_err(|e| SimError::io(path, "write", e))?;
-    // Where directories cannot be synced, so be it: the old name or the new one is found whole after a crash.
+    // Errors are ignored: even if directories cannot be synced, a crash leaves the old file or the new one complete.
     let _ = sync_directory(path);
     Ok(())
 }

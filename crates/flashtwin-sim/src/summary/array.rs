@@ -51,7 +51,7 @@ pub struct ArraySummary {
     pub volume_write_amplification: f64,
     /// Pages programmed on all members' flash for each one that the front end wrote.
     pub total_write_amplification: Option<f64>,
-    /// Page stripes all of whose data were written at once: nothing was read.
+    /// Page stripes whose data were all written by one request, so that nothing was read for the parity.
     pub stripes_written_whole: u64,
     /// Page stripes written by read-modify-write.
     pub stripes_read_modify_write: u64,
@@ -71,7 +71,7 @@ pub struct ArraySummary {
     pub gc_forced: u64,
     /// Messages to stop collecting.
     pub gc_left_off: u64,
-    /// Spans of time in which the same members were there; empty unless faults were asked for.
+    /// Phases in which the same members were working; empty unless faults were requested.
     pub phases: Vec<PhaseSummary>,
     /// Members that were replaced.
     pub rebuilds: Vec<RebuildSummary>,
@@ -88,7 +88,7 @@ pub struct MemberSummary {
     pub flash: FlashSummary,
 }
 
-/// Counters and response times of a phase in which no member failed, was replaced, or became whole.
+/// Counters and response times of a phase in which no member failed, was replaced, or was rebuilt completely.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PhaseSummary {
     /// `whole`, `degraded`, `rebuilding` or `lost`.

@@ -130,7 +130,7 @@ impl Latency {
     /// Latency of the requests that `op` counted.
     pub fn new(op: &OpMetrics) -> Latency {
         let max_ns = op.response_max.to_ns();
-        // The histogram returns the upper end of a bucket: no percentile is above the longest.
+        // The histogram returns the upper end of a bucket, so a percentile is limited to the longest response.
         let histogram = op.histogram_ns();
         let at = |share| histogram.value_at_quantile(share).min(max_ns) as f64 * 1e-3;
         Latency {

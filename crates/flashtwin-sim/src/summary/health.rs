@@ -1,8 +1,8 @@
-//! Health logs of the drive after the run, and its lifetime at that rate.
+//! Health logs of the drive after the run, and its lifetime at the run's write rate.
 //!
-//! Units are those of NVMe: SMART / Health (log 02h) counts data in thousands of 512-byte units,
-//! rounded up; the endurance group log (09h) in billions of bytes. Both count the measured part of
-//! the run, wear since the device counted as new.
+//! Units are those of NVMe: SMART / Health (log 02h) counts data in thousands of 512-byte units, rounded up; the
+//! endurance group log (09h) in billions of bytes. Both count the measured part of the run. Wear is counted since the
+//! device was new.
 
 use flashtwin::metrics::Metrics;
 use flashtwin::{DeviceSpec, Op};
@@ -26,8 +26,7 @@ pub struct Health {
     pub host_read_commands: u64,
     /// Writes completed.
     pub host_write_commands: u64,
-    /// Mean erases as a share of the rated ones in percent, rounded up; may exceed 100. 0 where no
-    /// rating is known.
+    /// Mean erases as a percentage of the rated erases, rounded up; may exceed 100. 0 if no rating is known.
     pub percentage_used: u64,
     /// Blocks left of the reserve, in percent of it.
     pub available_spare_percent: u64,
@@ -37,7 +36,7 @@ pub struct Health {
     pub host_bytes_written: u64,
     /// Programmed in the flash, in bytes, summary pages among them.
     pub media_bytes_written: u64,
-    /// Media bytes for each byte the host wrote; none if the host wrote nothing.
+    /// Bytes written to the medium per byte written by the host; `None` if the host wrote nothing.
     pub device_write_amplification: Option<f64>,
     /// Writes of the whole exported capacity by the host.
     pub drive_writes: f64,
@@ -45,8 +44,8 @@ pub struct Health {
     pub lifetime: Option<Lifetime>,
 }
 
-/// A projection: the run, repeated until the mean block has had its rated erases. Of a repeated workload, the last half of
-/// the passes decides write amplification.
+/// Projected lifetime if the run is repeated until the mean block reaches its rated erases. For a repeated workload,
+/// write amplification is that of the last half of the passes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Lifetime {
     /// Erases a block is rated for.

@@ -1,7 +1,7 @@
-//! The result of a run as one value: what JSON holds and the terminal shows.
+//! The result of a run as one value, written as JSON and shown on the terminal.
 //!
-//! Every name carries its unit. Only what follows from configuration, workload and seed is in here,
-//! no wall time: the same run gives the same bytes.
+//! Every name carries its unit. All values follow from configuration, workload and seed; there is no wall-clock time,
+//! so the same run gives the same bytes.
 
 mod array;
 mod build;
@@ -15,12 +15,12 @@ pub use health::{Health, Lifetime};
 pub use numbers::bytes as size_text;
 use serde::{Serialize, Serializer};
 
-/// Conditions of a run beside its device: for the record.
+/// Conditions of a run besides its device, for the record.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunInfo {
     /// The workload in one line.
     pub workload: String,
-    /// Warnings: doubts that did not stop the run.
+    /// Warnings: problems that did not stop the run.
     pub warnings: Vec<String>,
     /// Preconditioning of the device, or the snapshot that was loaded.
     pub precondition: String,
@@ -51,7 +51,7 @@ pub struct Summary {
     pub exported_bytes: u64,
     /// The workload in one line.
     pub workload: String,
-    /// Warnings: doubts that did not stop the run.
+    /// Warnings: problems that did not stop the run.
     pub warnings: Vec<String>,
     /// Preconditioning of the device.
     pub precondition: String,
@@ -62,7 +62,7 @@ pub struct Summary {
 
     /// Requests submitted, warm-up included.
     pub requests_submitted: u64,
-    /// Requests left out: beyond the device.
+    /// Requests dropped because they reach beyond the device.
     pub requests_dropped: u64,
     /// Requests taken modulo the exported size.
     pub requests_wrapped: u64,
@@ -105,8 +105,8 @@ pub struct Summary {
     pub inside: Inside,
     /// Counters of the buffer.
     pub buffer: BufferReport,
-    /// Time of all flash operations, destages and collections included, over reads and writes: the response time as
-    /// FlashSim counts it (D-30).
+    /// Total time of all flash operations, including destages and collections, divided by the number of reads and
+    /// writes. FlashSim reports this as response time (D-30).
     pub flash_us_per_request: f64,
     /// Counters of the flash.
     pub flash: FlashSummary,
@@ -114,7 +114,7 @@ pub struct Summary {
     pub health: Health,
     /// Counters of the array; `None` for a single SSD.
     pub array: Option<ArraySummary>,
-    /// One point an interval; empty if no series was asked for.
+    /// Points of the time series, one per interval; empty if no series was requested.
     pub series: Vec<SeriesPoint>,
 }
 
@@ -123,7 +123,7 @@ pub struct Summary {
 pub struct SteadySummary {
     /// Requests of the warm-up.
     pub after_requests: u64,
-    /// The criterion was met; if not, the warm-up had its maximum.
+    /// Whether the criterion was met; if not, the warm-up had its maximum length.
     pub is_met: bool,
 }
 
@@ -136,9 +136,9 @@ pub struct PassesSummary {
     pub drive_writes: f64,
     /// Write amplification was level.
     pub is_level: bool,
-    /// Write amplification of the device over the last half of the passes; none without writes.
+    /// Write amplification of the device over the last half of the passes; `None` without writes.
     pub device_write_amplification: Option<f64>,
-    /// Half width of its 95 % confidence interval; none of fewer than six passes.
+    /// Half width of its 95 % confidence interval; `None` with fewer than six passes.
     pub device_write_amplification_half_width: Option<f64>,
     /// Bytes programmed for each byte of the host over that half, by purpose.
     pub programs_by_purpose: Vec<Purpose>,
@@ -177,7 +177,7 @@ pub struct Count {
     pub pages: u64,
     /// Requests refused by a device at its end of life; not among `requests`.
     pub refused: u64,
-    /// Requests that failed because data are lost; not among `requests`.
+    /// Requests that failed because data were lost; not among `requests`.
     pub failed: u64,
 }
 
@@ -246,8 +246,8 @@ pub struct Hits {
     pub pages: u64,
 }
 
-/// Requests in the device, and Little's law: the mean number inside equals the arrival rate times
-/// the mean response time, over requests of all kinds.
+/// Requests in flight, and Little's law: the mean number in flight equals the arrival rate times the mean response
+/// time, over requests of all kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Inside {
     /// Mean number of requests in the device, integrated over time.
@@ -269,7 +269,7 @@ pub struct BufferReport {
     pub evicted_dirty_in_gc_pages: u64,
     /// Evictions for the sake of an access.
     pub evictions: u64,
-    /// List entries that the published algorithms look at to find the victims.
+    /// List entries that the published algorithms inspect to find the victims.
     pub entries_inspected: u64,
     /// Evictions that wrote back 1, 2, 3 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64 and more pages.
     pub destages: [u64; 8],
@@ -295,8 +295,8 @@ pub struct NamedCount {
 pub struct FlashSummary {
     /// Page operations and erases by cause.
     pub ops: Vec<NamedCount>,
-    /// Pages programmed, those of the map among them, for each one programmed for the host; none if no
-    /// page of the host was programmed. That of the device is in [`Health`].
+    /// Pages programmed, including those of the map, per page programmed for the host; `None` if no page of the host
+    /// was programmed. The device's write amplification is in [`Health`].
     pub gc_write_amplification: Option<f64>,
     /// Pages that garbage collection and merges moved.
     pub pages_moved: u64,
@@ -328,7 +328,7 @@ pub struct FlashSummary {
     pub block_erases_counts: Vec<(u32, u64)>,
 }
 
-/// One interval of the time series. What no request has come of is none.
+/// One interval of the time series. Values that need a completed request are `None` without one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SeriesPoint {
     /// Start of the interval, from the start of the measurement.
@@ -349,7 +349,6 @@ pub struct SeriesPoint {
     pub hit_ratio: Option<f64>,
     /// Share of the response times spent behind garbage collection.
     pub gc_wait_share: Option<f64>,
-    /// Share of the members being rebuilt that was there again at its end; `None` if none was being
-    /// rebuilt.
+    /// Fraction rebuilt at the end of the interval, over the members being rebuilt; `None` if none was being rebuilt.
     pub rebuilt_share: Option<f64>,
 }

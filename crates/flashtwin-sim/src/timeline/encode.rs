@@ -1,6 +1,6 @@
-//! A timeline as the bytes of a trace for Perfetto: `TrackEvent` in Protocol Buffers
-//! (protos/perfetto/trace/track_event/track_event.proto in Perfetto's source; numbers of fields are from
-//! there). Times are whole nanoseconds, rounded down, from the start of the measurement.
+//! Encodes a timeline as a trace for Perfetto: `TrackEvent` in Protocol Buffers. Field numbers are those of
+//! protos/perfetto/trace/track_event/track_event.proto in Perfetto's source. Times are whole nanoseconds, rounded
+//! down, from the start of the measurement.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ mod descriptor {
     pub const COUNTER: u32 = 8;
     pub const CHILD_ORDERING: u32 = 11;
     pub const RANK: u32 = 12;
-    /// Children stand in the order of their ranks.
+    /// Children are in the order of their ranks.
     pub const EXPLICIT: u64 = 3;
 }
 
@@ -229,7 +229,7 @@ fn nanoseconds(at: Time, start: Time) -> u64 {
     at.saturating_sub(start).0 / 1000
 }
 
-/// Everything in the order of time; on each track the end of a slice stands before the next beginning.
+/// Returns all events in order of time; on each track the end of a slice precedes a beginning at the same instant.
 fn in_order(all: &Slices) -> Vec<(Time, What)> {
     let mut by_begin: Vec<usize> = (0..all.slices.len()).collect();
     by_begin.sort_by_key(|&id| (all.slices[id].begin, all.slices[id].end));

@@ -6,7 +6,7 @@ use flashtwin::{Place, Time};
 
 use super::slices::{Shown, Slice, Slices, Track};
 
-/// A track as it is drawn: a node of a tree.
+/// A drawn track, a node of a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Node {
     /// Parent of the track, if it has one.
@@ -18,7 +18,7 @@ pub(super) struct Node {
     pub counts: bool,
 }
 
-/// All tracks that are drawn; a track's number is its place, from 1.
+/// All drawn tracks; a track's number is its index plus 1.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub nodes: Vec<Node>,
@@ -26,7 +26,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// The number of a track; it is made if there is none.
+    /// Returns the number of a track, and adds the track if it does not exist.
     pub fn node(&mut self, parent: Option<u64>, name: &str, rank: u64, counts: bool) -> u64 {
         let node = Node {
             parent,
@@ -51,7 +51,7 @@ impl Tree {
         }
     }
 
-    /// The track under which all of the device, or of a member, stands.
+    /// The parent of all tracks of the device, or of a member.
     pub fn group(&mut self, member: Option<usize>) -> Option<u64> {
         member.map(|member| {
             self.node(
@@ -112,8 +112,8 @@ impl Tree {
     }
 }
 
-/// The line of each slice: `None` on tracks where nothing overlaps. A slice stands on the first line that
-/// is free when it begins.
+/// Returns the line of each slice within its track; `None` on tracks without overlapping slices. A slice is drawn on
+/// the first line that is free when it begins.
 pub(super) fn lines(all: &Slices) -> Vec<Option<usize>> {
     let mut lines = vec![None; all.slices.len()];
     let mut order: Vec<usize> = (0..all.slices.len())

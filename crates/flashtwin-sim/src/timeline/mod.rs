@@ -1,8 +1,8 @@
-//! The timeline of a window of a run: what chips, channels, buffer and coordinator do, and for which
-//! request, to be looked at in Perfetto.
+//! The timeline of a window of a run: operations of chips, channels, buffer and coordinator, with the request that
+//! caused each, as a trace for Perfetto.
 //!
-//! While the window is open the driver lets one thing happen at a time and takes what the device logged
-//! of it. What begins in the window is shown to its end. Outside of it nothing is logged.
+//! While the window is open the driver executes one event at a time and reads the device's logs after it. Operations
+//! that begin in the window are shown to their end. Outside the window nothing is logged.
 
 mod collector;
 mod encode;
@@ -115,7 +115,7 @@ impl Recording {
     pub fn submitted(&mut self, tag: u64, request: &Request, at: Time) {
         match self.number(tag) {
             Some(number) => self.collector.submitted(number, request, at),
-            // Logs have no numbers for further requests: the timeline ends as a full one does.
+            // The logs cannot number further requests, so the timeline ends as if it were full.
             None => self.limit = 0,
         }
     }
@@ -129,7 +129,7 @@ impl Recording {
         }
     }
 
-    /// The device's number of a request, as its logs have it; `None` beyond those.
+    /// Returns the number that the device's logs give a request; `None` beyond the numbers of the logs.
     fn number(&self, tag: u64) -> Option<u32> {
         let number = u32::try_from(tag.checked_add(self.ahead)?).ok()?;
         (number < FlashEvent::NO_REQUEST).then_some(number)

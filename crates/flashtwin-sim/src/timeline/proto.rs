@@ -1,5 +1,5 @@
-//! Protocol Buffers on the wire, as far as a trace needs them: fields with a number and a varint, eight
-//! bytes, or a length and bytes.
+//! The wire format of Protocol Buffers, as far as a trace needs it: fields with a number and a varint, eight bytes,
+//! or a length and bytes.
 
 /// A message being written.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ impl Message {
         self.key(field, 2);
         let from = self.bytes.len();
         fill(self);
-        // The length stands before what it is the length of, and has as many bytes as it needs.
+        // The length precedes the bytes that it counts, and takes as many bytes as it needs.
         let mut length = Message::default();
         length.varint((self.bytes.len() - from) as u64);
         self.bytes.splice(from..from, length.bytes);
@@ -58,8 +58,8 @@ impl Message {
 mod tests {
     use super::*;
 
-    /// The examples of the documentation of the encoding: 150 in field 1, "testing" in field 2, an inner
-    /// message of the first in field 3.
+    /// Examples from the encoding's documentation: 150 in field 1, "testing" in field 2, and a nested message equal
+    /// to the first example in field 3.
     #[test]
     fn fields_are_written_as_the_documentation_of_the_encoding_has_them() {
         let mut message = Message::default();

@@ -170,8 +170,8 @@ fn a_window_shows_less_than_the_whole_and_one_after_the_end_nothing() {
     };
     let whole = slices(window(0, 1_000_000_000));
     let halves = [window(0, 24_000), window(24_000, 1_000_000_000)].map(slices);
-    // What begins in one half does not begin in the other. Chips settle a collection before it begins: for what
-    // each of the four had settled before the second half its beginning is not recorded there.
+    // An operation that begins in one half does not begin in the other. Chips log the beginning of a collection
+    // before the collection begins, so slices of the four chips may be in neither half.
     let both = halves[0] + halves[1];
     assert!(both <= whole && whole <= both + 8, "{halves:?} of {whole}");
     assert!(halves.iter().all(|&half| half > whole / 10));
@@ -240,7 +240,7 @@ fn a_timeline_ends_with_the_numbers_of_requests() {
     assert_eq!(requests.count(), 10);
 }
 
-/// A full timeline ends: slices that had begun run to their end, no other begins.
+/// A full timeline ends: slices that have begun are completed, and no others begin.
 #[test]
 fn a_full_timeline_reports_its_end() {
     for seed in flashtwin::seeds(3) {
@@ -271,7 +271,7 @@ fn a_full_timeline_reports_its_end() {
         assert_eq!(recording.state, State::Over);
         let things = recording.collector.all.len();
         assert!((50..70).contains(&things), "{things}");
-        // What chips had settled by then is in it, too: requests show the end.
+        // Operations that chips logged in advance are in the timeline, too; the last request marks its end.
         let slices = recording.collector.all.slices.iter();
         let requests = slices.filter(|slice| slice.track.shown == Shown::Requests);
         let last = requests.map(|slice| slice.begin).max();

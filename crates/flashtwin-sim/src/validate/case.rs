@@ -87,7 +87,7 @@ impl Parameters {
             .try_fold(1u64, |n, count| n.checked_mul(count.into()))
     }
 
-    /// The device they describe; `path` is the file they come from.
+    /// Returns the device that the parameters describe; `path` is the file that they come from.
     pub fn device(&self, path: &Path) -> Result<DeviceSpec, SimError> {
         let wrong = |message: String| SimError::case(path, None, message);
         let choose = |key: &str, value: u32, words: &[(u32, &'static str)]| {

@@ -1,8 +1,7 @@
 //! Cases with an event log: every page operation, victim, cleaning cost and completion.
 //!
-//! Compared within 5 ns; the order within one instant is free. The last three requests of the trace
-//! only keep the reference running to its end (quirk Q1): what happens from the first of them on is
-//! not compared.
+//! Times may differ by 5 ns, and the order within one instant is free. The last three requests of the trace only keep
+//! the reference running to its end (quirk Q1): everything from the first of them on is not compared.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,7 +22,7 @@ const UNCOMPARED: usize = 3;
 /// Properties that must be equal for two operations to match.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
-    /// A page read; plane -1 where the chip has one write pointer for all planes.
+    /// A page read; plane -1 if the chip has one write pointer for all planes.
     Read { element: u32, plane: i32 },
     /// A page write.
     Write { element: u32, plane: i32 },
@@ -123,7 +122,7 @@ pub(super) fn compare(
         .iter()
         .for_each(|event| part(event.key.name(), |p| p.compared += 1));
     let left = unmatched(expected, got, TOLERANCE);
-    // An operation gone wrong is left over on both sides: it counts once.
+    // A wrong operation is unmatched on both sides; it is counted once.
     left.expected
         .iter()
         .for_each(|event| part(event.key.name(), |p| p.mismatched += 1));
@@ -143,7 +142,7 @@ pub(super) fn compare(
     Ok(CaseReport::new(name, "msr", count, parts, first))
 }
 
-/// The earliest operation left over, with what stands in its place on the other side.
+/// The earliest unmatched operation, with the one in its place on the other side.
 fn describe_first(expected: &[Timed<What>], got: &[Timed<What>], log: &Path) -> Option<String> {
     let counterpart = |of: &Timed<What>, others: &[Timed<What>]| {
         let same =
@@ -305,8 +304,8 @@ fn read_trace(path: &Path, spec: &flashtwin::DeviceSpec) -> Result<Vec<Request>,
     Ok(requests)
 }
 
-/// Writes of a batch start when its reads are done: the log gives that time apart, behind the
-/// fields, as in `(after reads 0.130600)`.
+/// Returns the instant at which the writes of a batch start, the end of its reads. The log has it after the fields,
+/// as in `(after reads 0.130600)`.
 fn after_reads(line: &Line) -> Result<Time, SimError> {
     match line.text.split_once("(after reads ") {
         None => Ok(Time::ZERO),

@@ -1,4 +1,4 @@
-//! The files of a case: finding, decompressing, reading fields with the line they stand in.
+//! The files of a case: finding, decompressing, and reading fields with their line numbers.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,9 @@
-//! Holding the model against the event logs and replays of the reference simulator.
+//! Validation of the model against event logs and replays of the reference simulator.
 //!
-//! A directory holds cases of two forms, distinguished by their files; any of them may be `.zst`:
-//! `NAME.json` + `NAME.trace.csv` + `NAME.events.txt` (every flash operation, see [`events`]) and
-//! `NAME.json` + `NAME.responses.csv` (every response time, see [`replay`]). This room only
-//! compares; what the reference does is in the model.
+//! A directory holds cases of two forms, distinguished by their files, each of which may be compressed as `.zst`:
+//! `NAME.json` + `NAME.trace.csv` + `NAME.events.txt` (every flash operation, see [`events`]) and `NAME.json` +
+//! `NAME.responses.csv` (every response time, see [`replay`]). This module only compares; the behaviour of the
+//! reference is in the model.
 
 mod case;
 mod events;
@@ -28,7 +28,7 @@ pub struct CaseReport {
     pub kind: &'static str,
     /// Requests replayed.
     pub requests: u64,
-    /// Operations of the reference, or values, that were looked at.
+    /// Operations of the reference, or values, that were compared.
     pub operations_compared: u64,
     /// Operations that match the model.
     pub matched: u64,
@@ -36,9 +36,9 @@ pub struct CaseReport {
     pub mismatched: u64,
     /// Results kind by kind.
     pub parts: Vec<PartReport>,
-    /// The earliest mismatch: the expected and the actual operation.
+    /// The earliest mismatch: expected and actual operation.
     pub first_mismatch: Option<String>,
-    /// The case meets the measure: no mismatch, or in a replay no more than exact ties explain.
+    /// Whether the case agrees: no mismatches, or in a replay no more than exact ties may cause.
     pub passed: bool,
 }
 
@@ -79,12 +79,11 @@ impl CaseReport {
     }
 }
 
-/// Replays every case of a directory in order of name. `progress` gets each report as it is made,
-/// with the number of cases in all; an error of its ends the validation.
+/// Replays every case of a directory in order of name. `progress` receives each report when it is made, with the
+/// total number of cases; an error from it ends the validation.
 ///
-/// # Errors
-/// Fails if a case cannot be read, if there is none, or if `progress` fails. A case that disagrees is no error
-/// but a report.
+/// # Errors Fails if a case cannot be read, if there is none, or if `progress` fails. A mismatch is not an error but
+/// part of the report.
 pub fn validate_dir(
     path: &Path,
     progress: &mut dyn FnMut(&CaseReport, usize) -> Result<(), SimError>,
@@ -106,7 +105,7 @@ pub fn validate_dir(
     Ok(reports)
 }
 
-/// The files of each case by its name; other files are none of our business.
+/// Returns the files of each case by its name; ignores other files.
 fn find_cases(path: &Path) -> Result<BTreeMap<String, CaseFiles>, SimError> {
     let cannot_read = |e| SimError::io(path, "read this directory", e);
     let mut cases: BTreeMap<String, CaseFiles> = BTreeMap::new();

@@ -1,9 +1,11 @@
 //! Cases with response times: a long trace, every completion, and the totals of cleaning.
 //!
-//! Erases and moved pages must be equal; the completion instants, as a set, within 10 ns except for 1 in 100 000
-//! (an exact tie of two events, which the reference's floats decide); and each request's own response time
-//! likewise (a tie swaps two), except for requests that share a page with another one outstanding at the same
-//! time: there the reference credits completions to the wrong one (quirk Q16).
+//! - Erases and moved pages must be equal.
+//! - Completion instants, compared as a set, must agree within 10 ns. 1 in 100 000 may differ: rounding in the
+//!   reference decides the order of two events at exactly the same instant.
+//! - The response time of each request must agree in the same way, since such a tie swaps two of them. Requests that
+//!   share a page with another outstanding request are not compared: there the reference credits completions to the
+//!   wrong request (quirk Q16).
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -188,8 +190,8 @@ fn own_responses(rows: &[Row], got: &[Time]) -> (PartReport, Option<String>) {
     )
 }
 
-/// Marks requests that share a page with another one while both are in the device, either the model's or the
-/// reference's.
+/// Marks requests that share a page with another request while both are outstanding, in the model or in the
+/// reference.
 fn share_a_page(rows: &[Row], got: &[Time]) -> Vec<bool> {
     let ends = rows
         .iter()

@@ -1,19 +1,18 @@
-//! Members simulated ahead, each by itself, so that a driver can do so on several threads.
+//! Members simulated ahead, each independently, so that a driver can do so on several threads.
 //!
-//! Where nothing that a member does decides what another member is asked, or when, the requests to all of them
-//! follow from the array's requests alone: striping without redundancy, no coordinator, no buffer, and no link or
-//! processor of the array's own. Requests known beforehand can then be given to the members at once. Each runs
-//! through its own up to the last arrival, as a task of its own, and records its responses with their instants.
-//! After that the array takes in the same requests one by one, as always, and finds the responses where it would
-//! have waited for them:
-//!
+//! In some arrays no member affects which requests another member receives, or when: striping without redundancy, no
+//! coordinator, no buffer, and no link or processor of the array's own. There the requests to all members follow from
+//! the array's requests alone. Requests known in advance can then be given to all members immediately. Each member
+//! simulates its own up to the last arrival, as a separate task, and records its responses with their instants.
+//! Afterwards the array processes the same requests one by one, as always, and takes the recorded responses where it
+//! would have waited for them:
 //! ```text
 //! requests --split--> member 0: pieces --task 1--> results --.
 //!          `--------> member 1: pieces --task 2--> results --+--> the array, request by request
 //! ```
 //!
-//! What comes out is the same to the last bit, for in such arrays members' events at one instant happen
-//! in the order of members, whatever was set first (D-113).
+//! Results are identical to the last bit: in such arrays members' events at one instant are processed in the order of
+//! members, whichever was scheduled first (D-113).
 
 use super::executor::{Executor, Task};
 use super::io::Io;
@@ -24,13 +23,12 @@ use crate::request::{Op, Request};
 use crate::units::{narrow, Lpn, Time};
 
 impl Array {
-    /// Has the members do ahead what these requests ask of them, each as a task of `executor`. The
-    /// requests, whose `arrival` is the instant at which each will be submitted, must then be
-    /// submitted exactly so, before the device is advanced beyond the last of them. With `last` no
-    /// others follow before all of them are done.
+    /// Simulates the members' parts of these requests ahead, each member as a task of `executor`. The requests'
+    /// `arrival` is the instant at which each will be submitted. They must be submitted exactly so, before the device
+    /// is advanced beyond the last of them. With `last` no other requests follow until all of these are completed.
     ///
-    /// False: nothing was done, since what members are asked depends on what they do, or because
-    /// of what a request is. Before others are submitted members must [`Array::resume_serial`].
+    /// Returns false, with nothing done, if members depend on each other or a request does not consist of whole
+    /// pages. Before other requests are submitted, [`Array::resume_serial`] must be called.
     pub fn run_ahead(&mut self, requests: &[Request], last: bool, executor: &dyn Executor) -> bool {
         let page_bytes = u64::from(self.spec().page_bytes());
         let cannot = |r: &Request| {
@@ -81,8 +79,8 @@ impl Array {
 }
 
 impl Raid {
-    /// Members are independent, and the array has nothing in flight that they would have to be asked about;
-    /// `at_rest`: nothing is in flight in the front end.
+    /// Returns whether members are independent and the array has no operations in flight that are not simulated
+    /// ahead; `at_rest` returns whether the front end has none in flight.
     fn may_run_ahead(&self, at_rest: impl FnOnce() -> bool) -> bool {
         let io = &self.io;
         self.independent

@@ -1,4 +1,4 @@
-//! An array as a device: made, asked what it is and did, and given another buffer policy.
+//! An array as a device: construction, properties, statistics, logs, and replacement of the buffer's policy.
 
 use super::raid::{Array, Raid};
 use super::record::log::ArrayEvent;
@@ -59,8 +59,8 @@ impl Array {
         array
     }
 
-    /// Simulates a power loss at this instant, as [`crate::Ssd::cut_power`] does. Members have written what their
-    /// volatile memory holds before they are back, in no time of the result, which lists what of it is lost.
+    /// Simulates a power loss at this instant, as [`crate::Ssd::cut_power`] does. When members restart they have
+    /// written what they could save of their volatile memory, in no virtual time; the result lists the lost pages.
     pub fn cut_power(&mut self, steps: u64) -> Option<PowerCut> {
         let (spec, units) = (
             self.backend.spec.clone(),
@@ -116,8 +116,8 @@ impl Array {
         io.choose_features();
     }
 
-    /// For tests, in builds with debug assertions: the log has what happens in a plain array in place of having the
-    /// general copy of its code run.
+    /// For tests, in builds with debug assertions: logs a plain array without switching to the general copy of its
+    /// code.
     #[doc(hidden)]
     pub fn log_plain_path(&mut self) {
         let io = &mut self.backend.io;
@@ -158,8 +158,8 @@ impl Array {
         io.choose_features();
     }
 
-    /// Takes the intervals since the last call or [`crate::Device::reset_metrics`], in the order of
-    /// their ends. Intervals still open end here; the rest of each belongs to the next call.
+    /// Takes the intervals since the last call or [`crate::Device::reset_metrics`], in the order of their ends. An
+    /// interval still open is split here, and its second part belongs to the next call.
     pub fn take_gc_intervals(&mut self) -> Vec<GcInterval> {
         let now = self.now();
         let timeline = self.backend.io.watch.timeline.as_mut();

@@ -16,7 +16,7 @@ use crate::spec::Level;
 use crate::units::{narrow, Time};
 
 impl Array {
-    /// A member fails at this instant. What it was doing is done without it.
+    /// Makes a member fail at this instant. The operations that it was executing continue without it.
     ///
     /// # Errors
     /// Fails if there is no such member, it has failed before, data would be lost without it, or the array has lost
@@ -29,9 +29,8 @@ impl Array {
         Ok(())
     }
 
-    /// A member fails without which data are lost ([`MemberError::Needed`]). All requests in flight, and all
-    /// later ones, complete with [`crate::Status::Failed`] (D-107). Refused, as [`Array::fail_member`] would, if
-    /// it is no member that is there.
+    /// Makes a member fail although data are then lost ([`MemberError::Needed`]). All requests in flight, and all
+    /// later ones, complete with [`crate::Status::Failed`] (D-107).
     ///
     /// # Errors
     /// Fails if there is no such member, it has failed before, or the array has lost data.
@@ -48,7 +47,7 @@ impl Array {
         }
     }
 
-    /// A new, empty member takes the place of a failed one. Its contents are computed from the others, as
+    /// Replaces a failed member by a new, empty one, whose contents are computed from the others, as
     /// `array.rebuild_depth` and `array.rebuild_mib_per_s` specify.
     ///
     /// # Errors
@@ -60,7 +59,7 @@ impl Array {
         Ok(())
     }
 
-    /// Rows that are there again and rows in all, of the members being rebuilt; `None` if none is.
+    /// Rows restored and rows in total, over the members being rebuilt; `None` if there are none.
     pub fn rebuild_progress(&self) -> Option<(u64, u64)> {
         let members = &self.backend.io.members;
         let rebuilding = members.iter().filter(|m| m.state == State::Rebuilding);
@@ -69,8 +68,8 @@ impl Array {
             .filter(|_| !members.lost)
     }
 
-    /// From now on responses of a member take `times_milli` thousandths of their time, at least 1000: those that
-    /// it has not given yet. It counts for the member that is there, not for one that takes its place.
+    /// Multiplies the response times of a member by `times_milli` thousandths, at least 1000, from now on, including
+    /// those of requests in flight. A new member that replaces this one is not slowed down.
     ///
     /// # Errors
     /// Fails if there is no such member, or it has failed.
@@ -82,9 +81,9 @@ impl Array {
         Ok(())
     }
 
-    /// Gives a member, or all that are there, the order of [`crate::Ssd::collect`]; none of them unless all can
-    /// execute it. Returns the number of dies. The coordinator learns nothing of it beyond what it sees of the
-    /// members (D-143).
+    /// Gives the order of [`crate::Ssd::collect`] to a member, or to all present ones. Either all of these members
+    /// can execute it, or none receives it. Returns the number of dies. The coordinator is not notified; it only
+    /// observes that the members are in GC (D-143).
     ///
     /// # Errors
     /// Fails if there is no such member or die, or if a member cannot collect a single block.
@@ -146,7 +145,7 @@ impl Raid {
             })
     }
 
-    /// The member is there, whole or not.
+    /// Checks that the member is present, complete or being rebuilt.
     fn may_use(&self, member: usize) -> Result<(), MemberError> {
         match self.state_of(member)? {
             State::Failed => Err(MemberError::Missing { member }),
@@ -187,9 +186,9 @@ impl Raid {
         self.io.begin_phase(clock.now);
     }
 
-    /// Resumes without a lost member what was in flight there: first the host's requests in the order in which they were
-    /// sent, then jobs by number. Which pages of jobs have a request of their own depends on the log, so that order does
-    /// not follow requests.
+    /// Resumes the operations in flight at a lost member without it: first the host's requests in the order in which
+    /// they were sent, then jobs by number. Jobs cannot be ordered by their requests, since whether their pages have
+    /// requests of their own depends on logging.
     fn replan(&mut self, member: usize, clock: &mut Clock) {
         self.io.watch.coordinator.set_ordered(member, false);
         self.io.look_at(member, clock);
@@ -219,7 +218,7 @@ impl Raid {
         self.place::<Every>(clock);
     }
 
-    /// Data are lost: what was in flight completes as not done.
+    /// Completes all operations in flight as failed: the array has lost data.
     fn break_down(&mut self, member: usize, clock: &mut Clock) {
         let io = &mut self.io;
         io.members.lost = true;

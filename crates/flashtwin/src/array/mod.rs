@@ -1,5 +1,5 @@
-//! An array: members behind one front end. It is a device made of devices: the same driver runs it,
-//! the same buffer policies manage its controller's memory.
+//! An array: members behind one front end. An array is a device made of devices: the same driver runs it, and the
+//! same buffer policies manage its controller's memory.
 //!
 //! Each file is called by those above it, and calls those below:
 //!

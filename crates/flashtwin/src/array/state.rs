@@ -1,5 +1,5 @@
-//! Saving and loading an array: which members are there, then the state of each with its length
-//! before it, then the volume of an array of groups.
+//! Saves and loads an array: which members are present, the state of each preceded by its length, then the volume of
+//! an array of groups.
 
 use std::io::{self, Read, Write};
 
@@ -19,9 +19,9 @@ impl Array {
         );
     }
 
-    /// Writes the state of all members, failed ones as such; the array must be idle and its buffer
-    /// empty or its data written. Of an array that has lost data it writes only which members are missing:
-    /// [`Array::load_state`] refuses such a state.
+    /// Writes the state of all members; failed ones are marked. The array must be idle, and its buffer empty or its
+    /// data written. For an array that has lost data only the missing members are written; [`Array::load_state`]
+    /// rejects such a state.
     ///
     /// # Errors
     /// Fails if `out` does.
@@ -48,11 +48,9 @@ impl Array {
         }
     }
 
-    /// Reads a state that [`Array::save_state`] wrote for the same spec. An error leaves the array as
-    /// it was.
+    /// Reads a state that [`Array::save_state`] wrote for the same spec. After an error the array is unchanged.
     ///
-    /// # Errors
-    /// Fails if `input` does, or if the state is none of this array.
+    /// # Errors Fails if `input` does, or if the state does not fit this array.
     pub fn load_state(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         self.assert_idle();
         let now = self.now();
@@ -68,7 +66,7 @@ impl Array {
             let message = format!("member {member} is missing, and data with it");
             return Err(StateError::Inconsistent(message));
         }
-        // New members are read in place: their tables are most of what a run allocates.
+        // New members are loaded in place: their tables are most of the memory that a run allocates.
         let in_place = raid.io.members.iter().all(Member::is_new);
         let mut members = match in_place {
             true => raid.io.members.take(),
@@ -95,7 +93,7 @@ impl Array {
     }
 }
 
-/// Reads the states of the members that are `there` over new ones, and the volume of an array of groups.
+/// Reads the states of the present members (`there`) into new ones, and the volume of an array of groups.
 fn read_members(
     spec: &ArraySpec,
     members: &mut [Member],

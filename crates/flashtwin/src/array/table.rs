@@ -31,7 +31,7 @@ impl<T> Table<T> {
         id
     }
 
-    /// Removes an item; its number will be used again.
+    /// Removes an item; its number will be reused.
     #[inline(always)]
     pub fn remove(&mut self, id: u32) {
         self.free.push(id);

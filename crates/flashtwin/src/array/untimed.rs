@@ -1,7 +1,7 @@
 //! Initial states of an array, reached without time passing.
 //!
-//! Members know nothing of each other: each is filled by itself. Where a volume decides what they are
-//! asked, its own rules decide it here too, and what they ask is done at once.
+//! Members are independent of each other here: each is filled by itself. In an array of groups the volume's rules
+//! determine the members' operations, as in a timed run, but these are executed immediately.
 
 use super::executor::{Executor, Sequential, Task};
 use super::member::Member;
@@ -30,14 +30,14 @@ impl Array {
         }
     }
 
-    /// Writes uniformly random pages of the members without time passing, as many in all; false if one
-    /// wore out. Of a volume random pages are written, as many as of the members would be for its size.
+    /// Writes `pages` uniformly random pages in total, over all members, without time passing; returns false if a
+    /// member wore out. In an array of groups the pages are those of the volume, in proportion to its size.
     pub fn write_random(&mut self, rng: &mut Rng, pages: u64) -> bool {
         self.filling(&Sequential).write_random(rng, pages)
     }
 
-    /// Opens the blocks that buffer policies of members have for pages of their choice; false if a member
-    /// wore out.
+    /// Opens the blocks that buffer policies of members use for pages of their choice; returns false if a member wore
+    /// out.
     pub fn open_policy_blocks(&mut self, seed: u64) -> bool {
         self.filling(&Sequential).open_policy_blocks(seed)
     }
@@ -47,13 +47,13 @@ impl Array {
         self.filling(&Sequential).fill_sequential();
     }
 
-    /// Places every member in the state that random writing converges to, each in its own; or the
-    /// volume, and its members with it.
+    /// Places every member, independently, in the state that random writing converges to; in an array of groups the
+    /// volume with its members.
     pub fn fill_steady(&mut self, seed: u64) {
         self.filling(&Sequential).fill_steady(seed);
     }
 
-    /// Forgets wear: preconditioned drives count as new.
+    /// Resets wear: preconditioned drives count as new.
     pub fn reset_wear(&mut self) {
         for member in self.backend.io.members.iter_mut() {
             member.drive.ssd.reset_wear();
@@ -105,7 +105,7 @@ impl Filling<'_> {
         });
     }
 
-    /// Does this to each member; whether all of them could.
+    /// Applies `work` to each member; returns whether it succeeded for all.
     fn prepare(self, work: impl Fn(usize, &mut Ssd) -> bool + Sync) -> bool {
         let members = &mut self.array.backend.io.members;
         let mut done = vec![false; members.len()];
@@ -154,7 +154,8 @@ mod tests {
     use crate::units::Lpn;
     use crate::{Array, ArraySpec};
 
-    /// Members hold the contents of the volume: all of a written segment, as far as it is, and nothing else.
+    /// Checks that members hold exactly the contents of the volume: the written part of each segment, and nothing
+    /// else.
     fn check(array: &Array) {
         let raid = &array.backend;
         let volume = &raid.swan.as_ref().unwrap().volume;

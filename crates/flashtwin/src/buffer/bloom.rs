@@ -1,10 +1,10 @@
 //! Pages written before: a Bloom filter, or the exact set (CDA-GC section 3.2.2).
 //!
-//! Every write queries, then inserts: a page is hot if it was written since the last reset. k = 8 bits
-//! (h1 + i h2) mod m, i = 0..7, both hashes from the halves of one 64-bit mix. The whole filter is cleared when so many
-//! distinct pages have entered it, or when the reset time has passed; both are looked at when something is written. With
-//! generations the bitmap is in two halves: pages enter the younger one, the page is hot if either has it, and at a
-//! reset the older half is cleared and becomes the younger one (D-18).
+//! Every write queries, then inserts: a page is hot if it was written since the last reset. Its k = 8 bits are (h1 +
+//! i h2) mod m, i = 0..7, with both hashes from the halves of one 64-bit mix. The whole filter is cleared when a
+//! certain number of distinct pages have entered it, or when the reset time has passed; both are checked at writes.
+//! With generations the bitmap has two halves. Pages enter the younger half, and a page is hot if either half has it;
+//! at a reset the older half is cleared and becomes the younger one (D-18).
 
 use std::collections::HashSet;
 
@@ -60,7 +60,8 @@ const PAGES_OF_10_000_BITS: u64 = 1455;
 struct Bloom {
     bits: u64,
     words: Vec<u64>,
-    /// Words that are not 0, as far as there is room: clearing them is cheaper than clearing all.
+    /// Words that are not 0, if there is room for all of them: clearing these is cheaper than clearing the whole
+    /// filter.
     used: Vec<usize>,
 }
 
@@ -77,7 +78,7 @@ impl Bloom {
     #[inline]
     fn positions(&self, lpn: Lpn) -> [u64; HASHES] {
         let mix = Rng::new(u64::from(lpn.0)).next_u64();
-        // To a number below m by multiplication: divisions would be felt.
+        // Scales to a number below m by multiplication, since divisions are slow.
         let scaled = |hash: u64| ((u128::from(hash) * u128::from(self.bits)) >> 64) as u64;
         let mut at = scaled(mix);
         let step = scaled(mix.rotate_left(32));
@@ -91,14 +92,14 @@ impl Bloom {
         })
     }
 
-    /// All bits are set. Looks at every one, so that their cache misses overlap.
+    /// Whether all bits are set. Reads all of them, so that their cache misses overlap.
     #[inline]
     fn contains(&self, positions: &[u64; HASHES]) -> bool {
         let bit = |&p: &u64| self.words[(p / 64) as usize] >> (p % 64);
         positions.iter().fold(1, |all, p| all & bit(p)) == 1
     }
 
-    /// Inserts a page; whether it seemed to be there.
+    /// Inserts a page; returns whether the filter already contained it.
     #[inline]
     fn insert(&mut self, lpn: Lpn) -> bool {
         let positions = self.positions(lpn);
@@ -141,7 +142,7 @@ impl Known {
         }
     }
 
-    /// Inserts a page; whether it seemed to be there.
+    /// Inserts a page; returns whether it was already known.
     #[inline]
     fn insert(&mut self, lpn: Lpn) -> bool {
         match self {
@@ -170,7 +171,7 @@ impl Known {
 pub(crate) struct Filter {
     /// Pages that entered since the last reset.
     younger: Known,
-    /// Pages that entered before it, since the reset before; `None` if they are forgotten.
+    /// Pages that entered between the last two resets; `None` if a reset forgets all pages.
     older: Option<Known>,
     /// Distinct pages in `younger`, and how many it takes.
     items: u64,
@@ -207,7 +208,7 @@ impl Filter {
         }
     }
 
-    /// A page is written: whether it is hot.
+    /// Records a write of a page; returns whether the page is hot.
     #[inline]
     pub fn write(&mut self, now: Time, lpn: Lpn) -> bool {
         if self.items >= self.items_max || now.saturating_sub(self.last_reset) >= self.period {
@@ -223,13 +224,13 @@ impl Filter {
         self.younger.has(lpn) || self.older.as_ref().is_some_and(|older| older.has(lpn))
     }
 
-    /// A number of the time since the last reset, never 0: a mark for pages found hot.
+    /// Number of the period since the last reset, never 0: a mark for pages found hot.
     #[inline]
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
 
-    /// Number of the time whose pages are not forgotten; 0 is the number of no time.
+    /// Whether the pages of a period are not forgotten; 0 is no period.
     #[inline]
     pub fn remembers(&self, epoch: u32) -> bool {
         epoch == self.epoch || epoch != 0 && self.older.is_some() && epoch + 1 == self.epoch

@@ -1,6 +1,6 @@
-//! Every buffer policy in words, for the command line, Python and `docs/policies.md`.
+//! Descriptions of all buffer policies for the command line, Python and `docs/policies.md`.
 //!
-//! Each policy's file has its entry; the table in `policies/mod.rs` names the files.
+//! Each policy's file has its entry; the table in `policies/mod.rs` lists the files.
 
 use std::sync::LazyLock;
 

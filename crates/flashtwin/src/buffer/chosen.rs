@@ -1,4 +1,4 @@
-//! The policy that a device's buffer has: its name and the values of its parameters.
+//! The policy of a device's buffer: its name and the values of its parameters.
 
 use super::catalog::{entries, find};
 use super::entry::{Entry, Make, FILTER, GCAR};
@@ -12,9 +12,9 @@ use crate::component::{Parameter, Settings};
 pub struct ChosenPolicy {
     /// Filtered by GCaR.
     pub gcar: bool,
-    /// Name of the policy, or of what is filtered.
+    /// Name of the policy, or of the base policy if it is filtered.
     pub base: &'static str,
-    /// The values of its parameters; shares of the buffer have become pages.
+    /// Values of the parameters; fractions of the buffer have been converted to pages.
     pub settings: Settings,
 }
 
@@ -30,7 +30,7 @@ impl ChosenPolicy {
         }
     }
 
-    /// The policy called `name` with these settings; `None` if there is none.
+    /// Returns the policy called `name` with these settings; `None` if it does not exist.
     pub(crate) fn new(name: &str, settings: Settings) -> Option<ChosenPolicy> {
         let (gcar, base) = split(name)?;
         let base = base.name;
@@ -41,14 +41,14 @@ impl ChosenPolicy {
         })
     }
 
-    /// Names of the policies that stand alone; each also exists as `gcar-NAME`.
+    /// Names of the policies that need no base policy; each also exists as `gcar-NAME`.
     pub fn base_names() -> impl Iterator<Item = &'static str> {
         let alone = entries().filter(|entry| entry.stands_alone());
         alone.map(|entry| entry.name)
     }
 
-    /// The names worth listing: all that stand alone, and GCaR over the bases of its paper. Any other
-    /// name with `gcar-` before it is a policy as well.
+    /// Names to list: all policies that need no base, and GCaR over the bases of its paper. Any other base name with
+    /// the prefix `gcar-` is a policy as well.
     pub fn names() -> Vec<String> {
         let filtered = gcar::BASES_OF_THE_PAPER.iter();
         let base = Self::base_names().map(String::from);
@@ -72,7 +72,7 @@ impl ChosenPolicy {
         split(self.base).expect("it was chosen among the entries").1
     }
 
-    /// The parameters of the policy called `name`: a filtered one has those of its base, too.
+    /// Parameters of the policy called `name`, including those of its base if it is filtered.
     pub(crate) fn parameters(name: &str) -> impl Iterator<Item = &'static Parameter> {
         let found = split(name);
         let filter = entries().find(|entry| entry.name == FILTER && found.is_some_and(|f| f.0));
@@ -85,7 +85,7 @@ impl ChosenPolicy {
     }
 }
 
-/// Whether the policy called `name` is filtered by GCaR, and what stands alone in it.
+/// Returns whether the policy called `name` is filtered by GCaR, and its base policy.
 fn split(name: &str) -> Option<(bool, &'static Entry)> {
     let (entry, base) = find(name)?;
     let alone = base.unwrap_or(entry);

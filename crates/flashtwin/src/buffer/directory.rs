@@ -1,8 +1,8 @@
-//! Logical page to cached page: a hash table of chains, links in one array by page. A link has the logical page
-//! beside the cached one, so that a lookup reads nothing else.
+//! Maps logical pages to cached pages: a hash table of chains, with the links in one array by page. A link contains
+//! the logical page as well as the cached one, so that a lookup reads nothing else.
 //!
-//! A page that was evicted stays until it is gone, so a logical page may be here several times; the one inserted
-//! last is found. When that is gone, the one before it is found again.
+//! An evicted page stays until it is released, so a logical page may be here several times. Lookups return the one
+//! inserted last; when that is removed, the one before it is found again.
 
 use super::PageId;
 use crate::memory::{large_table, prefetch, room_for, TrustedTable};
@@ -29,8 +29,8 @@ impl Link {
     }
 }
 
-/// Chains for each page, at least. With a quarter as many, four lookups of ten meet another page in their chain, which the
-/// processor cannot predict.
+/// Chains per page, at least. With a quarter as many, four lookups in ten encounter another page in their chain,
+/// which the processor cannot predict.
 const HEADS_A_PAGE: usize = 8;
 
 /// The table.
@@ -48,9 +48,10 @@ impl Directory {
     pub fn new(pages: usize) -> Directory {
         let size = (pages.max(2) * HEADS_A_PAGE).next_power_of_two();
         Directory {
-            // SAFETY: indexed by `Directory::chain` alone, which leaves as many bits as number the heads.
+            // SAFETY: indexed only by `Directory::chain`, which returns as many bits as are needed to number the
+            // heads.
             heads: unsafe { TrustedTable::new(large_table(END, size)) },
-            // SAFETY: pages are checked when they are inserted; links hold no others.
+            // SAFETY: pages are checked when they are inserted; links contain no others.
             next: unsafe { TrustedTable::new(room_for(pages)) },
             shift: 64 - size.trailing_zeros(),
         }
@@ -67,7 +68,7 @@ impl Directory {
         prefetch(&self.heads, self.chain(lpn));
     }
 
-    /// The page is likely to be looked at, or to leave: starts loading its place.
+    /// Starts loading the link of a page that will probably be looked up or removed.
     #[inline]
     pub fn prefetch_link(&self, page: PageId) {
         prefetch(&self.next, page.0 as usize);

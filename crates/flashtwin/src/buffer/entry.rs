@@ -66,7 +66,7 @@ pub struct Example {
 /// A policy in words.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Name in device files; `gcar-NAME` stands for the filter over any of them.
+    /// Name in device files; `gcar-NAME` is the filter over any of these.
     pub name: &'static str,
     /// Name in print.
     pub title: &'static str,
@@ -80,13 +80,13 @@ pub struct Entry {
     pub provenance: Provenance,
     /// The rule, sentence by sentence.
     pub rule: &'static [&'static str],
-    /// A drawing of its structure; may be empty.
+    /// Drawing of the policy's structure; may be empty.
     pub drawing: &'static str,
     /// Notation of the state.
     pub state: &'static str,
     /// Cost of an access.
     pub cost: Cost,
-    /// The rule at work; none for what cannot be stepped.
+    /// An example of the rule; `None` for a policy that cannot be stepped.
     pub example: Option<Example>,
     /// Parameters of the policy, as keys of section `buffer`.
     pub parameters: &'static [&'static [Parameter]],
@@ -96,7 +96,7 @@ pub struct Entry {
     pub defaults: &'static [(&'static str, &'static str)],
     /// Whether the buffer's memory survives a power loss.
     pub non_volatile: bool,
-    /// Whether the policy separates pages that are written often from others, into open blocks of their own.
+    /// Whether the policy separates frequently written pages from others, in open blocks of their own.
     pub separates: bool,
     /// Constructor.
     pub(crate) make: Make,
@@ -154,7 +154,7 @@ impl Entry {
     }
 }
 
-/// The name under which the filter stands in the catalog.
+/// Name of the filter in the catalog.
 pub const FILTER: &str = "gcar-NAME";
 
 /// Prefix of a policy filtered by GCaR.

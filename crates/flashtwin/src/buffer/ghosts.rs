@@ -1,15 +1,14 @@
 //! Page numbers remembered after the eviction of their pages: a hash table of chains, and lists in the order of
 //! eviction.
-//!
-//! 2Q's A1out, ARC's B1 and B2, S3-FIFO's ghost queue, the non-resident blocks of LIRS. Each policy
-//! bounds its lists; the table grows to the largest bound and then allocates nothing.
+//! These are 2Q's A1out, ARC's B1 and B2, S3-FIFO's ghost queue, and the non-resident blocks of LIRS. Each policy
+//! bounds its lists; the table grows to the largest bound, and allocates nothing afterwards.
 
 use crate::memory::{large_table, prefetch};
 use crate::units::Lpn;
 
 const NONE: u32 = u32::MAX;
 
-/// A place for one remembered page: a quarter of a cache line.
+/// An entry for one remembered page: a quarter of a cache line.
 #[derive(Clone, Copy, Debug)]
 struct Ghost {
     lpn: Lpn,
@@ -26,10 +25,10 @@ struct Ends {
     len: usize,
 }
 
-/// `LISTS` lists of remembered pages; a page is in one of them at most.
+/// `LISTS` lists of remembered pages; a page is in at most one of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Ghosts<const LISTS: usize = 1> {
-    /// First of each chain; twice as many chains as places.
+    /// First entry of each chain; twice as many chains as entries.
     heads: Vec<u32>,
     shift: u32,
     ghosts: Vec<Ghost>,
@@ -68,7 +67,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         self.lists[list].len
     }
 
-    /// Number under which a page is remembered: small, reused when the page is forgotten.
+    /// Returns the number under which a page is remembered: small, reused when the page is forgotten.
     #[inline]
     pub fn find(&self, lpn: Lpn) -> Option<u32> {
         let mut at = self.heads[self.chain(lpn)];
@@ -89,7 +88,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         (oldest != NONE).then_some(oldest)
     }
 
-    /// Remembers a page that is in no list, as the last evicted one; returns its place.
+    /// Remembers a page that is in no list, as the last evicted one; returns its number.
     pub fn push_newest(&mut self, list: usize, lpn: Lpn) -> u32 {
         debug_assert!(self.find(lpn).is_none(), "{lpn:?} is remembered twice");
         if self.free == NONE {
@@ -117,7 +116,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         at
     }
 
-    /// Twice the places and chains. Every place is in use when this is called.
+    /// Doubles the entries and chains. Called only when every entry is in use.
     #[cold]
     fn grow(&mut self) {
         let used = self.ghosts.len();
@@ -179,7 +178,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         self.find(lpn).map(|at| self.remove(at))
     }
 
-    /// Forgets the page of a list that left first. Starts loading what the next such call touches.
+    /// Forgets the page of a list that was evicted first. Starts loading the data that the next such call accesses.
     pub fn forget_oldest(&mut self, list: usize) {
         if let Some(at) = self.oldest(list) {
             self.remove(at);
@@ -189,7 +188,8 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         }
     }
 
-    /// Remembers a page in a list that holds at most `bound`: the one that left first makes room.
+    /// Remembers a page in a list of at most `bound` pages; if the list is full, forgets the page that was evicted
+    /// first.
     pub fn push_bounded(&mut self, list: usize, lpn: Lpn, bound: u32) {
         if bound == 0 {
             return;

@@ -1,7 +1,7 @@
 //! The buffer in front of the flash: one directory of cached pages, and the policies that rank them.
 //!
-//! A policy fits in one file of `policies/` and only orders pages. The directory, pages in flight, waiting host
-//! requests and statistics exist once, in the front end of the device.
+//! A policy is one file in `policies/` and only orders pages. The directory, pages in flight, waiting host requests
+//! and statistics exist once, in the front end of the device.
 
 #[macro_use]
 mod policies;
@@ -47,7 +47,7 @@ pub struct Setup {
     pub chips: u32,
     /// Channels that the chips share; chip c is on channel c mod channels.
     pub channels: u32,
-    /// Consecutive pages on a chip under static placement; `None`: dynamic placement.
+    /// Consecutive pages on a chip under static placement; `None` with dynamic placement.
     pub stride_pages: Option<u32>,
     /// N: pages of an erase block.
     pub pages_per_block: u32,
@@ -74,7 +74,7 @@ words! {
 pub struct Blocking {
     pages: Divider,
     chips: Divider,
-    /// The stride, and the stride times chips; `None`: pages of a block are consecutive.
+    /// The stride, and the stride times chips; `None` if pages of a block are consecutive.
     striped: Option<(Divider, Divider)>,
 }
 

@@ -1,4 +1,4 @@
-//! Replacement policies: the trait, and the view of the device that they have.
+//! Replacement policies: the trait, and their view of the device.
 
 use crate::chips::ChipSet;
 use crate::units::{ChipId, Lpn, PageId, Stream, Time};
@@ -8,7 +8,7 @@ use crate::units::{ChipId, Lpn, PageId, Stream, Time};
 pub struct Access {
     /// The logical page.
     pub lpn: Lpn,
-    /// A write; else a read.
+    /// True for a write, false for a read.
     pub write: bool,
     /// The page differs from flash after the access.
     pub dirty: bool,
@@ -18,7 +18,7 @@ pub struct Access {
     pub request_pages: u32,
 }
 
-/// All that a policy may ask of the device: what makes policies comparable.
+/// Everything that a policy may query of the device; all policies have the same information.
 pub trait DeviceView {
     /// The current virtual time.
     fn now(&self) -> Time;
@@ -28,8 +28,8 @@ pub trait DeviceView {
     fn lpn(&self, page: PageId) -> Lpn;
     /// The chip that holds the page's flash copy (with static placement also before it has one).
     fn chip(&self, page: PageId) -> Option<ChipId>;
-    /// The page has no slot yet, or its data are still being read: it cannot be evicted (D-36).
-    /// Where nothing takes time no page is in flight.
+    /// Whether the page has no slot yet, or its data are still being read, so that it cannot be evicted (D-36).
+    /// Without time no page is in flight.
     #[inline]
     fn in_flight(&self, _page: PageId) -> bool {
         false
@@ -46,14 +46,14 @@ pub trait DeviceView {
     }
     /// The chips that are collecting garbage now.
     fn chips_in_gc(&self) -> &ChipSet;
-    /// Time until the chip has done what it has to do: ECR's CQCT, Eqs 1-4; with `exact` also transfers, the rest
-    /// of the running operation and of a running GC (D-14).
+    /// Time until the chip has completed its work: ECR's CQCT, Eqs 1-4. With `exact` it includes transfers and the
+    /// remaining time of the running operation and of a running GC (D-14).
     fn drain_time(&self, chip: ChipId, exact: bool) -> Time;
     /// Flash time of the reads and writes queued at the chip, GC apart (LCR's load).
     fn load(&self, chip: ChipId) -> Time;
     /// The chip has no operation and none waits.
     fn chip_idle(&self, chip: ChipId) -> bool;
-    /// Free blocks of the chip, not counting open ones; `u32::MAX` if it is dead, as it never collects.
+    /// Free blocks of the chip, not counting open ones; `u32::MAX` if it is dead, since it never collects.
     fn free_blocks(&self, chip: ChipId) -> u32;
     /// The chip collects when its free blocks are at or below this.
     fn gc_trigger_blocks(&self, chip: ChipId) -> u32;
@@ -61,8 +61,8 @@ pub trait DeviceView {
     fn open_pages(&self, chip: ChipId) -> u32;
 }
 
-/// Pages that a victim search passes over. Pages in flight always are; the rest is how GCaR filters
-/// any policy.
+/// Pages that a victim search passes over. Pages in flight are always passed over; the other cases are GCaR's filter
+/// over any policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skip {
     /// Only pages in flight.
@@ -93,7 +93,7 @@ impl Skip {
         device.in_flight(page) || self.page_by_chip(device, page)
     }
 
-    /// Whether `page` is passed over for the sake of its chip; a page without a chip never is.
+    /// Whether `page` is passed over because of its chip; a page without a chip never is.
     #[inline]
     pub fn page_by_chip(self, device: &dyn DeviceView, page: PageId) -> bool {
         self != Skip::Nothing
@@ -103,10 +103,10 @@ impl Skip {
     }
 }
 
-/// Pages evicted together: filled in by [`Policy::evict`].
+/// Pages evicted together, filled in by [`Policy::evict`].
 #[derive(Clone, Debug, Default)]
 pub struct Eviction {
-    /// Evicted pages, in the order in which the dirty ones are written. Usually one.
+    /// Evicted pages, in the order in which the dirty ones are written; usually one.
     pub victims: Vec<PageId>,
     /// The logical block they form, for policies that evict blocks.
     pub block: Option<u32>,
@@ -116,7 +116,7 @@ pub struct Eviction {
     pub padding: Vec<Lpn>,
     /// Pages of the separate read cache that are written with the victims, and stay.
     pub merged: Vec<Lpn>,
-    /// List entries the published algorithm looks at to find the victim (D-10).
+    /// List entries that the published algorithm inspects to find the victim (D-10).
     pub inspected: u64,
     /// Whether a page was skipped because of its chip.
     pub skipped: bool,
@@ -142,22 +142,25 @@ impl Eviction {
     }
 }
 
-/// A replacement policy: it ranks pages and names victims, and does nothing else.
+/// A replacement policy, which ranks pages and names victims, and nothing else.
 ///
-/// Contract. The device asks `admits` on a miss. If it is full, or the policy `lacks_room`, it calls `evict`, and the
-/// named pages are no longer in the policy when it returns. Then it calls `insert`. On a hit it calls `hit`. `cleaned`
-/// is called when a page that stays was written back and is clean now, `moved` when its flash copy may have come to
-/// another chip or the page may have begun or ceased to be in flight, `forget` when a page is removed otherwise
-/// (trimmed). A policy keeps its data per [`PageId`], in arrays: the numbers are small.
+/// Contract. On a miss the device calls `admits`. If the buffer is full, or the policy `lacks_room`, the device calls
+/// `evict`; when that returns, the victims are no longer in the policy. Then it calls `insert`. On a hit it calls
+/// `hit`.
+///
+/// - `cleaned`: a page was written back and stays, clean.
+/// - `moved`: the flash copy of a page may be on another chip, or the page may have begun or ceased to be in flight.
+/// - `forget`: a page is removed in another way (trimmed).
+///
+/// A policy keeps its data per [`PageId`], in arrays: the numbers are small.
 pub trait Policy {
-    /// Whether a page that is not cached comes into the buffer; if not, a read passes it by.
-    /// Writes always come in.
+    /// Whether a page that is not cached enters the buffer. If not, a read bypasses the buffer; writes always enter.
     #[inline]
     fn admits(&self, _access: &Access) -> bool {
         true
     }
-    /// Whether something must leave before `incoming` can come in although fewer pages than the buffer holds are
-    /// cached. Asked on a miss; never true of an empty buffer.
+    /// Whether pages must be evicted for `incoming` although the buffer is not full. Called on a miss; never true for
+    /// an empty buffer.
     #[inline]
     fn lacks_room(&self, _incoming: &Access) -> bool {
         false
@@ -172,8 +175,8 @@ pub trait Policy {
     fn cleaned(&mut self, _device: &dyn DeviceView, _page: PageId) {}
     /// The chip of the page's flash copy may have changed, or whether the page is in flight.
     fn moved(&mut self, _device: &dyn DeviceView, _page: PageId) {}
-    /// Names what leaves so that `incoming` can come in, and lets it go; nothing that `skip` passes
-    /// over. False, with nothing changed that matters, only if that is every candidate.
+    /// Chooses victims to make room for `incoming`, and removes them from the policy; never pages that `skip` passes
+    /// over. Returns false, with nothing changed that matters, only if all candidates are passed over.
     fn evict(
         &mut self,
         device: &dyn DeviceView,
@@ -181,12 +184,12 @@ pub trait Policy {
         skip: Skip,
         out: &mut Eviction,
     ) -> bool;
-    /// Whether blocks take the room of all their pages: slots are then given out by `block_of_room` and `room_kept`. Asked
-    /// when the policy begins.
+    /// Whether blocks occupy the room of all their pages; slots are then granted by `block_of_room` and `room_kept`.
+    /// Called once, when the policy starts.
     fn takes_whole_blocks(&self) -> bool {
         false
     }
-    /// The block whose room an inserted page takes; `None`: the page has its own.
+    /// The block whose room an inserted page occupies; `None` if the page occupies room individually.
     fn block_of_room(&self, _lpn: Lpn) -> Option<u32> {
         None
     }
@@ -198,8 +201,8 @@ pub trait Policy {
     fn wants_idle(&self) -> bool {
         false
     }
-    /// The chip is idle: a dirty page to write back now, which stays cached. `in_flight` is the number of such
-    /// write-backs; pages of `busy` must not be named again.
+    /// Returns a dirty page to write back because the chip is idle; the page stays cached. `in_flight` is the number
+    /// of such write-backs; pages for which `busy` returns true must not be returned again.
     fn idle(
         &mut self,
         _device: &dyn DeviceView,
@@ -214,8 +217,8 @@ pub trait Policy {
     fn stream(&self, _page: PageId) -> Stream {
         Stream::Cold
     }
-    /// A page that the policy does not rank is about to come in, into its pages or into the separate read
-    /// cache: what leaves from here on makes room for it, or is its older copy.
+    /// Notifies the policy of a page that it does not rank and that is about to enter the policy's pages or the
+    /// separate read cache. Pages evicted from now on make room for it, or are its older copy.
     #[inline]
     fn arrives(&mut self, _lpn: Lpn) {}
     /// A page was inserted into the separate read cache, or evicted from it.
@@ -231,11 +234,11 @@ pub trait Policy {
     fn reset_counters(&mut self) {}
 }
 
-/// A hint by which the device loads memory ahead. It changes no result. A policy of the table implements it where
-/// replays of a large device with a large buffer are measurably faster with it: then its line in the table has
-/// `+ Prefetch`.
+/// A hint by which the device loads memory ahead; it changes no result. A policy of the table implements it if
+/// replays of a large device with a large buffer are measurably faster with it; its line in the table then has `+
+/// Prefetch`.
 pub(crate) trait Prefetch {
-    /// Pages likely to be evicted next, soonest first: the device loads what their write-back touches.
+    /// Pages likely to be evicted next, soonest first; the device loads the data that their write-back accesses.
     fn prefetch_victims(&self) -> [Option<PageId>; 3];
     /// The third of them.
     #[inline(always)]
@@ -263,7 +266,7 @@ pub fn page_text(device: &dyn DeviceView, page: PageId) -> String {
     format!("{}{letter}", device.lpn(page).0)
 }
 
-/// Pages separated by spaces, most recent first, from a walk that begins at the least recent.
+/// Formats pages, separated by spaces, the most recent first; `oldest_first` starts at the least recent.
 pub fn pages_text(device: &dyn DeviceView, oldest_first: impl Iterator<Item = PageId>) -> String {
     let mut texts: Vec<String> = oldest_first.map(|page| page_text(device, page)).collect();
     texts.reverse();

@@ -1,4 +1,4 @@
-//! Every policy of the table (in `policies/mod.rs`) behind one type; dispatch by match, no call through a pointer.
+//! Every policy of the table (in `policies/mod.rs`) as one type; dispatched by match, without calls through pointers.
 
 use super::age_index::Aged;
 use super::entry::Entry;
@@ -6,7 +6,7 @@ use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use crate::units::{ChipId, Lpn};
 use crate::units::{PageId, Stream};
 
-/// A policy of a user: any [`Policy`] that can be cloned with its device.
+/// A policy of a user: any [`Policy`] that can be cloned together with its device.
 pub trait UserPolicy: Policy + Send + Sync {
     /// A copy with its state.
     fn boxed_clone(&self) -> Box<dyn UserPolicy>;
@@ -35,7 +35,7 @@ impl std::fmt::Debug for User {
 
 macro_rules! declare {
     (() $($file:ident::$Type:ident $(+ $Prefetch:ident)?)+) => {
-        /// A policy that needs no other. `repr(u8)` makes dispatch cheaper.
+        /// A policy that needs no base policy. `repr(u8)` makes dispatch cheaper.
         #[derive(Clone, Debug)]
         #[repr(u8)]
         pub(crate) enum Base {
@@ -153,8 +153,8 @@ impl Policy for Base {
 }
 
 impl Base {
-    /// The list of a policy in order: its victim is the least recent page that is not in flight, whatever the chips
-    /// do, and a page that comes in is the most recent one.
+    /// The list of a policy that orders its pages independently of the chips: its victim is the least recent page
+    /// that is not in flight, and an incoming page is the most recent one.
     #[inline(always)]
     pub fn in_order(&mut self) -> Option<&mut Aged> {
         match self {

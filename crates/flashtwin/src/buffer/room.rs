@@ -1,7 +1,7 @@
 //! The contents of the buffer: the policy with its pages, the separate read cache, and their room.
 //!
-//! This is the buffer without time. [`crate::device`] adds slots, programs and waiting; [`super::untimed`] runs it
-//! by itself.
+//! This is the buffer without time. [`crate::device`] adds slots, programs and waiting; [`super::untimed`] uses it
+//! without them.
 
 use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::{Aged, AnyPolicy, List, Setup};
@@ -16,7 +16,7 @@ pub(crate) enum Way {
     Policy,
     /// Into the separate read cache.
     ReadCache,
-    /// Nowhere: the read passes by.
+    /// Nowhere: the read bypasses the buffer.
     Past,
 }
 
@@ -31,10 +31,10 @@ pub(crate) struct Room {
     read_capacity: u32,
     read_pages: u32,
     read_list: List,
-    /// Pages that the policy named while they were in flight, with their last accesses: they stay, and
-    /// the policy gets them back when they have arrived. Only users' policies do that.
+    /// Pages that the policy named as victims while they were in flight, with their last accesses. They stay cached,
+    /// and are inserted into the policy again when they are no longer in flight. Only users' policies do this.
     aside: Vec<(PageId, Access)>,
-    /// Per page, as bits: it is in the read cache.
+    /// For each page, one bit: whether it is in the read cache.
     in_read_cache: Vec<u64>,
 }
 
@@ -54,8 +54,7 @@ impl Room {
         }
     }
 
-    /// Puts another policy in the place of the one there was, which has nothing of it yet but the read
-    /// cache.
+    /// Replaces the policy. The new policy is notified of the pages of the read cache, and has no other pages yet.
     pub fn exchange(&mut self, device: &dyn DeviceView, mut policy: AnyPolicy) {
         for page in self.read_list.iter_oldest_first() {
             policy.read_cache_changed(device.lpn(page), true);
@@ -114,7 +113,7 @@ impl Room {
         }
     }
 
-    /// Fills `out` with what leaves a place that is full; false if all that might is in flight.
+    /// Fills `out` with the victims of a full place; returns false if all candidates are in flight.
     #[inline(always)]
     pub fn evict(
         &mut self,
@@ -133,7 +132,7 @@ impl Room {
             out.one(page, 1);
             return true;
         }
-        // Pages set aside are in flight: the policy has one to name as long as it is asked.
+        // Pages set aside are in flight, so the policy has a page to name as long as this condition holds.
         while device.pages_in_flight() < self.pages {
             if !self.policy.evict(device, incoming, Skip::Nothing, out) {
                 break;
@@ -155,8 +154,8 @@ impl Room {
         self.read_capacity == 0
     }
 
-    /// The list of a policy in order, where there is no room and nothing has been passed over: its least recent page
-    /// is evicted next if it is not in flight. `None` under any other policy.
+    /// The list of a policy in order, if the buffer is full and no pages are recorded as skipped: its least recent
+    /// page is evicted next if it is not in flight. `None` for any other policy.
     #[inline(always)]
     pub fn full_in_order(&mut self) -> Option<&mut Aged> {
         let list = self.policy.in_order()?;
@@ -264,7 +263,7 @@ impl Room {
         }
     }
 
-    /// A page is removed from the read cache because the host writes it: the new copy will come in.
+    /// Removes a page from the read cache because the host writes it; the new copy enters afterwards.
     pub fn take_over(&mut self, page: PageId, lpn: Lpn) {
         self.policy.arrives(lpn);
         self.leave_read_cache(page, lpn);
@@ -277,7 +276,7 @@ impl Room {
         self.policy.read_cache_changed(lpn, false);
     }
 
-    /// The state in the notation of the specification; the read cache, where there is one, last.
+    /// The state in the notation of the specification; the read cache, if there is one, is last.
     pub fn state(&self, device: &dyn DeviceView) -> String {
         let state = self.policy.state(device);
         if self.read_capacity == 0 {

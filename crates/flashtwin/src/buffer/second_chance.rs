@@ -1,14 +1,16 @@
-//! Shared by policies with a flag or count per page: passing once over flagged pages, the flags, their text.
+//! Shared by policies with a flag or count per page: searches that pass over flagged pages once, the flags, and their
+//! text.
 
 use super::policy::{page_text, DeviceView, Eviction};
 use super::PageId;
 use crate::memory::reach;
 
-/// The least recent page, of those that `oldest` finds one after the other, that `moves` leaves where it is.
-/// `moves` takes any other page from that end, to the most recent end or to another list, and returns true.
+/// Returns the least recent page for which `moves` returns false. `oldest` returns the candidates one after the
+/// other. For any other page `moves` removes the page from the least recent end, moves it to the most recent end or
+/// to another list, and returns true.
 ///
-/// Pages that `oldest` passes over keep their place and are looked at once, like those that move; a
-/// page that moved and is met again counts twice.
+/// Pages that `oldest` passes over keep their place and are inspected once, as are those that move; a page that has
+/// moved and is reached again counts twice.
 #[inline]
 pub(super) fn second_chance<L>(
     lists: &mut L,
@@ -35,7 +37,7 @@ pub(super) fn set<T: Copy + Default>(per_page: &mut Vec<T>, page: PageId, value:
     per_page[page.0 as usize] = value;
 }
 
-/// `4d1 3c0`: pages with a number each, most recent first, from a walk that begins at the least
+/// Formats pages with a number each, as in `4d1 3c0`, the most recent first; `oldest_first` starts at the least
 /// recent.
 pub(super) fn flagged_text(
     device: &dyn DeviceView,

@@ -1,9 +1,9 @@
 //! Stepping a policy through an access string, in the notation of the specification.
 //!
-//! `W1 R2 W4x3 gc+1 gc-1 drain1=500 idle1 t+100`: write page 1, read page 2, one write request of
-//! pages 4 to 6, chip 1 enters and leaves GC, its queue completes in 500 us, it is idle, 100 ms pass.
-//! Chips are striped. Write-backs take no time. Lists print most recent first, `7d` dirty, `7c`
-//! clean; `ev 7d` is a victim, `ev B1{4,5}` a block of victims.
+//! `W1 R2 W4x3 gc+1 gc-1 drain1=500 idle1 t+100`: write page 1, read page 2, one write request of pages 4 to 6, chip
+//! 1 enters and leaves GC, its queue completes in 500 us, it is idle, 100 ms pass. Chips are striped. Write-backs
+//! take no time. Lists are printed most recent first, `7d` dirty, `7c` clean; `ev 7d` is a victim, `ev B1{4,5}` a
+//! block of victims.
 
 use std::fmt;
 
@@ -39,7 +39,7 @@ pub struct Evicted {
     pub merged: Vec<u32>,
     /// Clean pages are written too.
     pub write_clean: bool,
-    /// List entries the published algorithm looked at.
+    /// List entries that the published algorithm inspected.
     pub inspected: u64,
 }
 
@@ -100,7 +100,7 @@ fn set_text(pages: &[u32]) -> String {
 pub struct Step {
     /// The token.
     pub op: String,
-    /// Every page of it was cached; `None` for a change of chip state.
+    /// Whether every page of the step was cached; `None` for a change of chip state.
     pub hit: Option<bool>,
     /// Evictions, in order.
     pub evictions: Vec<Evicted>,
@@ -271,7 +271,7 @@ pub(crate) fn step_through(
     Ok(steps)
 }
 
-/// Steps as a table: what was done, what it did, the state afterwards.
+/// Formats steps as a table: the access, its effect, the state afterwards.
 pub fn steps_text(steps: &[Step]) -> String {
     let mut rows = vec![["op".to_owned(), "result".to_owned(), "state".to_owned()]];
     let row = |step: &Step| [step.op.clone(), step.result(), step.state.clone()];

@@ -1,7 +1,7 @@
-//! A buffer by itself: hits and victims, in no time and without flash.
+//! A buffer without time and flash: hits and victims only.
 //!
-//! What policies are stepped, compared and measured with where only the order of accesses counts.
-//! Write-backs are done at once; chips are striped and their states set by hand.
+//! Used to step, compare and measure policies where only the order of accesses counts. Write-backs complete
+//! immediately; chips are striped, and their states are set by the caller.
 
 use super::policy::{Access, DeviceView, Eviction, Policy};
 use super::room::{Room, Way};
@@ -139,7 +139,7 @@ impl UntimedBuffer {
         }
     }
 
-    /// Changes the state of a chip; false if there is no such chip.
+    /// Changes the state of a chip; returns false if it does not exist.
     pub fn set_chip(&mut self, chip: u32, change: impl FnOnce(&mut ChipState)) -> bool {
         let Some(state) = self.pages.chips.get_mut(chip as usize) else {
             return false;
@@ -164,7 +164,7 @@ impl UntimedBuffer {
         self.room.policy.counters()
     }
 
-    /// Starts loading what an access to `lpn` will touch: a hint, for drivers that know what comes next.
+    /// Starts loading the data that an access to `lpn` reads: a hint, for drivers that know their next accesses.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         self.directory.prefetch(lpn);
@@ -244,7 +244,7 @@ impl UntimedBuffer {
         &self.outcome
     }
 
-    /// Starts loading what the next evictions touch.
+    /// Starts loading the data that the next evictions access.
     #[inline]
     fn look_ahead(&self, way: Way) {
         let [_, second, third] = self.room.prefetch_victims(way);
@@ -257,7 +257,7 @@ impl UntimedBuffer {
         }
     }
 
-    /// The chip is idle now: the pages that the policy writes back, which stay and become clean.
+    /// Marks the chip as idle now; returns the pages that the policy writes back, which stay and become clean.
     pub fn idle(&mut self, chip: u32) -> Vec<Lpn> {
         let chip = ChipId(chip as u16);
         self.set_chip(chip.0.into(), |state| state.idle = true);
@@ -273,7 +273,7 @@ impl UntimedBuffer {
         written
     }
 
-    /// Drops a page, as a trim does; false if it is not cached.
+    /// Drops a page, as a trim does; returns false if it is not cached.
     pub fn trim(&mut self, lpn: Lpn) -> bool {
         let Some(page) = self.find(lpn) else {
             return false;

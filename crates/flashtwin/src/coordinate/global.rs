@@ -1,5 +1,5 @@
-//! Harmonia's reactive schemes (section 4.3.1): when one member must collect, all do, or those that
-//! will soon have to.
+//! Harmonia's reactive schemes (section 4.3.1): when one member must collect, all members collect, or those that will
+//! soon have to.
 
 use super::scheme::{Coordinate, MemberView, Message, Round, Scheme};
 use crate::component::{Component, Settings};
@@ -42,8 +42,8 @@ impl Coordinate for Inclusive {
     }
 }
 
-/// Reactive-selective: a member at T_soft is registered; one at T_hard makes those collect. One that
-/// must collect while others do, collects for itself.
+/// Reactive-selective: a member at T_soft is registered; a member at T_hard makes all registered members collect. A
+/// member that reaches T_hard during such a round collects on its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Selective {
     registered: Vec<bool>,

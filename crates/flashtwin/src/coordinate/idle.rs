@@ -1,5 +1,5 @@
-//! Harmonia's proactive scheme (section 4.3.2): reactive-selective under load, and what is registered
-//! collects while the array is idle, until its reserve is free or the host wants something.
+//! Harmonia's proactive scheme (section 4.3.2): reactive-selective under load. While the array is idle, registered
+//! members collect until their reserve is free or a request of the host arrives.
 
 use super::global::Selective;
 use super::scheme::{Coordinate, MemberView, Message, Scheme};
@@ -73,7 +73,7 @@ impl Coordinate for Idle {
         }
     }
 
-    /// The controller looks every T_chk; only the first look after T_idle can find anything.
+    /// The controller checks every T_chk; only the first check after T_idle can start a collection.
     fn became_idle(&mut self, now: Time) {
         let at = (now + self.after).0.div_ceil(self.every.0) * self.every.0;
         self.next_check = Time(at);

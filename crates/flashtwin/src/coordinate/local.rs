@@ -1,4 +1,4 @@
-//! No coordinator: members collect when they must, each for itself.
+//! No coordinator: each member collects when it must.
 
 use super::scheme::{Coordinate, Scheme};
 use crate::component::{Component, Settings};
@@ -22,7 +22,7 @@ impl Scheme for Local {
 
 impl Coordinate for Local {}
 
-/// Collections without coordination that take no time on any member: the bound of all schemes.
+/// Uncoordinated collections that take no time on any member: the bound of all schemes.
 #[derive(Clone, Debug)]
 pub(crate) struct Ideal;
 

@@ -1,6 +1,6 @@
-//! Coordinated garbage collection of the members of an array (Kim et al., "Harmonia", MSST 2011, and others): a scheme
-//! is a file of this folder and a line of the table below. A scheme sees the free blocks of members and sends messages;
-//! the array carries them out.
+//! Coordinated garbage collection of the members of an array (Kim et al., "Harmonia", MSST 2011, and others). A
+//! scheme is a file in this directory and a line of the table below. It sees the free blocks of members and sends
+//! messages, which the array executes.
 
 mod global;
 mod idle;
@@ -13,7 +13,7 @@ use crate::component::{Chosen, Component};
 use scheme::Scheme;
 pub(crate) use scheme::{Coordinate, MemberView, Message};
 
-/// The table: file and type of every scheme, in the order of the documentation. Another scheme is another line.
+/// The table: file and type of every scheme, in the order of the documentation. Add a scheme by adding a line.
 macro_rules! schemes {
     ($then:ident! $rest:tt) => {
         $then! { $rest

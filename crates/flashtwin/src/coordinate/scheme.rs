@@ -1,5 +1,5 @@
-//! The trait of coordination schemes: a scheme sees the states of the members and sends messages. It never touches a
-//! member: the array carries the messages out. Messages take no time (D-24).
+//! The trait of coordination schemes. A scheme sees the states of the members and sends messages, which the array
+//! executes; it never changes a member itself. Messages take no time (D-24).
 
 use crate::component::{Component, Settings};
 use crate::gc::Force;
@@ -63,7 +63,7 @@ pub(crate) trait Coordinate {
     fn became_idle(&mut self, _now: Time) {}
     /// The host wants something of an idle array.
     fn on_request(&mut self, _members: &[MemberView], _out: &mut Vec<Message>) {}
-    /// Time of the scheme's next check; [`Time::NEVER`]: none.
+    /// Time of the scheme's next check; [`Time::NEVER`] if there is none.
     fn next_check(&self) -> Time {
         Time::NEVER
     }
@@ -71,8 +71,7 @@ pub(crate) trait Coordinate {
     fn check(&mut self, _now: Time, _members: &[MemberView], _out: &mut Vec<Message>) {}
 }
 
-/// FORCE_GC as Harmonia has it: one victim at least, then until more than T_stop blocks are free
-/// (D-25).
+/// Harmonia's FORCE_GC: collect at least one victim, then continue until more than T_stop blocks are free (D-25).
 pub(super) fn force_round(view: &MemberView) -> Force {
     Force {
         until: view.stop,
@@ -105,7 +104,7 @@ impl Round {
         }));
     }
 
-    /// A member has finished: the round ends with the last one.
+    /// Ends the round if no member has an unfinished order.
     pub fn ends(&mut self, members: &[MemberView]) {
         self.running &= members.iter().any(|member| member.ordered);
     }

@@ -1,9 +1,9 @@
-//! A proactive scheme that the paper describes and did not build (section 4.3.2): the controller
-//! looks at the members periodically and has those collect that would benefit, before one must.
+//! A proactive scheme that the paper describes but does not implement (section 4.3.2): the controller checks the
+//! members periodically and makes those collect that would benefit, before any member must.
 //!
-//! Ours: at every look, if no member is collecting and the scarcest pool of some member is at or below
-//! T_soft, all members at or below it collect together, one block a pool that is. So a round begins a
-//! step before T_hard, and is as short as it can be.
+//! Our version: if a check finds that no member is collecting and that the scarcest pool of some member is at or
+//! below T_soft, all such members collect together, one block in each pool at or below T_soft. So a round begins one
+//! step before T_hard, and is as short as possible.
 
 use super::scheme::{Coordinate, MemberView, Message, Scheme};
 use crate::component::{parameters, Component, Kind, Settings};

@@ -82,7 +82,7 @@ impl Four {
     }
 }
 
-/// GGC-1: A=12, B=8, C=6, D=20; a write on C consumes a block.
+/// GGC-1: A=12, B=8, C=6, D=20; a write to C uses a block.
 #[test]
 fn vector_ggc_1_selective() {
     let mut four = Four::new([12, 8, 6, 20]);
@@ -113,8 +113,8 @@ fn vector_ggc_1_inclusive() {
     assert_eq!(four.sent.len(), 5);
 }
 
-/// GGC-2: C=7 registered, reserved = 15 blocks, last completion at t=100 ms, T_idle=10 ms, T_chk=1 ms: FORCE_GC
-/// at 110 ms; a request at 120 ms makes C stop.
+/// GGC-2: C=7 registered, reserve of 15 blocks, last completion at t=100 ms, T_idle=10 ms, T_chk=1 ms: FORCE_GC at
+/// 110 ms; a request at 120 ms makes C stop.
 #[test]
 fn vector_ggc_2_idle() {
     let mut four = Four::new([12, 20, 9, 20]);

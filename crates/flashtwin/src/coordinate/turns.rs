@@ -1,10 +1,9 @@
-//! One member at a time: collections are staggered so that what the others hold can always be read
-//! (the idea of TTFLASH, Yan et al., FAST 2017, and IODA, Li et al., SOSP 2021, at the level of
-//! members).
+//! One member at a time: collections are staggered so that the data of the other members can always be read (the idea
+//! of TTFLASH, Yan et al., FAST 2017, and IODA, Li et al., SOSP 2021, at the level of members).
 //!
-//! A member whose scarcest pool comes down to T_soft asks for the token and waits in line. The holder collects
-//! one block in each pool that is at or below T_soft. A member that comes down to T_hard while it waits collects
-//! by itself: the distance between the two must last for a round of turns.
+//! A member whose scarcest pool falls to T_soft requests the token and is queued for it. The holder collects one
+//! block in each pool at or below T_soft. A member that falls to T_hard while it is queued collects on its own: the
+//! distance between T_soft and T_hard must last for a round of turns.
 
 use std::collections::VecDeque;
 

@@ -1,11 +1,10 @@
-//! Interface between a device's front end and its back end: the flash of an SSD, or the members of an array.
-//! A back end takes page operations and hands them back when they are done.
+//! Interface between a device's front end and its back end: the flash of an SSD, or the members of an array. A back
+//! end executes page operations and returns them when they have completed.
 //!
-//! Contract: while it processes one event, the front end queues any number of operations
-//! ([`Backend::enqueue`]) and then calls [`Backend::settle`] once. It advances the clock to the next
-//! event of the queue, calls [`Backend::on_event`], processes the finished operations, asks for more
-//! ([`Backend::more_done`]), and calls [`Backend::activate`] for the unit that was named. A back end
-//! never calls the front end.
+//! Contract: while it processes one event, the front end queues any number of operations ([`Backend::enqueue`]) and
+//! then calls [`Backend::settle`] once. It advances the clock to the next event of the queue, calls
+//! [`Backend::on_event`], processes the finished operations, takes further ones ([`Backend::more_done`]), and calls
+//! [`Backend::activate`] for the unit that `on_event` returned. A back end never calls the front end.
 
 use crate::chips::ChipSet;
 use crate::events::EventQueue;
@@ -13,24 +12,24 @@ use crate::metrics::FlashReport;
 use crate::nand::{Done, PageOp};
 use crate::units::{ChipId, Lpn, Time};
 
-/// The back end of a device. A *unit* works on one operation at a time and collects its own garbage: a chip of
-/// an SSD, a member of an array.
+/// The back end of a device. A *unit* executes one operation at a time and collects its own garbage: a chip of an
+/// SSD, or a member of an array.
 pub trait Backend: Clone + std::fmt::Debug + sealed::Work {
-    /// Where a page lies or would lie; `None`: it is nowhere yet and may come to lie anywhere.
+    /// Unit on which the page is, or would be written; `None` if it has no copy yet and may be written to any unit.
     fn unit_of(&self, lpn: Lpn) -> Option<ChipId>;
     /// The units that are collecting garbage now.
     fn units_in_gc(&self) -> &ChipSet;
-    /// Time until a unit has done what it has to do: ECR's CQCT, as printed or exactly (D-14).
+    /// Time until a unit has completed its work: ECR's CQCT, as printed or exactly (D-14).
     fn drain_time(&self, unit: usize, exact: bool, now: Time) -> Time;
     /// Time of the reads and writes that a unit has to do.
     fn load(&self, unit: usize) -> Time;
     /// The unit has no operation and none waits.
     fn is_idle(&self, unit: usize) -> bool;
-    /// Free blocks of a unit; of a dead die, which is never near collecting, `u32::MAX`.
+    /// Free blocks of a unit; `u32::MAX` for a dead die, which never collects.
     fn free_blocks(&self, unit: usize) -> u32;
     /// At how many free blocks it collects.
     fn gc_trigger_blocks(&self, unit: usize) -> u32;
-    /// Free pages of its open block; of a dead die `u32::MAX`.
+    /// Free pages of the unit's open block; `u32::MAX` for a dead die.
     fn open_pages(&self, unit: usize) -> u32;
     /// Returns the counters since `since`.
     fn report(&self, now: Time, since: Time) -> FlashReport;
@@ -45,7 +44,7 @@ pub(crate) mod sealed {
     /// There is no single unit.
     pub const NO_HOME: u32 = u32::MAX;
 
-    /// Taking work and giving it back.
+    /// Executes operations and returns them.
     ///
     /// # Safety
     /// No method of this trait or of [`Backend`] changes what [`Work::kind`] returns.
@@ -59,7 +58,7 @@ pub(crate) mod sealed {
         }
         /// Name of the copy of its code that runs behind a front end, a plain one or any.
         fn path(&self, plain_front: bool) -> &'static str;
-        /// Lets the compiler leave out what other kinds do.
+        /// Lets the compiler omit code for other kinds.
         ///
         /// # Safety
         /// [`Work::kind`] must be `kind`.
@@ -80,9 +79,9 @@ pub(crate) mod sealed {
         fn enqueue(&mut self, unit: usize, op: PageOp, now: Time, events: &mut EventQueue);
         /// All that is queued at this instant, by this event, has been queued.
         fn settle(&mut self, _now: Time, _events: &mut EventQueue) {}
-        /// Processes the event of a resource; returns the unit to activate afterwards. `None`: that concerns the back end
-        /// alone, nothing finished and no unit is idle by it. The operation that finished, if one did, is put into `done`,
-        /// which is empty before.
+        /// Processes the event of a resource and returns the unit to activate afterwards; `None` if the event is
+        /// internal to the back end, with nothing finished and no unit idle. Stores the operation that finished, if
+        /// any, in `done`, which is empty before.
         fn on_event(
             &mut self,
             resource: usize,
@@ -101,7 +100,7 @@ pub(crate) mod sealed {
         fn is_volatile(&self) -> bool {
             false
         }
-        /// Gives `op` back as done once all that was written before is safe from a power loss; only if
+        /// Returns `op` as done once all earlier writes are safe from a power loss; called only if
         /// [`Work::is_volatile`].
         fn flush(&mut self, _op: PageOp, _now: Time, _events: &mut EventQueue) {}
         /// Adds the pages whose newest contents a power loss would take.
@@ -115,7 +114,8 @@ pub(crate) mod sealed {
         fn prefetch(&self, _lpn: Lpn) {}
         /// Starts loading what follows from that.
         fn prefetch_old_copy(&self, _lpn: Lpn) {}
-        /// Both, for pages that will be written soon: `next` first.
+        /// Starts loading data for pages that will be written soon: the state of the old copy of `next`, and the map
+        /// entry of `later`.
         #[inline(always)]
         fn prefetch_ahead(&self, next: Lpn, later: Lpn) {
             self.prefetch(later);

@@ -1,7 +1,8 @@
-//! A device whose front end takes no time, as the member of an array.
+//! A device whose front end takes no time, used as the member of an array.
 //!
-//! Where a member has no link, no processor and no buffer to take time, a request is nothing but its pages, each waiting
-//! only for itself (D-35): the array sends them straight to the flash, with the same instants as through the front end.
+//! If a member has no link, processor or buffer that takes time, a request is equal to its pages, each of which waits
+//! independently (D-35). The array then sends these pages directly to the flash, with the same instants as through
+//! the front end.
 
 use super::requests::number_in_logs;
 use super::{Backend, Device};
@@ -20,8 +21,8 @@ impl<B: Backend> Device<B> {
         self.now = now;
     }
 
-    /// The number of the next request, as logs have it, for one that is kept elsewhere; [`Device::take_number`] uses it
-    /// up.
+    /// Returns the number that logs give the next request, for a request that is not stored in this device;
+    /// [`Device::take_number`] uses the number up.
     #[inline(always)]
     pub(crate) fn next_number(&self) -> u32 {
         number_in_logs(self.requests.next_number())

@@ -1,8 +1,8 @@
-//! The controller's processor: one, serving requests in the order of their queues (D-10).
+//! The controller's processor: one, which serves requests in the order of their queues (D-10).
 //!
-//! Each request takes it for a fixed time before its pages are accessed, and for the entries that
-//! the policy as published looks at to find victims. The search holds up the request that caused it
-//! and all later ones; flash operations that the request starts are not delayed by it.
+//! Each request occupies it for a fixed time before its pages are accessed, and for the entries that the published
+//! policy inspects to find victims. The search delays the request that caused it and all later ones, but not the
+//! flash operations that the request starts.
 
 use super::requests::ReqId;
 use super::{link, Backend, Device};
@@ -17,7 +17,7 @@ pub(super) struct Controller {
     at_work: Option<ReqId>,
     /// The request whose pages are being accessed.
     in_hand: Option<ReqId>,
-    /// Entries looked at for the last request.
+    /// Entries inspected for the last request.
     inspected: u64,
     /// The request in hand has had its own time.
     searching: bool,
@@ -135,7 +135,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// The search for a victim looked at so many entries.
+    /// Notes that the search for a victim inspected so many entries.
     #[inline]
     pub(super) fn charge_scan(&mut self, entries: u64) {
         self.controller.inspected += entries;

@@ -3,8 +3,8 @@
 use super::*;
 
 impl<B: Backend> Device<B> {
-    /// The request reaches flash and buffer: its pages are accessed in ascending order, each
-    /// waiting only for itself (D-35).
+    /// Dispatches a request to flash and buffer: its pages are accessed in ascending order, and each waits
+    /// independently (D-35).
     #[inline(never)]
     pub(super) fn dispatch(&mut self, id: ReqId) {
         self.dispatch_now(id, self.requests[id].op);
@@ -96,7 +96,7 @@ impl<B: Backend> Device<B> {
     pub(super) fn direct_read(&mut self, id: ReqId, lpn: Lpn) {
         match self.backend.unit_of_copy(lpn) {
             Some(chip) => self.queue_flash(chip, lpn, Cause::HostRead, Owner::host_request(id.0)),
-            // Never written, or trimmed: there is nothing to read.
+            // Never written, or trimmed: no flash read is needed.
             None => {
                 self.page_done_in_slot(id);
             }
@@ -109,7 +109,7 @@ impl<B: Backend> Device<B> {
         self.queue_program(chip, lpn, Cause::HostWrite, owner, Stream::Cold, fua);
     }
 
-    /// One page of a request is done; `parts` sum to the time since its dispatch.
+    /// Completes one page of a request; `parts` sum to the time since the dispatch.
     #[inline(always)]
     pub(super) fn page_done(&mut self, id: ReqId, parts: Breakdown) {
         let r = &mut self.requests[id];
@@ -152,7 +152,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// All pages are done: the buffer's own time, then the way out.
+    /// Continues a request whose pages are all done: the buffer's own time follows, then the link.
     #[inline(always)]
     pub(super) fn pages_done(&mut self, id: ReqId) {
         if self.requests[id].op == Op::Flush && self.flush_behind(id) {
@@ -224,7 +224,8 @@ impl<B: Backend> Device<B> {
         self.leave_queue(queue);
     }
 
-    /// Completes a request that failed, or for which more than the ordinary metrics is kept; `id` is already removed.
+    /// Completes a request that failed, or for which more than the ordinary metrics is recorded; `id` is already
+    /// removed.
     #[inline(never)]
     fn complete_unusually(&mut self, id: ReqId) {
         let (now, work) = (self.now, self.controller.work::<B>());

@@ -1,4 +1,4 @@
-//! Flash operations on behalf of requests and cached pages: handed to the back end, and done.
+//! Flash operations on behalf of requests and cached pages: passed to the back end, and completed.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Looking at a device while it runs: what its buffer does, and how full things are.
+//! Queries of a running device: the activity of its buffer, and how full it is.
 
 use super::{Backend, BufferEvent, Device};
 

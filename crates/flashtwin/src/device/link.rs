@@ -1,10 +1,10 @@
-//! The host link: command overhead, then the wire that the data of requests crosses.
+//! The host link: command overhead, then the wire that transfers the data of requests.
 //!
-//! A bus (the reference's, SATA) carries one request at a time. As with DiskSim's device that never disconnects,
-//! the bus is held while a write is received or a read returned; finished requests go before new ones; a read
-//! takes no bus time for its command. On SATA it does not wait for the bus, either: commands are queued. Where a
-//! sector takes no time, there is no bus to wait for. A duplex link (PCIe) has an inbound wire for writes and an
-//! outbound one for reads, each first come first served.
+//! A bus (the reference's, SATA) transfers one request at a time. As with DiskSim's device that never disconnects,
+//! the bus is held while a write is received or a read returned; finished requests precede new ones; the command of a
+//! read takes no bus time. On SATA a read command does not wait for the bus, either: commands are queued. If a sector
+//! takes no time, no request waits for the bus. A duplex link (PCIe) has an inbound wire for writes and an outbound
+//! one for reads, each first come first served.
 
 use std::collections::VecDeque;
 
@@ -29,7 +29,7 @@ pub(super) enum Mode {
     Free,
     /// One at a time, with their commands or data.
     Bus,
-    /// Data one request at a time; commands whatever the wire carries.
+    /// Data one request at a time; commands at any time.
     QueuedBus,
     /// Data one request at a time in each direction.
     Duplex,
@@ -45,7 +45,7 @@ pub(super) struct Link {
     commands: VecDeque<(Time, ReqId)>,
     arriving: VecDeque<ReqId>,
     leaving: VecDeque<ReqId>,
-    /// The request on the bus, or on the inbound wire; or the bus is being handed on.
+    /// The request on the bus, or on the inbound wire.
     on_bus: Option<ReqId>,
     on_way_out: Option<ReqId>,
     handing_on: bool,
@@ -99,7 +99,7 @@ pub(super) struct Pending {
     entries: [u128; 5],
     /// Pending timers, as bits.
     set: u32,
-    /// The earliest entry: read more often than an entry changes.
+    /// The earliest entry. Cached, since it is read more often than it changes.
     first: u128,
 }
 
@@ -257,7 +257,7 @@ impl<B: Backend> Device<B> {
         self.without_bus(|device| device.reach_controller(id));
     }
 
-    /// Does something that may finish requests. They leave afterwards, one by one: no request is
+    /// Runs `work`, which may finish requests, and lets these leave afterwards, one by one, so that no request is
     /// dispatched in the middle of another's work.
     #[inline(always)]
     pub(super) fn without_bus(&mut self, work: impl FnOnce(&mut Device<B>)) {
@@ -267,7 +267,7 @@ impl<B: Backend> Device<B> {
         self.hand_on_bus();
     }
 
-    /// Runs work that may finish requests in an event, outside any other work of the link; requests leave afterwards.
+    /// Runs work of an event that may finish requests, outside any other work of the link; requests leave afterwards.
     #[inline(always)]
     pub(super) fn without_bus_in_event(&mut self, work: impl FnOnce(&mut Device<B>)) {
         debug_assert!(!self.link.handing_on, "an event within another's work");
@@ -290,7 +290,7 @@ impl<B: Backend> Device<B> {
                 _ => self.complete(id),
             };
         }
-        // Finished requests go before new ones: if none of them waits, nothing stands before this.
+        // Finished requests precede new ones, so with none waiting this one is next.
         if self.link.on_bus.is_some() || !self.link.leaving.is_empty() {
             return self.link.leaving.push_back(id);
         }
@@ -378,7 +378,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Gives the bus, if it is free, to the next request; those that need no bus time pass at once.
+    /// Gives the bus, if it is free, to the next request; requests that need no bus time pass immediately.
     #[inline(always)]
     fn hand_on_bus(&mut self) {
         let waits = !self.link.leaving.is_empty() || !self.link.arriving.is_empty();
@@ -421,8 +421,8 @@ mod tests {
     use crate::spec::builtin;
     use crate::{DeviceSpec, Ssd};
 
-    /// When reads and writes of a page that all come at once are done, in nanoseconds. Without a
-    /// buffer; a read of a page never written takes no time in the device, a write 200 us.
+    /// Returns when simultaneous reads and writes of one page each complete, in nanoseconds. There is no buffer; a
+    /// read of a page never written takes no time in the device, a write 200 us.
     fn ends(kind: &str, ops: &[Op]) -> Vec<(Op, u64)> {
         let overrides = [
             ("buffer", "none"),

@@ -1,11 +1,11 @@
-//! A device as a state machine: the front end (host link, processor, buffer) of whatever is behind
-//! it, the flash of an SSD or the members of an array.
+//! A device as a state machine: a front end (host link, processor, buffer), and a back end, the flash of an SSD or
+//! the members of an array.
 //!
-//! The methods are of four kinds. *Inputs*: [`Device::submit`] hands in a request at an instant. *Time*:
-//! [`Device::next_event`] returns when something will happen by itself, [`Device::step`] lets the next such thing
-//! happen, [`Device::advance`] all up to an instant. *Outputs*: [`Device::completions`] holds the finished
-//! requests, to be taken away by the caller. *State*: preconditioning, saving and loading, and the metrics. Call
-//! them in the order of time: never submit before an instant up to which the device has not been advanced.
+//! The methods are of four kinds. *Inputs*: [`Device::submit`] submits a request at an instant. *Time*:
+//! [`Device::next_event`] returns the instant of the next event, [`Device::step`] processes one event,
+//! [`Device::advance`] all events up to an instant. *Outputs*: [`Device::completions`] holds the finished requests,
+//! which the caller takes. *State*: preconditioning, saving and loading, and the metrics. Calls must be in order of
+//! time: do not submit before an instant up to which the device has been advanced.
 
 mod backend;
 mod bare;
@@ -83,8 +83,8 @@ pub(crate) struct Front<'a> {
     pub setup: Setup,
 }
 
-/// A device: a front end, and what is behind it. Cloning it clones its whole state. As C lays it out:
-/// [`Device::as_plain`] depends on that.
+/// A device: a front end and a back end. Cloning it clones its whole state. `repr(C)`, because [`Device::as_plain`]
+/// depends on the layout.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Device<B: Backend> {
@@ -155,8 +155,8 @@ impl Address {
 }
 
 impl<B: Backend> Device<B> {
-    /// A front end with `backend` behind it; its buffer is managed by `policy`, if one is given,
-    /// instead of the one it names.
+    /// Creates a front end for `backend`; its buffer is managed by `policy`, if given, instead of the policy that
+    /// `front` names.
     pub(crate) fn behind(
         front: &Front,
         backend: B,
@@ -217,7 +217,7 @@ impl<B: Backend> Device<B> {
         self.address.exported_bytes
     }
 
-    /// Requests submitted in all: the number of the next one.
+    /// Number of requests submitted so far, which is the number of the next one.
     pub fn submitted(&self) -> u64 {
         self.requests.next_number()
     }
@@ -227,7 +227,7 @@ impl<B: Backend> Device<B> {
         self.requests.len()
     }
 
-    /// The device has reached its end of life: writes are refused, reads served.
+    /// Whether the device has reached its end of life: writes are refused, reads served.
     pub fn is_read_only(&self) -> bool {
         self.read_only
     }
@@ -245,7 +245,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Returns the flash counters without the wear of blocks (`erase_spread` and `erase_counts` are empty), which
-    /// needs a pass over all blocks: for callers that poll a device in real time.
+    /// would need a pass over all blocks; for callers that poll a device in real time.
     pub fn flash_report_without_wear(&self) -> FlashReport {
         let since = self.metrics.since();
         let mut report = self.backend.report_without_wear(self.now, since);
@@ -261,34 +261,34 @@ impl<B: Backend> Device<B> {
         self.find_path();
     }
 
-    /// For the member of an array: what its requests meet is the array's to measure.
+    /// Stops measuring requests; for members, whose requests the array measures.
     pub(crate) fn leave_measuring(&mut self) {
         self.metrics.leave_requests();
         self.find_path();
     }
 
-    /// Starts the counters of flash and buffer at zero, with requests in flight or not: for the member of an
-    /// array, which may be busy while the array is not.
+    /// Resets the counters of flash and buffer to zero, even with requests in flight; for members of an array, which
+    /// may be busy while the array is not.
     pub(crate) fn reset_flash_report(&mut self) {
         self.backend.reset_stats(self.now);
         self.metrics.flash_since(self.now);
         self.cache.reset_counters();
     }
 
-    /// Whether finished requests are collected for [`Device::completions`], as at first; if not, only the metrics
-    /// count them.
+    /// Sets whether finished requests are collected for [`Device::completions`] (default: true); otherwise only the
+    /// metrics count them.
     pub fn collect_completions(&mut self, collect: bool) {
         self.collects_completions = collect;
     }
 
-    /// Finished requests, oldest first. The caller clears them.
+    /// Finished requests, oldest first. The caller clears the list.
     pub fn completions(&mut self) -> &mut Vec<Completion> {
         &mut self.completions
     }
 
     // ---- time ----
 
-    /// When the next thing will happen by itself; `None` when the device is idle.
+    /// Returns the instant of the next event; `None` if the device is idle.
     #[inline]
     pub fn next_event(&self) -> Option<Time> {
         let at = self.next_time();
@@ -305,8 +305,8 @@ impl<B: Backend> Device<B> {
         self.now = self.now.max(until);
     }
 
-    /// Lets happen what is due before `limit` until fewer than `below` requests are in the device, and then
-    /// what is due at that very instant.
+    /// Processes events before `limit` until fewer than `below` requests are in the device, and then the other events
+    /// of the same instant.
     #[inline]
     pub fn advance_below(&mut self, below: usize, limit: Time) {
         let at = self.next_time();
@@ -315,13 +315,13 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Lets the next pending thing happen; false if there is none.
+    /// Processes the next event; returns false if there is none.
     #[inline]
     pub fn step(&mut self) -> bool {
         self.step_before(Time::NEVER)
     }
 
-    /// Processes the next event if it is due before `limit`; false if not.
+    /// Processes the next event if it is due before `limit`; returns false if not.
     #[inline]
     pub fn step_before(&mut self, limit: Time) -> bool {
         let is_due = self.next_time() < limit;
@@ -332,14 +332,14 @@ impl<B: Backend> Device<B> {
         is_due
     }
 
-    /// When the next thing will happen; [`Time::NEVER`] if nothing will.
+    /// Returns the instant of the next event; [`Time::NEVER`] if there is none.
     #[inline]
     fn next_time(&self) -> Time {
         self.events.next_time().min(self.link.pending.next_time())
     }
 
-    /// Lets the next thing happen, and what follows as long as it is due before `limit` and at this very instant,
-    /// or `below` requests or more are in the device.
+    /// Processes the next event, and further events before `limit` while they are due at the same instant or at least
+    /// `below` requests are in the device.
     #[inline(always)]
     fn run_events(&mut self, limit: Time, below: usize) {
         debug_assert_eq!(self.path, self.path_now());
@@ -396,7 +396,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Lets the next pending thing happen of the back end; false if that concerns it alone.
+    /// Processes the next event of the back end; returns false if it is internal to the back end.
     #[inline(always)]
     fn flash_event(&mut self) -> bool {
         let resource = self.events.pop_first();
@@ -421,8 +421,8 @@ impl<B: Backend> Device<B> {
 
     // ---- requests ----
 
-    /// Starts loading what a request to come will touch first: a hint, for drivers that know what
-    /// comes next.
+    /// Starts loading the data that a future request accesses first: a hint, for drivers that know their next
+    /// requests.
     #[inline]
     pub fn prefetch(&self, request: &Request) {
         let page = self.address.page_of(request.offset).min(u32::MAX as u64) as u32;
@@ -432,10 +432,9 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Hands in a request at `now`; its [`Completion`] will carry `tag`.
+    /// Submits a request at `now`; its [`Completion`] carries `tag`.
     ///
-    /// # Errors
-    /// Fails if the request ends beyond the device; nothing has happened then.
+    /// # Errors Fails, with nothing changed, if the request ends beyond the device.
     pub fn submit(&mut self, now: Time, request: &Request, tag: u64) -> Result<(), OutOfRange> {
         self.submit_by(now, request, tag, None)
     }

@@ -1,10 +1,10 @@
-//! Writes without a buffer on a device that does not round requests: a write that covers part of a
-//! page reads the page first (D-97).
+//! Writes without a buffer on a device that does not round requests: a write of a part of a page reads the page first
+//! (D-97).
 //!
-//! What it reads must be what the writes before it leave, and what it programs must not undo the writes after it.
-//! So the writes of one page take turns where one of them covers a part: a turn is a write that reads, changes
-//! and programs, or any number of writes of the whole page. Reads of the host do not wait: until it completes a
-//! write may be seen or not.
+//! The read must return the results of all earlier writes, and the program must not undo later ones. So the writes of
+//! one page take turns if one of them covers only a part. A turn is a partial write, which reads, changes and
+//! programs the page, or any number of writes of the whole page. Reads of the host do not wait: they may or may not
+//! return the data of a write that has not completed.
 
 use std::collections::VecDeque;
 
@@ -18,14 +18,14 @@ use crate::request::Status;
 use crate::spec::Partial;
 use crate::units::Lpn;
 
-/// Pages being written at a time that the table is made for; more take longer to find.
+/// Number of pages being written that the table is sized for; with more, lookups take longer.
 const PAGES: usize = 1024;
 
 /// A page that is being written.
 #[derive(Clone, Debug)]
 struct Written {
     lpn: Lpn,
-    /// Running programs; none while the page is being read.
+    /// Running programs; 0 while the page is being read.
     programs: u32,
     /// Where the time of the read went, of a turn that has one.
     read: Option<Breakdown>,
@@ -36,7 +36,7 @@ struct Written {
 /// The pages that are being written.
 #[derive(Clone, Debug)]
 pub(super) struct PageWrites {
-    /// `None`: every write is one of whole pages, or the buffer's.
+    /// Pages by number; `None` if every write covers whole pages, or the device has a buffer.
     directory: Option<Directory>,
     pages: Vec<Written>,
     free: Vec<u32>,
@@ -123,7 +123,7 @@ impl<B: Backend> Device<B> {
         let lpn = page.lpn;
         page.read = None;
         if !whole {
-            // A page without a copy is all zeros: there is nothing to read.
+            // A page without a copy is all zeros, so no read is needed.
             if let Some(chip) = self.backend.unit_of_copy(lpn) {
                 return self.queue_flash(chip, lpn, Cause::PartialRead, Owner::host_request(id.0));
             }
@@ -132,7 +132,7 @@ impl<B: Backend> Device<B> {
         self.direct_write(id, lpn);
     }
 
-    /// Ends the read of the rest of a page that is written in part.
+    /// Ends the read of a page that is written in part.
     pub(super) fn partial_read_done(&mut self, id: ReqId, done: &Done) {
         let parts = flash_parts(done, self.now);
         let at = self.writes.find(done.op.lpn);
@@ -140,7 +140,7 @@ impl<B: Backend> Device<B> {
         page.read = Some(parts);
         page.programs = 1;
         if done.failed {
-            // The rest of the page is lost: it stays as it is.
+            // The other part of the page cannot be read: the page stays as it is.
             self.requests[id].status = Status::Failed;
             let mut parts = Breakdown::default();
             self.end_turn(id, done.op.lpn, &mut parts);
@@ -149,8 +149,7 @@ impl<B: Backend> Device<B> {
         self.direct_write(id, done.op.lpn);
     }
 
-    /// The turn of a write has ended: adds to the parts of its write what was before, and lets the next
-    /// writes have their turn.
+    /// Ends a write's turn: adds the time before it to the write's `parts`, and begins the turn of the next writes.
     pub(super) fn end_turn(&mut self, id: ReqId, lpn: Lpn, parts: &mut Breakdown) {
         let at = self.writes.find(lpn);
         let at = at.expect("a page being written has its place");
@@ -202,8 +201,8 @@ mod tests {
         ssd
     }
 
-    /// Requests of `op`, offset and length in KiB, all at once: when each is done, in tenths of a
-    /// microsecond, in the order of completion, by its place in the list.
+    /// Submits requests of `op`, offset and length in KiB, all at the same instant. Returns, in the order of
+    /// completion, each request's index in the list and its completion in tenths of a microsecond.
     fn ends(ssd: &mut Ssd, requests: &[(Op, u64, u64)]) -> Vec<(u64, u64)> {
         for (tag, &(op, offset, kib)) in requests.iter().enumerate() {
             let request = Request {
@@ -273,8 +272,8 @@ mod tests {
         }
     }
 
-    /// Of three pages the first and the last are covered in part: both read first (434.6 each), while the
-    /// whole one waits only for the chip.
+    /// The first and the last of three pages are covered in part, and are read first (434.6 each); the whole page
+    /// waits only for the chip.
     #[test]
     fn only_the_ends_of_a_request_are_read() {
         let mut ssd = chip("msr", &[]);
@@ -283,9 +282,9 @@ mod tests {
         assert_eq!(reads(&ssd), 2);
     }
 
-    /// Vector RMW-2: two writes of parts of one page do not undo each other: the second reads what the first has
-    /// programmed. The whole write between two of parts has its own turn; the other page is served in between,
-    /// and a read waits for no turn.
+    /// Vector RMW-2: two partial writes of one page do not undo each other: the second reads what the first has
+    /// programmed. The whole write between two partial ones has its own turn; the other page is served in between,
+    /// and a read does not wait for its turn.
     #[test]
     fn writes_of_one_page_take_turns() {
         for backend in ["msr", "modern"] {
@@ -294,7 +293,7 @@ mod tests {
             assert_eq!(done, [(0, 10_442), (1, 20_884)], "{backend}");
             assert_eq!(reads(&ssd), 2);
         }
-        // After a whole write the rest is read from what that programmed.
+        // After a whole write, the partial write reads the data programmed by it.
         let mut ssd = chip("msr", &[]);
         let done = ends(&mut ssd, &[(Write, 0, 16), (Write, 0, 4)]);
         assert_eq!((done, reads(&ssd)), (vec![(0, 6_096), (1, 16_538)], 1));
@@ -325,8 +324,8 @@ mod tests {
             (Read, 0, 4),
         ];
         let done = ends(&mut ssd, &requests);
-        // In the queue: read of 0, program of 3, read for 4; then the program of 0, that of 1, the read
-        // and the program of 2.
+        // In the queue: read for 0, program of 3, read for 4; then the program of 0, the program of 1, the read and
+        // the program for 2.
         let at = [4_346, 6_096, 4_346, 6_096, 6_096, 4_346, 6_096];
         let until = |n: usize| at[..n].iter().sum::<u64>();
         assert_eq!(

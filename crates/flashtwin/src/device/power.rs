@@ -1,5 +1,5 @@
-//! Power: when the contents of a page are safe from a power loss, for a keeper of the data beside the model, and
-//! a device whose power comes back.
+//! Power: when the contents of a page are safe from a power loss, for a server that keeps the data outside the model,
+//! and the restart of a device after one.
 
 use super::cache::Cache;
 use super::controller::Controller;
@@ -15,29 +15,29 @@ use crate::units::Lpn;
 /// From when on a power loss does not take what a page holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durable {
-    /// From its acknowledgement to the host: the buffer's memory survives the power loss.
+    /// From the acknowledgement on: the buffer's memory survives a power loss.
     AtOnce,
     /// Once a program that carries it has ended.
     Programmed,
-    /// Once a flush, or the forced write itself, has ended: what is programmed may lie in volatile memory
-    /// of an array's members.
+    /// Once a flush, or the forced write itself, has ended: programmed pages may be in volatile memory of an array's
+    /// members.
     Flushed,
 }
 
-/// Progress of a page's programs. Programs of one page are reported in the order in which they were queued, and
-/// take effect in that order.
+/// Progress of a page's programs. Programs of one page are reported, and take effect, in the order in which they were
+/// queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageProgram {
-    /// A program is queued: it carries what the page holds at this instant.
+    /// A program is queued, with the page's contents at this instant.
     Queued(Lpn),
-    /// The oldest one that is queued has ended: flash has what it carries.
+    /// The oldest queued program of the page has ended: its contents are on flash.
     Ended(Lpn),
-    /// The oldest one has found no room: flash has what it had before; nothing that could be read, if the die
-    /// died that the program had begun on.
+    /// The oldest queued program of the page has found no room: flash keeps the earlier contents. If the die died on
+    /// which the program had begun, those cannot be read.
     Failed(Lpn),
 }
 
-/// The log of it; keeps nothing unless it is wanted.
+/// The log of program progress; empty unless it is enabled.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ProgramLog {
     on: bool,
@@ -94,12 +94,15 @@ impl<B: Backend> Device<B> {
         self.programs.programs.drain(..)
     }
 
-    /// Simulates a power loss at this instant: what [`Device::power_cut`] lists is lost, no request in flight
-    /// ever completes, and the front end of `front` is empty. What was handed to the flash before, and running
-    /// garbage collection, the flash brings to its end, in its map and its wear, before the device is back; so
-    /// does protected memory with what it holds, and what of that finds no room, or lacks a part that lay on a
-    /// dead die, is lost as well. That takes [`Device::now`] with it, and counters start at zero (D-135). `None`
-    /// if it takes more than `steps` steps.
+    /// Simulates a power loss at this instant and restarts the device. The data that [`Device::power_cut`] lists are
+    /// lost, no request in flight ever completes, and the front end is that of `front`, empty. Before the restart:
+    ///
+    /// - The flash completes the operations passed to it and any running garbage collection, in its map and its wear.
+    /// - Protected memory is written to flash. Pages that find no room, or lack a part that was on a dead die, are
+    ///   lost as well.
+    ///
+    /// [`Device::now`] advances meanwhile, and counters start at zero (D-135). Returns `None` if this takes more than
+    /// `steps` steps.
     pub(crate) fn start_again(&mut self, front: &Front, mut steps: u64) -> Option<PowerCut> {
         let mut cut = self.power_cut();
         if self.cache.present && self.cache.protected {
@@ -126,7 +129,7 @@ impl<B: Backend> Device<B> {
         Some(cut)
     }
 
-    /// Lets all happen that is still to happen behind the front end; returns how many steps are left.
+    /// Processes all pending events of the back end; returns how many steps are left.
     fn backend_to_rest(&mut self, mut steps: u64) -> Option<u64> {
         while self.backend_step() {
             steps = steps.checked_sub(1)?;

@@ -14,8 +14,8 @@ use crate::units::Time;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ReqId(pub u32);
 
-/// A request between arrival and completion. Its queue, its parts and the instants after its arrival are set as it gets on.
-/// What begins at zero stands together, so that it is set in few steps.
+/// A request between arrival and completion. Its queue, its parts and the instants after its arrival are set
+/// later. Fields that begin at zero are adjacent, so that few instructions set them.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(super) struct InDevice {
@@ -43,7 +43,7 @@ pub(super) struct InDevice {
     pub status: Status,
     /// A page was read from elsewhere than the separate read cache.
     pub past_read_cache: bool,
-    /// A flush whose last step has begun: what is behind the front end writes what it holds.
+    /// Whether the last step of a flush has begun: the back end writes its volatile data.
     pub flushing: bool,
     /// Of the parts, those that are set.
     pub parts_set: PartsSet,
@@ -133,7 +133,7 @@ impl InDevice {
         }
     }
 
-    /// The sectors covered; whole pages where requests are rounded.
+    /// Sectors covered; whole pages if requests are rounded.
     #[inline(always)]
     pub fn spans(&self, address: &Address) -> Spans {
         if address.round {
@@ -167,9 +167,9 @@ pub(super) struct Requests {
 impl Default for Requests {
     fn default() -> Requests {
         Requests {
-            // SAFETY: `Requests::add` gives numbers out, and places stay.
+            // SAFETY: `Requests::add` assigns the numbers, and places are never removed.
             places: unsafe { TrustedTable::new(Vec::new()) },
-            // SAFETY: at most all places are free, and it has one entry for each.
+            // SAFETY: there is one entry for each place, and at most all places are free.
             are_free: unsafe { TrustedTable::new(Vec::new()) },
             free: 0,
             next_number: 0,
@@ -245,7 +245,7 @@ impl Requests {
         self.free = 1;
     }
 
-    /// Frees the place; what stands there is good until the next request is added.
+    /// Frees the place of a request; its contents are valid until the next request is added.
     #[inline(always)]
     pub fn remove(&mut self, id: ReqId) -> &mut InDevice {
         self.are_free[self.free] = id;

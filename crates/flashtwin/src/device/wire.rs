@@ -5,20 +5,20 @@ use crate::units::Time;
 
 /// SATA: 6 Gb/s, 8 bits in 10.
 const SATA_BYTES_PER_S: u64 = 600_000_000;
-/// Most data of one frame, and what goes with it: start, header, checksum, end.
+/// Largest amount of data in one frame, and what is added to it: start, header, checksum, end.
 const SATA_FRAME_BYTES: u64 = 8192;
 const SATA_FRAMING_BYTES: u64 = 16;
-/// Between frames both ends take turns. Fitted: no SATA drive is sold with more than 560 MB/s.
+/// Turnaround between frames. Fitted: no SATA drive is sold with more than 560 MB/s.
 const SATA_TURN: Time = Time::from_ns(900);
-/// Command, set-up and status frames. Fitted: SATA drives end at 98 000 requests of 4 KiB a second.
+/// Command, set-up and status frames. Fitted: SATA drives reach at most 98 000 requests of 4 KiB per second.
 const SATA_COMMAND: Time = Time::from_ns(2_400);
 
-/// Bytes a PCIe packet adds to its payload: framing, a header of four words, checksum.
+/// Bytes that a PCIe packet adds to its payload: framing, a header of four words, checksum.
 const PCIE_PACKET_BYTES: u64 = 24;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wire {
-    /// The reference's bus; zero: there is none.
+    /// The reference's bus; zero for no bus.
     Bus {
         per_sector: Time,
     },

@@ -3,11 +3,11 @@
 /// No resource.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Resources whose instants fall into one span of the calendar, or into the same one of a later round; the earliest
+/// Resources whose instants fall into one span of the calendar, or into the same span of a later round; the earliest
 /// first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
-    /// [`NONE`]: it holds none, and `last` has no meaning.
+    /// First resource; [`NONE`] if the bucket is empty, and `last` is then meaningless.
     pub first: u32,
     pub last: u32,
 }
@@ -17,7 +17,8 @@ const EMPTY: Bucket = Bucket {
     last: NONE,
 };
 
-/// The place of a bucket. [`Calendar::spot`] alone makes one, below the number of buckets, which never changes.
+/// The index of a bucket. Only [`Calendar::spot`] makes one, and it is below the number of buckets, which never
+/// changes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spot(usize);
 
@@ -34,7 +35,7 @@ impl Spot {
     }
 }
 
-/// Buckets for spans of time, used again round by round: a power of two, at least 64.
+/// Buckets for consecutive spans of time, reused in rounds; their number is a power of two, at least 64.
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
     buckets: Vec<Bucket>,

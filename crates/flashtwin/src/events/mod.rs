@@ -1,11 +1,11 @@
-//! The event queue: one pending instant per resource, the earliest on top.
+//! The event queue: one pending instant per resource, ordered by time.
 //!
-//! Each chip, channel and bus has at most one pending completion. The queue is a calendar (Brown 1988): buckets of
-//! equal width in time, used again round by round, each a sorted list linked through the table of resources,
-//! and one bit a bucket for whether it holds any. Setting an instant and taking the earliest one touch a bucket
-//! or two, however many are pending; what falls on one instant joins its list at the end. Nothing is allocated
-//! after construction. What falls on one instant happens in the order in which it was set, as in the reference's
-//! event queue.
+//! Each chip, channel and bus has at most one pending completion. The queue is a calendar queue (Brown 1988). Its
+//! buckets have equal width in time and are reused in rounds; each is a sorted list linked through the table of
+//! resources, and one bit per bucket records whether it is empty. Setting an instant and taking the earliest one
+//! access one or two buckets, however many instants are pending; an instant equal to others is appended to their
+//! list. Nothing is allocated after construction. Events of the same instant are processed in the order in which they
+//! were set, as in the reference's event queue.
 
 mod calendar;
 
@@ -15,8 +15,8 @@ use self::calendar::{Bucket, Calendar, Spot, NONE};
 use crate::memory::TrustedTable;
 use crate::units::Time;
 
-/// Bits of an entry that name the resource, and those above that give the place in the order of
-/// setting; the instant stands on top. One comparison of two numbers orders entries.
+/// Number of low bits of an entry, which hold the resource. The bits above hold the position in the order of setting,
+/// and the top bits the instant, so that one comparison of two numbers orders entries.
 const RESOURCE_BITS: u32 = 20;
 /// Bits of the place in the order of setting, and of those where a group stands above it.
 const ORDER_BITS_ALONE: u32 = u64::BITS - RESOURCE_BITS;
@@ -26,10 +26,10 @@ const ORDER_BITS: u32 = 36;
 const NOTHING: u128 = u128::MAX;
 /// Width of a bucket at first, as a power of two of picoseconds: about a microsecond.
 const SHIFT_FIRST: u32 = 20;
-/// Buckets for each resource: with fewer, as narrow as they are, what is pending would go round them several times.
+/// Buckets per resource. With fewer buckets of this width, pending instants would span several rounds.
 const BUCKETS_A_RESOURCE: usize = 16;
-/// Ratio of the mean time between events to the width of a bucket, as a power of two. A bucket as wide as that holds a
-/// second entry about as often as not, which the processor cannot predict.
+/// Ratio of the mean time between events to the width of a bucket, as a power of two. If a bucket were as wide as
+/// that mean, it would hold a second entry about half the time, which the processor cannot predict.
 const NARROWER: u32 = 2;
 /// Looks at entries and bucket words in vain, per resource, after which the width is chosen anew.
 const LOOKS_MAX: u32 = 16;
@@ -50,10 +50,10 @@ pub struct EventQueue {
     calendar: Calendar,
     /// Width of a bucket, as a power of two of picoseconds.
     shift: u32,
-    /// The earliest entry, [`NOTHING`] if there is none: it is looked at more often than it changes.
+    /// The earliest entry, or [`NOTHING`]. Cached, since it is read more often than it changes.
     first: u128,
-    /// The last place in the order of setting that was taken, with ones above the bits that an entry has room for: the
-    /// one after the last has a carry.
+    /// The last position taken in the order of setting. The bits above those that an entry has room for are ones, so
+    /// that incrementing the last position overflows.
     last_order: u64,
     /// The last place in the order of setting that an entry has room for.
     order_max: u64,
@@ -63,7 +63,8 @@ pub struct EventQueue {
     /// Time of the last choice of the width, and the place in the order of setting then.
     chosen_at: Time,
     chosen_order: u64,
-    /// Groups by resource, if events of one instant are ordered by group, and only then by setting; else empty.
+    /// Group of each resource, if events of one instant are ordered by group first and by setting second; otherwise
+    /// empty.
     groups: Vec<u32>,
 }
 
@@ -86,7 +87,7 @@ impl EventQueue {
             next: NONE,
         };
         EventQueue {
-            // SAFETY: each number in a bucket, a slot or an entry is that of a resource which `EventQueue::entry` checked.
+            // SAFETY: `EventQueue::entry` has checked the resource of each number in a bucket, a slot or an entry.
             slots: unsafe { TrustedTable::new(vec![slot; resources]) },
             calendar: Calendar::new(BUCKETS_A_RESOURCE * resources),
             shift: SHIFT_FIRST,
@@ -101,8 +102,8 @@ impl EventQueue {
         }
     }
 
-    /// Orders events of one instant by group from now on, and within a group in the order of setting; `groups` has the
-    /// group of each resource.
+    /// Orders events of one instant by group from now on, and within a group by the order of setting. `groups` has
+    /// the group of each resource.
     pub fn order_by_group(&mut self, groups: Vec<u32>) {
         debug_assert!(self.first == NOTHING, "set before anything is pending");
         debug_assert_eq!(groups.len(), self.slots.len());
@@ -131,8 +132,9 @@ impl EventQueue {
         self.last_order
     }
 
-    /// Numbers what is pending from 1 again, in its order, and takes the next place: those in the order of setting are
-    /// used up. An instant that is kept elsewhere keeps its place, and so comes after what is pending for the same instant.
+    /// Renumbers the pending instants from 1 in their order, because positions in the order of setting are used up,
+    /// and takes the next position. An instant stored outside the queue keeps its position, and so comes after
+    /// pending ones of the same instant.
     #[cold]
     fn number_anew(&mut self) {
         let order = u128::from(self.order_max) << RESOURCE_BITS;
@@ -287,8 +289,8 @@ impl EventQueue {
         }
     }
 
-    /// The earliest entry, of which none is in a span before `span`. The first bucket from that of `span` on that
-    /// holds any is the first of the bits `ahead`, unless there are none.
+    /// Returns the earliest entry; none is in a span before `span`. `ahead` has a bit for each bucket that is not
+    /// empty, from that of `span` on; its first bit is the first such bucket.
     #[inline(always)]
     fn find_first(&mut self, span: u64, ahead: u64) -> u128 {
         if let Some(bits) = NonZeroU64::new(ahead) {
@@ -399,7 +401,7 @@ impl EventQueue {
         assert!(self.next_time() != Time::NEVER, "nothing is pending");
         let (span, taken) = (self.span(self.first), resource(self.first));
         let at = self.calendar.spot(span);
-        // The earliest entry stands first in its bucket.
+        // The earliest entry is the first in its bucket.
         let next = self.slots[taken].next;
         self.calendar.bucket_mut(at).first = next;
         let word = self.calendar.word_mut(at);
@@ -446,7 +448,8 @@ mod tests {
         seeds(3).for_each(|seed| compare(seed, Some(255)));
     }
 
-    /// Compares a queue with a list. Every so many steps, the places in the order of setting are all but used up.
+    /// Compares a queue with a list. Every `every` steps, the positions in the order of setting are set to be almost
+    /// used up.
     fn compare(seed: u64, every: Option<usize>) {
         let mut rng = Rng::new(seed);
         let mut queue = EventQueue::new(64);

@@ -5,10 +5,11 @@ use std::thread;
 
 use super::page::{PageMap, NOT_SEALED, UNMAPPED};
 
-/// Pages looked at together: what the processor's vector units are given.
+/// Pages processed together, for the processor's vector units.
 const LANES: usize = 8;
 
-/// Logical pages of the smallest map that two threads check. That takes milliseconds, a thread's start far less.
+/// Logical pages of the smallest map that two threads check. Checking it takes milliseconds, starting a thread far
+/// less.
 const ON_TWO_THREADS: usize = 1 << 20;
 
 /// Pages, and the sum over their pairs of logical and flash page.
@@ -33,9 +34,10 @@ static MASKS: [[u32; LANES]; 256] = {
     masks
 };
 
-/// The sum over pairs of logical and flash page, each as one number, of those that `mask` has all bits set of. The map
-/// and its inverse are compared by such sums: following each page from one to the other would cost a cache miss a page,
-/// most of the time of loading a state. With products, two pages that are exchanged change the sum, whatever the pages.
+/// Sums the products of hashed logical and flash page numbers, over the pairs whose `mask` has all bits set.
+/// Comparing such sums of the map and of its inverse checks that they agree. Following each page from one table to
+/// the other would cost a cache miss per page, most of the time of loading a state. Because of the products,
+/// exchanging two pages changes the sum.
 #[inline(always)]
 fn sum_pairs(lpns: [u32; LANES], ppns: [u32; LANES], mask: [u32; LANES]) -> u64 {
     let mut sum = 0u64;
@@ -53,7 +55,7 @@ fn row(first: u32) -> [u32; LANES] {
     std::array::from_fn(|i| first.wrapping_add(i as u32))
 }
 
-/// Part of a table; what it has no room for is [`UNMAPPED`].
+/// Part of a table, padded with [`UNMAPPED`].
 #[inline(always)]
 fn lanes(part: &[u32]) -> [u32; LANES] {
     part.try_into().unwrap_or_else(|_| {
@@ -74,11 +76,11 @@ impl PageMap {
         self.check_counts()
     }
 
-    /// Map, inverse, live bits and tallies: a pass over all of them, which each run ends with.
+    /// Checks map, inverse, live bits and tallies. Reads all of them; each run ends with this check.
     pub(super) fn check_pages(&self) -> Result<(), String> {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has what these are compiled for.
+            // SAFETY: the processor supports the instructions that these functions are compiled for.
             let (live, mapped) = self.beside(
                 || unsafe { self.live_pages_in_wide_vectors() },
                 || unsafe { self.mapped_pages_in_wide_vectors() },
@@ -109,7 +111,7 @@ impl PageMap {
         self.map.len() >= ON_TWO_THREADS
     }
 
-    /// Results of both; of a large map, one is computed on another thread.
+    /// Returns the results of both functions; for a large map, `other` runs on another thread.
     fn beside<A, B: Send>(&self, one: impl FnOnce() -> A, other: impl Fn() -> B + Sync) -> (A, B) {
         if !self.is_checked_on_two_threads() {
             return (one(), other());
@@ -184,7 +186,7 @@ impl PageMap {
         let count = words.iter().map(|word| word.count_ones()).sum();
         let (mut pairs, mut largest) = (0u64, [0; LANES]);
         let bytes = words.iter().flat_map(|word| word.to_le_bytes());
-        // Without a branch on whether a page is live: of a worn block that cannot be foreseen.
+        // Without a branch on whether a page is live: in a worn block that cannot be predicted.
         for (n, byte) in bytes.enumerate() {
             let at = n * LANES;
             let part = reverse.get(at..).unwrap_or_default();
@@ -245,7 +247,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// Checks that the open block of a pool was opened last: the place of the next page depends on it.
+    /// Checks that the open block of a pool was opened last: the choice of the next page's place relies on it.
     fn check_order(&self, pool: u32) -> Result<(), String> {
         if !self.hot.is_empty() || self.is_retired(pool) {
             return Ok(());
@@ -262,8 +264,8 @@ impl PageMap {
         }
     }
 
-    /// A full open block may have been collected; any other must be in use, with no page written at
-    /// or after its frontier.
+    /// Checks a frontier. A full open block may have been collected; any other open block must be in use, with no
+    /// page written at or after its frontier.
     fn check_frontier(
         &self,
         pool: u32,
@@ -284,7 +286,8 @@ impl PageMap {
         Ok(())
     }
 
-    /// Where the kinds of blocks are known, open blocks are of the kind of their stream, and free ones of none.
+    /// Checks that free blocks are not hot, and that open blocks are hot or cold as their stream is, if the map
+    /// records hot blocks.
     fn check_hot_blocks(&self) -> Result<(), String> {
         if self.hot_blocks.is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Initial states: written once sequentially, or stamped from a chip that random writing wore in.
+//! Initial states: written once sequentially, or copied from a chip after long random writing.
 
 use super::page::{PageMap, UNMAPPED};
 use crate::units::Lpn;
@@ -16,9 +16,9 @@ impl PageMap {
         Lpn((i / stride * self.shape.chips + chip) * stride + i % stride)
     }
 
-    /// Every logical page written once in ascending order; `order(chip, n)` is the n-th block
-    /// filled in a chip. The state the reference starts from: with `keep_last_open` the last filled
-    /// block of each chip is never collected (quirk Q5).
+    /// Writes every logical page once in ascending order; `order(chip, n)` is the n-th block filled in a chip. The
+    /// reference starts in this state. With `keep_last_open` the last filled block of each chip is never collected
+    /// (quirk Q5).
     pub fn fill_sequential(&mut self, keep_last_open: bool, order: impl Fn(u32, u32) -> u32) {
         let s = self.shape;
         let (pools, chip_blocks) = (
@@ -46,8 +46,7 @@ impl PageMap {
             self.last_seq[chip as usize] = chip_blocks;
             for in_chip in 0..s.pools_per_chip {
                 let pool = chip * s.pools_per_chip + in_chip;
-                // The first block behind the filled ones: of plane 0 where a pool is a whole chip
-                // striped over planes.
+                // The first block after the filled ones; in plane 0 if a pool is a whole chip striped over planes.
                 let bit = (0..s.blocks_per_pool).find(|&bit| self.is_free(pool, bit));
                 let bit = bit.expect("a checked spec reserves blocks in every pool");
                 self.set_free(pool, bit, false);
@@ -65,8 +64,8 @@ impl PageMap {
         self.recount();
     }
 
-    /// Gives `chip` the state of the one chip of `worn`, with logical pages renamed by
-    /// i -> (i * factor + shift) mod pages, `factor` having no divisor in common with them.
+    /// Gives `chip` the state of the only chip of `worn`, with logical pages renamed by i -> (i * factor + shift) mod
+    /// pages; `factor` and `pages` have no common divisor.
     pub fn stamp(&mut self, chip: u32, worn: &PageMap, factor: u32, shift: u32) {
         let s = self.shape;
         let blocks = (s.planes_per_chip * s.blocks_per_plane) as usize;
@@ -92,7 +91,8 @@ impl PageMap {
                 hot.active += first_block as u32;
             }
         }
-        // In the order of the new numbers: what is read and written at random then lies within one chip.
+        // In ascending order of new numbers, so that random reads and writes stay within one chip's part of the
+        // tables.
         for (renamed, local) in originals(self.pages_per_chip(), factor, shift).enumerate() {
             let ppn = worn.map[local as usize];
             if ppn != UNMAPPED {
@@ -108,7 +108,7 @@ impl PageMap {
         }
     }
 
-    /// Forgets all wear: a preconditioned drive counts as new.
+    /// Resets all wear: a preconditioned drive counts as new.
     pub fn reset_wear(&mut self) {
         self.rows.forget_erases();
         self.erased_at.fill(0);
@@ -116,8 +116,8 @@ impl PageMap {
     }
 }
 
-/// Inverse of a permutation: the numbers that i -> (i * factor + shift) mod n maps to 0, 1, ... n - 1; `factor` has no
-/// divisor in common with n.
+/// Inverse of a permutation: the numbers that i -> (i * factor + shift) mod n maps to 0, 1, ... n - 1; `factor` and n
+/// have no common divisor.
 fn originals(n: u32, factor: u32, shift: u32) -> impl Iterator<Item = u32> {
     let n = u64::from(n);
     let step = inverse(u64::from(factor) % n, n);
@@ -145,7 +145,7 @@ fn inverse(factor: u64, n: u64) -> u64 {
     of_rest.rem_euclid(n as i64) as u64
 }
 
-/// Numbers without a common divisor with `n`, for [`PageMap::stamp`]: the first at or after `from`.
+/// The first number at or after `from` without a common divisor with `n`, for [`PageMap::stamp`].
 pub(crate) fn coprime(n: u32, from: u32) -> u32 {
     let gcd = |mut a: u32, mut b: u32| {
         while b != 0 {

@@ -1,13 +1,13 @@
-//! Loads data of a collection before it begins. When few blocks of a pool are free, its chip will collect in it next:
-//! the victim is then known. First the victim's live bits and logical pages are loaded; then, with each write of a
-//! chip, a few of their map entries. All of these at once would make the core wait.
+//! Loads data of a collection into the processor's caches before it begins. When few blocks of a pool are free, its
+//! chip collects in it soon, and the victim is known. First the victim's live bits and logical pages are loaded, then
+//! a few of their map entries with each write to a chip. Loading them all together would make the core wait.
 
 use super::page::{Foresight, LiveFrom, PageMap};
 use super::rows::WORD;
 use crate::memory::prefetch;
 use crate::units::Ppn;
 
-/// Map entries loaded with a write. At a write amplification of 4.7, collections move 3.7 pages for each.
+/// Map entries loaded with each write. At a write amplification of 4.7, collections move 3.7 pages per write.
 const MAPS_A_WRITE: usize = 4;
 /// Words of live bits that wait for their turn, at most.
 const WORDS_MAX: usize = 16;
@@ -55,7 +55,8 @@ impl PageMap {
             }
             return;
         }
-        // Without asking each time whether one is left: that cannot be predicted, and one page too many does no harm.
+        // Without testing in each round whether an entry is left: the branch could not be predicted, and loading one
+        // entry too many does no harm.
         for _ in 0..MAPS_A_WRITE {
             let lpn = self.lpn_at(Ppn(first + live.trailing_zeros() % WORD));
             prefetch(&self.map, lpn.0 as usize);

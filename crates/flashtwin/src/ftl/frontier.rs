@@ -2,21 +2,21 @@
 
 use super::shape::Shape;
 
-/// A pool of blocks and its write frontier, the cold one of two. As long as a power of two: it is looked up at every
-/// move.
+/// A pool of blocks and its write frontier; with two frontiers, the cold one. Its size is a power of two, since every
+/// move indexes the table of pools.
 #[derive(Clone, Debug)]
 #[repr(align(32))]
 pub(crate) struct Pool {
     /// The open block.
     pub active: u32,
-    /// Next page to write in it; at `data_pages` the block is sealed and a new one is taken lazily.
+    /// Next page to write in it; at `data_pages` the block is sealed, and the next write opens another one.
     pub next_page: u32,
     /// Blocks free to be opened.
     pub free: u32,
     /// Sequence number of the open block.
     pub active_seq: u32,
-    /// Start of the circular search for a free block, from the pool's first block; beyond the last one
-    /// of a pool that is retired.
+    /// Start of the circular search for a free block, counted from the pool's first block; beyond the last block in a
+    /// retired pool.
     pub(super) cursor: u32,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Frontier {
 /// The pools of a chip that have most room.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Roomiest {
-    /// The pools, as bits; none if they are not known.
+    /// The pools, as bits; 0 if they are unknown.
     pools: u64,
     room: i32,
     /// No other pool has more than this.

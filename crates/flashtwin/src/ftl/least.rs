@@ -1,8 +1,8 @@
 //! The block of a pool with the fewest live pages among those that may be collected.
 //!
-//! The tallies of a pool stand together as 16-bit numbers, so looking at all of them is a few vector instructions per
-//! 64 blocks, once per collected block: cheaper than keeping them sorted on every invalidation. The lowest of each
-//! strip is kept along; here its block is found.
+//! The tallies of a pool are adjacent 16-bit numbers. Finding the lowest takes a few vector instructions per 64
+//! blocks, once per collected block, which is cheaper than keeping the tallies sorted on every invalidation. The
+//! lowest tally of each strip is kept; this module finds the block within the strip.
 
 use super::page::{PageMap, NOT_SEALED};
 use crate::memory::prefetch;
@@ -15,7 +15,7 @@ impl PageMap {
         strips.fold(NOT_SEALED, |least, &t| least.min(t))
     }
 
-    /// The lowest tally of each strip of a pool. All strips are as long.
+    /// The lowest tally of each strip of a pool. All strips have the same length.
     fn least_of_strips(&self, pool: u32) -> &[i16] {
         let n = (self.shape.blocks_per_pool >> self.strip_shift) as usize;
         self.least.part(pool as usize * n, n)
@@ -27,8 +27,8 @@ impl PageMap {
         (block >> self.strip_shift) as usize
     }
 
-    /// Position in its pool of the block with the lowest tally of those that may be collected; of equals the last, or
-    /// the first. `None` if none may be.
+    /// Returns the position, in its pool, of the block with the lowest tally that may be collected: of equals the
+    /// last, or the first. `None` if no block may be collected.
     #[inline]
     pub fn position_of_least(&self, pool: u32, last: bool) -> Option<u32> {
         let least = self.least_tally(pool);
@@ -42,8 +42,7 @@ impl PageMap {
         Some(at as u32)
     }
 
-    /// Live pages of the block of the chip that holds fewest among those that may be collected;
-    /// 0 if none may.
+    /// Returns the fewest live pages of a block of the chip that may be collected; 0 if there is none.
     #[inline]
     pub fn fewest_live_of_chip(&self, chip: u32) -> u32 {
         let n = self.shape.pools_per_chip * self.shape.blocks_per_pool;
@@ -75,10 +74,10 @@ impl PageMap {
     }
 }
 
-/// Tallies looked at in one step.
+/// Tallies compared in one step.
 const STEP: usize = 16;
 
-/// Position of the lowest tally: the last of equals, or the first.
+/// Returns the position of the lowest tally: the last of equals, or the first.
 fn position(tallies: &[i16], least: i16, last: bool) -> Option<usize> {
     let has = |of: &[i16; STEP]| of.iter().fold(false, |found, &t| found | (t == least));
     let is_least = |&t: &i16| t == least;

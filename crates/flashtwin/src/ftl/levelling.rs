@@ -1,11 +1,11 @@
-//! Wear levelling methods: each is an entry here, with its requirements to the map.
+//! Wear levelling methods: each is an entry here, with what it requires of the map.
 
 use crate::component::{parameters, Chosen, Component, Kind};
 
 /// Requirements of a wear levelling method to the page map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Levelling {
-    /// The free block with the fewest erases is taken; else free blocks go round in a circle.
+    /// Whether the free block with the fewest erases is opened; otherwise free blocks are opened in circular order.
     pub least_worn_first: bool,
     /// A block that is this many erases behind the mean of its pool is collected.
     pub erases_behind: Option<u32>,
@@ -13,7 +13,7 @@ pub(crate) struct Levelling {
     pub wear_aware: Option<WearAware>,
 }
 
-/// Shares of the mean life left, in parts of 10 000, below which the reference's wear levelling acts.
+/// Fractions of the mean remaining life, in parts of 10 000, below which the reference's wear levelling acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WearAware {
     /// A victim below takes the coldest data.

@@ -1,5 +1,5 @@
-//! Flash translation: the page map, its initial states, and its form on disk; in [`chip`] the
-//! translation layers that map a chip otherwise.
+//! Flash translation: the page map, its initial states, and its saved form. [`chip`] has the translation layers that
+//! map a chip in other ways.
 
 mod check;
 pub mod chip;

@@ -1,14 +1,14 @@
-//! The page map: where every logical page is, and what every block holds.
+//! The page map: the location of every logical page, and the contents of every block.
 //!
-//! Plain arrays indexed by page or block. A host write touches the map entry of its page, the live
-//! word and tally of the block that held the old copy, and the (hot) write frontier of a pool;
-//! a GC move touches one cold cache line, the map entry, which [`PageMap::prefetch`] hides.
+//! Plain arrays indexed by page or block. A host write accesses the map entry of its page, the live word and tally of
+//! the block with the old copy, and the write frontier of a pool, which is in the cache. A GC move causes one cache
+//! miss, for the map entry, which [`PageMap::prefetch`] hides.
 //!
-//! Blocks are numbered plane by plane: all blocks of a pool (a plane, or a whole chip) stand
-//! together. The reference's own block numbers exist only in its event logs ([`crate::nand`]).
+//! Blocks are numbered plane by plane: all blocks of a pool (a plane, or a whole chip) have consecutive numbers. The
+//! reference's own block numbers exist only in its event logs ([`crate::nand`]).
 //!
-//! Here: the arrays, and looking things up in them. `write` changes where pages are, `pools` opens
-//! and erases blocks, `check` proves the arrays against each other.
+//! This file has the arrays and lookups. `write` changes the locations of pages, `pools` opens and erases blocks,
+//! `check` compares the arrays with each other.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
@@ -24,8 +24,8 @@ use crate::units::{Lpn, Ppn};
 
 /// No flash page holds this logical page.
 pub(super) const UNMAPPED: u32 = u32::MAX;
-/// Flag in a tally: this block may not be collected (free, open, worn out or set aside). Tallies
-/// are signed because that is what the smallest common vector instructions compare.
+/// Flag in a tally: the block may not be collected (free, open, worn out or set aside). Tallies are signed because
+/// the smallest common vector instructions compare signed numbers.
 pub(super) const NOT_SEALED: i16 = 0x4000;
 /// Blocks of a strip at most, as a power of two.
 const STRIP_SHIFT_MAX: u32 = 6;
@@ -33,7 +33,7 @@ const STRIP_SHIFT_MAX: u32 = 6;
 /// Numbers of logical pages in a cache line.
 pub(super) const LPNS_OF_LINE: u32 = 16;
 
-/// The block of a pool that is likely to be collected next, and the extent of the data loaded ahead for it.
+/// The block of a pool that will probably be collected next, and how much of its data to load ahead.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Foresight {
     /// Whether the last of the blocks with the fewest live pages is taken, not the first.
@@ -55,7 +55,7 @@ pub(super) struct Foreseen {
     pub next: VecDeque<LiveFrom>,
 }
 
-/// Cursor over the live pages of a block: pages before it are not live.
+/// Cursor over the live pages of a block: no page before it is live.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LiveFrom {
     /// A word of its live bits, and the page of the first of them.
@@ -69,38 +69,38 @@ pub(crate) struct PageMap {
     pub shape: Shape,
     /// LPN to PPN.
     pub(super) map: TrustedTable<u32>,
-    /// PPN to LPN; meaningful only where the live bit is set.
+    /// PPN to LPN; valid only if the live bit is set.
     pub(super) reverse: TrustedTable<u32>,
     /// Per block, its live bits, when it was opened, and its erases.
     pub(super) rows: Rows,
     /// Live pages of each block, with [`NOT_SEALED`] where it may not be collected.
     pub(super) tally: TrustedTable<i16>,
-    /// Time of each block's last erase, in erases of the device; empty where no rule needs it.
+    /// Time of each block's last erase, counted in erases of the device; empty if no rule needs it.
     pub(super) erased_at: Vec<u32>,
     pub(super) pools: TrustedTable<Pool>,
-    /// Per pool, where its hot pages go; empty with one stream.
+    /// For each pool, the frontier of hot pages; empty with one stream.
     pub(super) hot: Vec<Frontier>,
-    /// Per pool, the pages that can be written until its free blocks are gone, as the reference
-    /// counts them: (free + 1) x pages per block - next page, and what is left of the hot block.
-    /// Side by side, to be compared at once.
+    /// For each pool, the pages that can be written until its free blocks are used up, as the reference counts them:
+    /// (free + 1) x pages per block - next page, plus the free pages of the hot block. Adjacent in memory, so that
+    /// all are compared together.
     pub(super) room: TrustedTable<i32>,
     /// Per chip, the pools with most of it.
     pub(super) roomiest: TrustedTable<Roomiest>,
-    /// The lowest of the tallies of each strip: `1 << strip_shift` blocks, all of one pool. One of the whole pool would
-    /// take a look at all its blocks for every erase.
+    /// The lowest tally of each strip of `1 << strip_shift` blocks, all of one pool. With one strip per pool every
+    /// erase would have to read the tallies of all its blocks.
     pub(super) least: TrustedTable<i16>,
     pub(super) strip_shift: u32,
-    /// Blocks in SLC mode as bits, and their number by pool; empty where there are none.
+    /// Blocks in SLC mode as bits, and their number by pool; empty without SLC mode.
     pub(super) slc_bits: Vec<u64>,
     pub(super) slc_used: Vec<u32>,
     /// Blocks opened in SLC mode so far.
     pub(super) slc_opened: u64,
-    /// Blocks opened as hot ones, as bits; empty where no move depends on it.
+    /// Blocks that were opened as hot ones, as bits; empty if no move depends on it.
     pub(super) hot_blocks: Vec<u64>,
-    /// A copy of the buffer policy's filter that the same writes enter: flash calls no policy. `None` where no move
-    /// depends on it.
+    /// A copy of the buffer policy's filter, with the same writes, since flash cannot call the policy; `None` if no
+    /// move depends on it.
     pub(super) classes: Option<Box<Filter>>,
-    /// Superblocks, where they are what is collected.
+    /// Superblocks, if these are collected.
     pub(super) sets: Option<Sets>,
     /// Free blocks as bits, `words_per_pool` words a pool.
     pub(super) free_bits: Vec<u64>,
@@ -132,8 +132,8 @@ pub(crate) struct PageMap {
 }
 
 impl PageMap {
-    /// A device that was never written: every block is free, except one open block in each pool.
-    /// A pool with at most `low` free blocks is needy.
+    /// Creates the map of a device that was never written: every block is free, except one open block in each pool. A
+    /// pool with at most `low` free blocks is needy.
     pub fn new(shape: Shape, low: u32) -> PageMap {
         let blocks = (shape.chips * shape.planes_per_chip * shape.blocks_per_plane) as usize;
         let pages = blocks * shape.pages_per_block as usize;
@@ -143,28 +143,28 @@ impl PageMap {
         let strip_shift = shape.blocks_per_pool.trailing_zeros().min(STRIP_SHIFT_MAX);
         let mut map = PageMap {
             shape,
-            // SAFETY: by LPN; a device refuses requests beyond its exported pages.
+            // SAFETY: indexed by LPN; a device refuses requests beyond its exported pages.
             map: unsafe { TrustedTable::new(large_table(UNMAPPED, shape.exported_pages as usize)) },
-            // SAFETY: by PPN; `map` and frontiers name pages of the flash.
+            // SAFETY: indexed by PPN; `map` and frontiers only contain pages of the flash.
             reverse: unsafe { TrustedTable::new(large_table(UNMAPPED, pages)) },
-            // SAFETY: as long as a block has live bits, of which each is moved once.
+            // SAFETY: as many entries as a block has live bits, each of which is moved once.
             moving: unsafe { TrustedTable::new(vec![0; rows.pages_max()]) },
             rows,
-            // SAFETY: by block, of which PPNs and pools name no others.
+            // SAFETY: indexed by block; PPNs and pools only contain blocks of the flash.
             tally: unsafe { TrustedTable::new(vec![NOT_SEALED; blocks]) },
             erased_at: match shape.wear_aware {
                 None => Vec::new(),
                 Some(_) => vec![0; blocks],
             },
             erase_clock: 0,
-            // SAFETY: by pool, of which chips have equally many.
+            // SAFETY: indexed by pool; every chip has the same number.
             pools: unsafe { TrustedTable::new(vec![Pool::unopened(&shape); pools]) },
             hot: Vec::new(),
-            // SAFETY: by pool.
+            // SAFETY: indexed by pool.
             room: unsafe { TrustedTable::new(vec![0; pools]) },
-            // SAFETY: by chip.
+            // SAFETY: indexed by chip.
             roomiest: unsafe { TrustedTable::new(vec![Roomiest::UNKNOWN; shape.chips as usize]) },
-            // SAFETY: by strip, of which blocks have one each.
+            // SAFETY: indexed by strip; every block is in one.
             least: unsafe { TrustedTable::new(vec![NOT_SEALED; blocks >> strip_shift]) },
             strip_shift,
             slc_bits: match shape.slc_blocks {
@@ -187,10 +187,10 @@ impl PageMap {
             mapped: 0,
             low,
             lowest: u32::MAX,
-            // SAFETY: by chip.
+            // SAFETY: indexed by chip.
             needy: unsafe { TrustedTable::new(vec![0; shape.chips as usize]) },
             chip_free: vec![0; shape.chips as usize],
-            // SAFETY: by chip.
+            // SAFETY: indexed by chip.
             oldest_open: unsafe { TrustedTable::new(vec![0; shape.chips as usize]) },
             words_per_pool,
             by_pages_per_block: Divider::new(shape.pages_per_block),
@@ -218,7 +218,7 @@ impl PageMap {
         }
     }
 
-    /// The logical page whose live copy stands at `ppn`.
+    /// The logical page whose live copy is at `ppn`.
     #[inline(always)]
     pub fn lpn_at(&self, ppn: Ppn) -> Lpn {
         Lpn(self.reverse[ppn.0 as usize])
@@ -252,7 +252,7 @@ impl PageMap {
         Ppn(block * self.shape.pages_per_block)
     }
 
-    /// Sequence number of a block: a block opened later has a greater one.
+    /// Sequence number of a block; a block opened later has a greater one.
     #[inline]
     pub fn seq_of(&self, block: u32) -> u32 {
         self.rows.opened(block)
@@ -264,8 +264,7 @@ impl PageMap {
         (self.tally[block as usize] & !NOT_SEALED) as u32
     }
 
-    /// Live pages of the blocks of a pool; a value of [`PageMap::CANDIDATE_END`] or more means
-    /// that the block may not be collected.
+    /// Live pages of the blocks of a pool; a block with [`PageMap::CANDIDATE_END`] or more may not be collected.
     pub fn tallies(&self, pool: u32) -> &[i16] {
         let n = self.shape.blocks_per_pool as usize;
         self.tally.part(pool as usize * n, n)
@@ -346,8 +345,8 @@ impl PageMap {
         prefetch(&self.map, lpn.0 as usize);
     }
 
-    /// Starts loading the map entries of the logical pages that are live in `block` among `n` pages from `page` on, a
-    /// multiple of `n`; `n` is a power of two up to 64.
+    /// Starts loading the map entries of the live pages of `block`, among `n` pages from `page` on. `page` is a
+    /// multiple of `n`, and `n` a power of two up to 64.
     #[inline(always)]
     pub fn prefetch_live_maps(&self, block: u32, page: u32, n: u32) {
         let word = self.rows[self.rows.of_page(block, page)];
@@ -360,14 +359,13 @@ impl PageMap {
         }
     }
 
-    /// Starts loading the number of the logical page that stands, or stood, at `ppn`.
+    /// Starts loading the number of the logical page that is, or was, at `ppn`.
     #[inline(always)]
     pub fn prefetch_lpn_at(&self, ppn: Ppn) {
         prefetch(&self.reverse, ppn.0 as usize);
     }
 
-    /// Starts loading which pages of `block` are live, the logical pages of the first `pages`, and how often it was
-    /// erased.
+    /// Starts loading the live bits and erase count of `block`, and the logical pages of its first `pages` pages.
     #[inline(always)]
     pub fn prefetch_block(&self, block: u32, pages: u32) {
         self.rows.prefetch(block);
@@ -377,7 +375,7 @@ impl PageMap {
             .for_each(|page| self.prefetch_lpn_at(Ppn(first.wrapping_add(page))));
     }
 
-    /// Starts loading what is touched when the pool opens its next block.
+    /// Starts loading the data accessed when the pool opens its next block.
     #[inline]
     pub(super) fn prefetch_next_block(&self, pool: u32) {
         let free = self.find_free(pool, self.pools[pool as usize].cursor);
@@ -388,8 +386,8 @@ impl PageMap {
         }
     }
 
-    /// Starts loading what a write of `lpn` will touch next, once its map entry is at hand: the
-    /// state of the block that holds the old copy.
+    /// Starts loading the data that a write of `lpn` accesses after its map entry: the state of the block with the
+    /// old copy.
     #[inline(always)]
     pub fn prefetch_old_copy(&self, lpn: Lpn) {
         let ppn = self.map[lpn.0 as usize];

@@ -1,11 +1,10 @@
-//! Pools of blocks: the blocks open for writing, the free ones, and what is counted of them.
+//! Pools of blocks: the blocks open for writing, the free ones, and their counters.
 //!
-//! A pool is a plane, or a whole chip. It has one open block, into which the host's pages and those
-//! that GC moves are written; on a device with two write streams that is the cold one, and a second
-//! takes the host's hot pages (CDA-GC section 3.2.2), all that the host writes, in SLC mode or not, or a
-//! region. Both come
-//! from the same free blocks. Blocks are opened lazily, at the first write that finds the last one
-//! full.
+//! A pool is a plane, or a whole chip. It has one open block, to which the host's pages and those that GC moves are
+//! written. On a device with two write streams this is the cold block, and a second open block takes hot pages: those
+//! of the buffer policy (CDA-GC section 3.2.2), all pages that the host writes, in SLC mode or not, or those of a
+//! region. Both are opened from the same free blocks. A block is opened lazily, at the first write that finds the
+//! last one full.
 
 use super::frontier::{Frontier, Pool, PoolFull, Roomiest};
 use super::page::{PageMap, NOT_SEALED};
@@ -16,7 +15,7 @@ use crate::units::Lpn;
 use crate::units::{Stream, Time};
 
 impl PageMap {
-    // ---- what stands open ----
+    // ---- open blocks ----
 
     #[inline]
     pub fn pool(&self, pool: u32) -> &Pool {
@@ -29,13 +28,13 @@ impl PageMap {
         &(*self.pools)[chip as usize * n..][..n]
     }
 
-    /// Hot pages have an open block of their own. Else streams are not distinguished.
+    /// Whether pages of a stream have an open block of their own: hot pages on a device with two streams.
     #[inline(always)]
     fn has_own_block(&self, stream: Stream) -> bool {
         stream == Stream::Hot && !self.hot.is_empty()
     }
 
-    /// The next page that a write to `pool` takes, in its open block; `data_pages` if that is full.
+    /// Returns the next page to write in the stream's open block of `pool`; `data_pages` if that block is full.
     #[inline(always)]
     pub fn next_page(&self, pool: u32, stream: Stream) -> u32 {
         if self.has_own_block(stream) {
@@ -70,7 +69,7 @@ impl PageMap {
         left + self.hot_pages(pool as usize)
     }
 
-    /// Free data pages of the pool's hot block; 0 if it is not open.
+    /// Free data pages of the pool's hot block; 0 if none is open.
     #[inline]
     fn hot_pages(&self, pool: usize) -> u32 {
         let hot = self.hot.get(pool);
@@ -92,8 +91,8 @@ impl PageMap {
         self.roomiest[chip] = Roomiest::UNKNOWN;
     }
 
-    /// The pool of a chip with most room, numbered within it; of equals the first at or after `start` in circular
-    /// order.
+    /// Returns the pool of a chip with the most room, numbered within the chip; of equals the first at or after
+    /// `start` in circular order.
     #[inline(always)]
     pub fn roomiest_of_chip(&mut self, chip: u32, start: u32) -> u32 {
         if !self.roomiest[chip as usize].is_known() {
@@ -102,7 +101,7 @@ impl PageMap {
         self.roomiest[chip as usize].first_from(start)
     }
 
-    /// Takes the next `n` pages of an open block that has them: the block, and the first page.
+    /// Takes the next `n` pages of an open block, which has them; returns the block and its first page taken.
     #[inline(always)]
     pub(super) fn advance(&mut self, pool: u32, stream: Stream, n: u32) -> (u32, u32) {
         let (block, next_page) = if self.has_own_block(stream) {
@@ -126,8 +125,9 @@ impl PageMap {
         (block, page)
     }
 
-    /// Ensures that an open block of the pool has a page for the stream, and returns the stream of that block:
-    /// its own, except for the last pages of a pool with no block to open.
+    /// Ensures that the pool has an open block with a free page for the stream, and returns the stream of that block.
+    /// This is the same stream, unless the write cache is full, or the pool has no block left to open and only the
+    /// other stream's block has free pages.
     #[inline(always)]
     pub fn make_room(&mut self, pool: u32, stream: Stream) -> Result<Stream, PoolFull> {
         if self.next_page(pool, stream) < self.end_of(stream) {
@@ -311,7 +311,7 @@ impl PageMap {
         None
     }
 
-    // ---- what is counted ----
+    // ---- counts ----
 
     /// Whether a pool of the chip is at or below the low watermark.
     #[inline]
@@ -336,8 +336,8 @@ impl PageMap {
         self.low
     }
 
-    /// All open blocks of the chip are younger than this sequence number, or as old. With two streams the age of
-    /// their blocks does not order a page's copies: then this is greater than any sequence number.
+    /// Returns a sequence number that no open block of the chip is older than. With two streams, ages of blocks do
+    /// not order the copies of a page; then the number is greater than any sequence number.
     #[inline]
     pub fn oldest_open(&self, chip: u32) -> u32 {
         self.oldest_open[chip as usize]
@@ -350,7 +350,7 @@ impl PageMap {
         &(*self.room)[chip as usize * n..][..n]
     }
 
-    /// The stream of a page that the host writes; `asked` is the buffer policy's.
+    /// Returns the stream for a page that the host writes; `asked` is the buffer policy's choice.
     #[inline(always)]
     pub fn host_stream(&self, lpn: Lpn, asked: Stream) -> Stream {
         match self.shape.apart {
@@ -361,8 +361,8 @@ impl PageMap {
         }
     }
 
-    /// The stream of a page that was written long ago: the cache does not hold it any more. `asked` is the buffer
-    /// policy's.
+    /// Returns the stream for a page that was written long ago and is no longer in the write cache. `asked` is the
+    /// buffer policy's choice.
     pub fn stream_at_rest(&self, lpn: Lpn, asked: Stream) -> Stream {
         match self.shape.apart {
             Apart::Cached => Stream::Cold,
@@ -395,7 +395,7 @@ impl PageMap {
         std::mem::replace(&mut self.classes, classes)
     }
 
-    /// The host writes a page to the buffer at `now`: it enters the copy of the policy's filter.
+    /// Adds a page to the copy of the policy's filter when the host writes it to the buffer at `now`.
     #[inline(always)]
     pub fn note_write(&mut self, lpn: Lpn, now: Time) {
         if self.shape.apart == Apart::ByClass {
@@ -434,7 +434,7 @@ impl PageMap {
         self.last_seq[chip as usize].wrapping_sub(self.seq_of(block))
     }
 
-    /// A number that changes with every block opened or erased in a pool: a seed.
+    /// A seed that changes with every block opened or erased in a pool.
     pub fn position_hash(&self, pool: u32) -> u64 {
         let p = self.pool(pool);
         let seq = u64::from(self.last_seq[(pool / self.shape.pools_per_chip) as usize]);
@@ -448,9 +448,9 @@ impl PageMap {
         1 + u32::from(!self.hot.is_empty())
     }
 
-    /// Room of a pool for one of the streams: without what is left of the other's open block. Were
-    /// that counted, writes of one stream would go where the other has just opened a block, and the
-    /// live pages of the pools would drift apart: half as much write amplification again, and more.
+    /// Room of a pool for one stream, without the free pages of the other stream's open block. If those were counted,
+    /// writes of one stream would go to pools where the other has just opened a block, and the live pages of the
+    /// pools would diverge: write amplification rises by half or more.
     #[inline]
     pub fn room_for(&self, pool: u32, stream: Stream) -> i32 {
         let others = match self.has_own_block(stream) {
@@ -460,8 +460,8 @@ impl PageMap {
         self.room[pool as usize] - others as i32
     }
 
-    /// The pool of the chip that will be the next to collect: with fewest free blocks, of equals that with fewest
-    /// free pages in its open blocks.
+    /// Returns the pool of the chip that will collect next: the one with the fewest free blocks, of equals the one
+    /// with the fewest free pages in its open blocks.
     #[inline]
     fn scarcest(&self, chip: u32) -> u32 {
         let n = self.shape.pools_per_chip;
@@ -470,14 +470,14 @@ impl PageMap {
         (first..first + n).min_by_key(scarcity).unwrap_or(first)
     }
 
-    /// Free blocks of the chip where they are fewest: in the pool that will be the next to collect.
+    /// Free blocks of the chip's pool with the fewest, which will collect next.
     pub fn free_blocks_of_chip(&self, chip: u32) -> u32 {
         self.pool(self.scarcest(chip)).free
     }
 
-    /// Free blocks of the pool beside one open block, if the pages of all its open blocks were in as few as possible.
-    /// With one open block that is the number of its free blocks. A second one takes a block at once when it opens;
-    /// by this count it takes its pages one by one (D-207).
+    /// Free blocks of the pool besides one open block, if the pages of all its open blocks were in as few blocks as
+    /// possible. With one open block this is the number of free blocks. Opening a second one takes a whole block from
+    /// the pool; this count decreases page by page instead (D-207).
     pub fn free_beside_open(&self, pool: u32) -> u32 {
         let data = self.shape.data_pages;
         let room = self.pool(pool).free * data + self.open_pages(pool);
@@ -494,7 +494,7 @@ impl PageMap {
         self.open_pages(self.scarcest(chip))
     }
 
-    /// Data pages of as many free blocks as the pools of a chip have when all collect.
+    /// Data pages of the free blocks that a chip has when all its pools are at their GC watermark.
     #[inline]
     pub fn low_pages_of_chip(&self) -> u32 {
         self.low * self.shape.pools_per_chip * self.shape.data_pages
@@ -506,7 +506,7 @@ impl PageMap {
         self.chip_free[chip as usize].saturating_mul(self.shape.data_pages)
     }
 
-    /// Data pages that can be written to the chip without erasing: in free blocks and open ones.
+    /// Data pages that can be written to the chip without erasing, in free blocks and open ones.
     #[inline]
     pub fn free_pages_of_chip(&self, chip: u32) -> u32 {
         let rooms = self.rooms_of_chip(chip).iter();
@@ -516,8 +516,8 @@ impl PageMap {
         pages.saturating_sub(summary_pages)
     }
 
-    /// Computes afresh what is derived from pools and tallies, after they were set wholesale. They may have come
-    /// from a file and be nonsense: then `check` reports it.
+    /// Computes all values that are derived from pools and tallies, after these were replaced as a whole. If they are
+    /// from a file they may be inconsistent, which `check` then reports.
     pub(super) fn recount(&mut self) {
         let low = self.low;
         for chip in 0..self.shape.chips {
@@ -557,7 +557,7 @@ impl PageMap {
 
     // ---- initial states ----
 
-    /// Overwrites the state of a pool: used by the initial fills, which place blocks wholesale.
+    /// Replaces the state of a pool, for initial states that fill whole blocks.
     pub(super) fn set_frontier(&mut self, pool: u32, active_bit: u32, next_page: u32, free: u32) {
         let p = &mut self.pools[pool as usize];
         p.active = pool * self.shape.blocks_per_pool + active_bit;

@@ -1,7 +1,7 @@
-//! Pools that take nothing any more: those of a dead die (D-146).
+//! Pools that are not written any more: those of a dead die (D-146).
 //!
-//! No block of such a pool is free, open or may be collected, so that a search for room or a victim finds none.
-//! What it holds stays in the map until it is written elsewhere or trimmed.
+//! No block of such a pool is free, open or may be collected, so that no search for room or a victim finds one. Its
+//! pages stay in the map until they are written elsewhere or trimmed.
 
 use super::page::{PageMap, NOT_SEALED};
 

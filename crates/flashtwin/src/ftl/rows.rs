@@ -1,5 +1,5 @@
-//! Data of a block that are read together: its live pages, when it was opened, and its erases. They lie in one row,
-//! most often in one cache line.
+//! Data of a block that are read together: its live pages, when it was opened, and its erases. They form one row,
+//! usually within one cache line.
 
 use std::ops::{Index, IndexMut};
 
@@ -8,7 +8,8 @@ use crate::memory::{large_table, prefetch, TrustedTable};
 /// Bits of a word.
 pub(super) const WORD: u32 = u64::BITS;
 
-/// The rows of all blocks: words of live bits, then one with the sequence number below and the erases above.
+/// The rows of all blocks: words of live bits, then one with the sequence number in its low half and the erases in
+/// its high half.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
     words: TrustedTable<u64>,
@@ -22,7 +23,7 @@ impl Rows {
     pub fn new(blocks: usize, pages_per_block: u32) -> Rows {
         let live = pages_per_block.div_ceil(WORD) as usize;
         Rows {
-            // SAFETY: by the rows of blocks, which all have `row` words.
+            // SAFETY: indexed by words of the blocks' rows, which all have `row` words.
             words: unsafe { TrustedTable::new(large_table(0, blocks * (live + 1))) },
             live,
             row: live + 1,
@@ -131,7 +132,8 @@ impl Rows {
         (0..self.blocks()).map(|block| self.erases(block)).collect()
     }
 
-    /// Takes what [`Rows::all_live`], [`Rows::all_opened`] and [`Rows::all_erases`] gave for as many blocks.
+    /// Sets the rows from results of [`Rows::all_live`], [`Rows::all_opened`] and [`Rows::all_erases`] for as many
+    /// blocks.
     pub fn set_all(&mut self, live: &[u64], opened: &[u32], erases: &[u32]) {
         let live = live.chunks_exact(self.live);
         for ((block, live), (&seq, &erases)) in (0..).zip(live).zip(opened.iter().zip(erases)) {

@@ -1,20 +1,19 @@
 //! Superblocks: the n-th blocks that all dies opened (D-98).
 //!
-//! Writes go over the dies in turn, and so do moves, so that each die gets as many pages as any other. What a die
-//! opens as its n-th block therefore holds pages of the same time as the n-th of the others: together
-//! they are a superblock, collected and erased as one. Which blocks those are a die decides for itself,
-//! as it opens them: a block that is worn out is missing on its own die only, and no superblock lacks a
-//! die while each die has a block left to open. A worn-out block keeps what it holds, as it does
-//! elsewhere, when the rest of its superblock is collected.
+//! Writes are distributed over the dies in turn, and so are moves, so that each die receives as many pages as any
+//! other. The n-th blocks that the dies open therefore hold pages of the same time: together they are a superblock,
+//! collected and erased as one. Each die chooses its block when it opens it. A worn-out block is therefore missing on
+//! its own die only, and no superblock lacks a die as long as each die has a block left to open. As elsewhere, a
+//! worn-out block keeps its contents when the rest of its superblock is collected.
 //!
-//! The number n is the sequence number that the page map gives a block anyway.
+//! The number n is the sequence number that the page map gives each block anyway.
 
 use std::collections::VecDeque;
 
 use super::frontier::Pool;
 use super::page::{PageMap, NOT_SEALED};
 
-/// No block: not opened yet, or erased.
+/// No block: not opened yet, or already erased.
 const NONE: u32 = u32::MAX;
 /// Blocks that a die may be ahead of another.
 pub(crate) const LEAD_MAX: u32 = 2;
@@ -27,8 +26,8 @@ pub(super) struct Sets {
     blocks: Vec<u32>,
     /// Places of `blocks`, by superblocks, that are in no use.
     free: Vec<u32>,
-    /// Superblocks that some die has not opened yet, the oldest first: the sequence number of their
-    /// blocks, where they stand, and the dies that have.
+    /// Superblocks that some die has not opened yet, the oldest first: the sequence number of their blocks, their
+    /// index, and the number of dies that have opened theirs.
     open: VecDeque<(u32, u32, u32)>,
 }
 
@@ -80,9 +79,9 @@ impl PageMap {
         self.sets.is_some()
     }
 
-    /// The superblock with the fewest live pages among those that all dies have filled, their number, and
-    /// how many pages would be gained; `None` if none may be collected. Of equals the one opened first,
-    /// as far as that is known.
+    /// Returns the superblock with the fewest live pages among those that all dies have filled, the number of these
+    /// pages, and the number of pages that collecting it gains; `None` if none may be collected. Of equals the one
+    /// opened first, as far as that is known.
     pub fn victim_set(&self) -> Option<(u32, u32, u32)> {
         let sets = self.sets.as_ref()?;
         let tallied = sets.sets().filter_map(|set| {
@@ -92,8 +91,8 @@ impl PageMap {
         tallied.min_by_key(|&(set, live, _)| (live, self.age_key(sets.of(set))))
     }
 
-    /// Live pages of the blocks of a superblock that may be collected, and their number; `None` if one is
-    /// not full yet, or none is left.
+    /// Returns the live pages of the blocks of a superblock that may be collected, and the number of these blocks.
+    /// `None` if a block is not full yet, or none may be collected.
     fn tally_of_set(&self, blocks: &[u32]) -> Option<(u32, u32)> {
         let (mut live, mut collectable) = (0, 0);
         for &block in blocks.iter().filter(|&&block| block != NONE) {
@@ -143,8 +142,8 @@ impl PageMap {
         self.pool(die).next_page == self.shape.data_pages
     }
 
-    /// Whether another die has not yet opened its block of the superblock that this die opened last; or, with `never`,
-    /// cannot, as it has no block left.
+    /// Whether another die has not yet opened its block of the superblock that this die opened last; with `never`,
+    /// whether another die cannot open it because it has no block left.
     pub fn is_ahead(&self, die: u32, never: bool) -> bool {
         let seq = self.pool(die).active_seq;
         let full = |pool: &Pool| pool.free == 0 && pool.next_page == self.shape.data_pages;
@@ -180,7 +179,7 @@ impl PageMap {
         self.sets = Some(sets);
     }
 
-    /// The blocks in use: sequence number, die, block, in this order.
+    /// The blocks in use as (sequence number, die, block), in this order.
     fn in_use_by_seq(&self) -> Vec<(u32, u32, u32)> {
         let of_pool = self.shape.blocks_per_pool;
         let mut blocks: Vec<(u32, u32, u32)> = (0..self.tally.len() as u32)

@@ -9,7 +9,7 @@ pub(crate) struct Shape {
     pub planes_per_chip: u32,
     pub blocks_per_plane: u32,
     pub pages_per_block: u32,
-    /// Pages of a block that carry data: one less with a summary page.
+    /// Pages of a block for data; one less than all with a summary page.
     pub data_pages: u32,
     /// Pools in a chip: its planes, or 1.
     pub pools_per_chip: u32,
@@ -19,7 +19,7 @@ pub(crate) struct Shape {
     /// Blocks of a plane that the exported pages fill when written sequentially.
     pub usable_per_plane: u32,
     pub stride_pages: u32,
-    /// Erases a block survives; with `endurance_spread`, in the mean.
+    /// Erases that a block survives; with `endurance_spread`, the mean.
     pub erase_limit: u32,
     /// Standard deviation of that number as a share of it, in units of 2^-16.
     pub endurance_spread: u32,
@@ -31,30 +31,29 @@ pub(crate) struct Shape {
     pub erases_behind: Option<u32>,
     /// The reference's free count without copy-back starts one too high (quirk Q6).
     pub free_count_bias: u32,
-    /// Open blocks of a pool: 1, or 2 where hot and cold pages are written apart.
+    /// Open blocks of a pool: 1, or 2 if hot and cold pages are written separately.
     pub streams: u32,
-    /// Data pages of the second one: fewer in SLC mode.
+    /// Data pages of the second open block; fewer in SLC mode.
     pub hot_pages: u32,
-    /// Blocks of a pool that may be in SLC mode; 0: the second open block is one as all others.
+    /// Largest number of blocks of a pool in SLC mode; 0 if the second open block is an ordinary one.
     pub slc_blocks: u32,
     /// Pages that go to the second of two open blocks.
     pub apart: Apart,
-    /// Superblocks are what is collected.
+    /// Whether superblocks are collected instead of blocks.
     pub superblocks: bool,
 }
 
 /// Pages that go to the second open block of a pool, the hot one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Apart {
-    /// Pages for which the buffer policy asks for the second; pages that GC moves go to the first.
+    /// Pages that the buffer policy declares hot; pages that GC moves are cold.
     AsAsked,
-    /// Pages for which the buffer policy asks for the second; pages that GC moves go to a block of the kind that they
-    /// are in.
+    /// Pages that the buffer policy declares hot; a page that GC moves is hot if its block was opened as a hot one.
     AsVictim,
-    /// Pages for which the buffer policy asks for the second; of those that GC moves, the ones in the copy of the
-    /// policy's filter.
+    /// Pages that the buffer policy declares hot; a page that GC moves is hot if it is in the copy of the policy's
+    /// filter.
     ByClass,
-    /// All that the host writes: the first is for those that GC moves.
+    /// All pages that the host writes; pages that GC moves are cold.
     Moved,
     /// Logical pages below this.
     Below(u32),

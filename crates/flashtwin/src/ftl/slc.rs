@@ -1,8 +1,8 @@
 //! Blocks in SLC mode: a write cache of blocks whose cells hold one bit each (D-65).
 //!
-//! Any free block may be opened in SLC mode, up to a share of its pool and as long as blocks are left
-//! for the data to be folded into. Such a block is what the hot frontier of its pool writes to; it has
-//! as many rows as a block in its own mode, divided by the bits of a cell. The mode ends with the erase.
+//! Any free block may be opened in SLC mode, up to a share of its pool and as long as blocks are left to fold the
+//! data into. The hot frontier of a pool writes to such a block. A block in SLC mode has the pages of a normal block
+//! divided by the bits per cell. The mode ends with the erase.
 
 use super::page::PageMap;
 use crate::units::Ppn;
@@ -20,7 +20,7 @@ impl PageMap {
         self.has_slc() && self.slc_bits[block as usize / 64] >> (block % 64) & 1 == 1
     }
 
-    /// A page stands in a block in SLC mode.
+    /// Whether a page is in a block in SLC mode.
     #[inline]
     pub fn is_slc_at(&self, ppn: Ppn) -> bool {
         self.has_slc() && self.is_slc(self.block_of(ppn))
@@ -45,14 +45,14 @@ impl PageMap {
         }
     }
 
-    /// The cache takes one more block: it is not full, and what it holds can still be folded.
+    /// Whether the cache may open one more block: it is not full, and its contents can still be folded.
     #[inline]
     pub(super) fn may_open_slc(&self, pool: u32) -> bool {
         self.slc_used[pool as usize] < self.shape.slc_blocks
             && self.pool(pool).free > self.low() + 1
     }
 
-    /// The frontier for a write to `stream`: if the cache is full, that of the other blocks.
+    /// Returns the stream whose frontier takes a write to `stream`: the cold one if the cache is full.
     #[inline]
     pub fn stream_for(&self, pool: u32, stream: Stream) -> Stream {
         let full = self.writes_slc(stream)
@@ -64,8 +64,7 @@ impl PageMap {
         }
     }
 
-    /// The block of the cache to be folded next, and its live pages: of those that are full, the one
-    /// opened first.
+    /// Returns the full block of the cache that was opened first, which is folded next, and its live pages.
     pub fn oldest_slc(&self, pool: u32) -> Option<(u32, u32)> {
         if !self.has_slc() || self.slc_used[pool as usize] == 0 {
             return None;
@@ -80,8 +79,8 @@ impl PageMap {
             .map(|bit| (bit, self.valid_of(first + bit)))
     }
 
-    /// Pages that blocks opened in SLC mode so far lacked beside blocks in their own mode: no program uses them up,
-    /// and the erase frees them all the same.
+    /// Pages by which the blocks opened in SLC mode so far are smaller than normal blocks, in total. No program uses
+    /// these pages, but the erases free them.
     pub fn slc_pages_lacked(&self) -> u64 {
         let lacks = self.shape.data_pages - self.shape.hot_pages;
         match self.has_slc() {

@@ -1,13 +1,13 @@
 //! The page map as bytes: what a snapshot of a device holds.
 //!
-//! Little-endian arrays one after the other, lengths fixed by the device's spec; no length or
-//! pointer is taken from the file. A map read back is checked whole before it is used.
+//! Little-endian arrays one after the other, with lengths fixed by the device's spec; the file contains no lengths or
+//! pointers. A loaded map is validated completely before it is used.
 //!
-//! Devices with two write streams append their hot frontiers. A state may go from one kind to the
-//! other: without hot frontiers none is open yet, and those of a state that has them are closed
-//! where there is one stream: their blocks count as sealed, with what they hold. Devices with a write
-//! cache append which blocks are in SLC mode; they read states with a cache or of one stream. Devices on which moved
-//! pages keep the kind of their block append which blocks are hot; of a state without that, the open hot blocks are.
+//! Devices with two write streams append their hot frontiers. States can be exchanged between devices with one and
+//! with two streams: with no hot frontiers in the state, none is open yet; hot frontiers loaded into a device with
+//! one stream are closed, and their blocks count as sealed. Devices with a write cache append which blocks are in SLC
+//! mode; they load states of devices with a cache or with one stream. Devices on which moved pages keep the kind of
+//! their block append which blocks are hot; in a state without this, only the open hot blocks are.
 
 use std::io::{self, Read, Write};
 
@@ -40,7 +40,7 @@ impl From<io::Error> for StateError {
     }
 }
 
-/// Measures the length of a state: written to before there is a place for the state itself.
+/// Measures the length of a state, by counting the bytes written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StateLength {
     /// Bytes written so far.
@@ -61,13 +61,13 @@ impl Write for StateLength {
 /// Numbers converted at a time.
 const CHUNK: usize = 64 * 1024;
 
-/// Erases of a block that a saved state may have. Flash survives less than a millionth of that.
+/// Largest erase count of a block in a saved state; flash survives far fewer.
 const ERASES_MAX: u32 = 1_000_000_000;
-/// Blocks that a chip may have opened in a saved state, and erases of a device that are numbered: a block each
+/// Largest number of blocks opened on a chip, and of numbered erases of a device, in a saved state: one per
 /// millisecond for three weeks.
 pub(super) const NUMBER_MAX: u32 = 2_000_000_000;
 
-/// Checks that no count is beyond `max`; `name` has the count and the name of what it is of.
+/// Checks that no count exceeds `max`; `name` is for the error message.
 pub(super) fn check_counts(
     counts: &[u32],
     max: u32,
@@ -199,7 +199,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// Reads which blocks are hot, if the state has that; else the open hot ones are.
+    /// Reads which blocks are hot, if the state has that; otherwise only the open hot blocks are.
     fn load_hot_blocks(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         let mut words = vec![0; self.tally.len().div_ceil(64)];
         let mut bytes = Vec::new();
@@ -224,7 +224,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// Reads which blocks are in SLC mode, if the state has that; else none is.
+    /// Reads which blocks are in SLC mode, if the state has that; otherwise no block is.
     fn load_slc(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         if self.slc_bits.is_empty() {
             return Ok(());
@@ -253,7 +253,7 @@ impl PageMap {
     }
 }
 
-/// Reads what is left as the hot frontiers of `pools` pools; `None` if nothing is.
+/// Reads the remaining bytes as the hot frontiers of `pools` pools; `None` if there are no bytes.
 fn read_hot(input: &mut dyn Read, pools: usize) -> Result<Option<Vec<Frontier>>, StateError> {
     let mut bytes = Vec::new();
     let length = pools * 2 * size_of::<u32>();

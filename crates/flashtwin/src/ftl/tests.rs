@@ -1,5 +1,5 @@
-//! Random writes and trims in random streams, collected as a chip would: the map keeps all that it
-//! claims, hot pages and cold ones keep apart, and states go from one device to another.
+//! Random writes and trims in random streams, collected as a chip would collect: the map stays consistent, hot and
+//! cold pages stay separate, and states can be loaded into other devices.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ struct Made {
     summary_page: bool,
     pools_are_planes: bool,
     streams: u32,
-    /// Separation of two streams; `None`: by the buffer policy.
+    /// Separation of the two streams; `Separation::None`: by the buffer policy.
     separation: Separation,
     /// Destination of moved pages if that is the policy.
     moves: Moves,
@@ -278,7 +278,7 @@ fn random_writes_and_trims_keep_the_map() {
     }
 }
 
-/// A pool of 400 blocks that exports 396 of them, all written: one block may collect, two are open.
+/// A pool of 400 blocks of which 396 are exported and written: at most one block may be collected, and two are open.
 #[test]
 fn a_device_99_percent_full_keeps_working() {
     for streams in [1, 2] {
@@ -334,7 +334,7 @@ fn one_stream_takes_hot_pages_for_cold_ones() {
     assert!(run(Stream::Hot) == run(Stream::Cold));
 }
 
-/// A chip of two pools: the figures for the buffer are of the pool that will collect first.
+/// A chip of two pools: the values reported to the buffer are those of the pool that collects first.
 #[test]
 fn the_scarcest_pool_speaks_for_its_chip() {
     let made = Made {
@@ -371,7 +371,7 @@ fn the_scarcest_pool_speaks_for_its_chip() {
     map.check().unwrap();
 }
 
-/// Without a free block, what is left of either open block serves both streams.
+/// Without a free block, the free pages of either open block serve both streams.
 #[test]
 fn a_pool_is_written_to_its_last_page() {
     for streams in [1, 2] {
@@ -443,7 +443,7 @@ fn load_and_check(mut map: PageMap, of: &Load, state: &[u8]) {
     load.run(2_000, 40, 5);
 }
 
-/// Four pages of a hot block and four of a cold one, of which two each are live when they are collected; pages 2 and 5
+/// Four pages of a hot block and four of a cold one, two of each live when the blocks are collected; pages 2 and 5
 /// are in the filter.
 #[test]
 fn moved_pages_go_to_the_block_that_the_key_names() {
@@ -503,7 +503,7 @@ fn moved_pages_go_to_the_block_that_the_key_names() {
     }
 }
 
-/// The kinds of blocks are part of the state; of one without them the open hot blocks are known.
+/// Saved states contain the kinds of blocks; in a state without them, the open hot blocks are known.
 #[test]
 fn a_state_has_the_kinds_of_blocks() {
     let made = |moves| Made {
@@ -607,7 +607,7 @@ fn impossible_hot_frontiers_are_refused() {
     });
 }
 
-/// A wrong map must be refused: its numbers are not checked where they are used.
+/// A wrong map must be refused, since its numbers are not checked when they are used.
 #[test]
 fn a_map_of_pages_that_are_not_there_is_refused() {
     let (_, load, state) = saved(1);
@@ -623,7 +623,7 @@ fn a_map_of_pages_that_are_not_there_is_refused() {
     }
 }
 
-/// A processor without wide vectors finds in a map what one with them finds, on one thread and on two.
+/// The check returns the same result with and without wide vectors, on one thread and on two.
 #[test]
 fn vectors_of_any_width_find_the_same() {
     let (_, small, _) = saved(1);

@@ -20,7 +20,7 @@ fn one_pool(blocks: u32, pages: u32) -> PageMap {
     map
 }
 
-/// `b2 = [0* 1 4 0]`: the pages of a block in the order they were written, `*` stale.
+/// `b2 = [0* 1 4 0]`: the pages of a block in the order in which they were written; `*` stale.
 fn show(map: &PageMap, block: u32, written: &[u32]) -> String {
     let pages: Vec<String> = written
         .iter()

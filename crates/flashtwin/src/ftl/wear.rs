@@ -1,11 +1,11 @@
-//! Wear: how many erases a block survives, and how erases are spread over blocks.
+//! Wear: how many erases a block survives, and how erases are distributed over blocks.
 
 use super::page::PageMap;
 use crate::rng::Rng;
 
 impl PageMap {
-    /// Erases that a block survives: with a spread, of a normal distribution, the same block always
-    /// the same.
+    /// Erases that a block survives. With a spread, they are drawn from a normal distribution, always with the same
+    /// result for the same block.
     #[inline]
     pub fn erases_survived(&self, block: u32) -> u32 {
         let limit = self.shape.erase_limit;
@@ -15,7 +15,7 @@ impl PageMap {
         }
     }
 
-    /// The block may not be erased again: what it holds stays where it is.
+    /// Whether the block may not be erased any more; its contents then stay in it.
     #[inline]
     pub fn is_spent(&self, block: u32) -> bool {
         // Where blocks survive any number of erases, theirs are not looked at.
@@ -28,8 +28,8 @@ impl PageMap {
         blocks.filter(|&block| self.is_spent(block)).count() as u32
     }
 
-    /// The free block of a pool with the fewest erases, the first at or after `from` in circular order
-    /// among equals.
+    /// Returns the free block of a pool with the fewest erases; of equals the first at or after `from` in circular
+    /// order.
     pub(super) fn find_least_worn(&self, pool: u32, from: u32) -> Option<u32> {
         let blocks = self.shape.blocks_per_pool;
         let erases = |bit: u32| self.erases_of(pool * blocks + bit);
@@ -39,9 +39,9 @@ impl PageMap {
             .min_by_key(|&bit| erases(bit))
     }
 
-    /// The block of a pool that levelling wants collected: that with the fewest erases among those
-    /// that may be, if it is far enough behind the mean (Chang, ACM SAC 2007, in its simplest form:
-    /// its data leave it, and it is the next to be written).
+    /// Returns the block that wear levelling collects: of the blocks that may be collected the one with the fewest
+    /// erases, if it is far enough below the mean. This is the simplest form of Chang, ACM SAC 2007: the block's data
+    /// are moved, and the block is written next.
     pub fn left_behind(&self, pool: u32) -> Option<u32> {
         let behind = self.shape.erases_behind?;
         let first = pool * self.shape.blocks_per_pool;

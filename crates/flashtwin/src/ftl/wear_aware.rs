@@ -1,10 +1,10 @@
 //! The reference's wear levelling: cleaning policy 3 of the SSD extension (D-99).
 //!
-//! A block's life is what is left of the erases it survives. Where greedy would take a block with little
-//! life left, one of two things happens. It is collected, takes the data of the coldest block of its
-//! pool, which keep it out of use, and that block is the victim (migration); or it is passed over, the
-//! more often the less life it has (rate limit). The reference loses its way in both when a block's
-//! life ends, and takes open blocks for cold ones; neither is repeated here.
+//! The life of a block is the number of erases that it still survives. If greedy would choose a block with little
+//! life left, one of two things happens. Migration: the block is collected, receives the data of the coldest block of
+//! its pool, which keep it out of use, and the coldest block is the victim. Rate limit: the block is passed over, the
+//! more often the less life it has. In the reference both have bugs when a block's life ends, and treat open blocks
+//! as cold; these are not reproduced here.
 
 use super::page::PageMap;
 use crate::rng::Rng;
@@ -17,7 +17,7 @@ impl PageMap {
         survived.saturating_sub(self.erases_of(block)).into()
     }
 
-    /// Life left of all blocks of a pool, and their number: their mean as a fraction.
+    /// Sum of the remaining lives of all blocks of a pool, and their number: the mean as a fraction.
     fn lives(&self, pool: u32) -> (u64, u64) {
         let n = self.shape.blocks_per_pool;
         let sum = (pool * n..(pool + 1) * n)
@@ -31,8 +31,7 @@ impl PageMap {
         u128::from(self.life(block) * n) * 10_000 < u128::from(sum) * u128::from(share)
     }
 
-    /// A victim is passed over this time: with the probability 1 - life / (mean x share), if that is
-    /// above 0.
+    /// Whether a victim is passed over this time, with the probability 1 - life / (mean x share), if that is above 0.
     fn is_passed_over(&self, block: u32, (sum, n): (u64, u64), share: u32, rng: &mut Rng) -> bool {
         if !self.is_below(block, (sum, n), share) {
             return false;
@@ -42,10 +41,11 @@ impl PageMap {
         u128::from(rng.below(1 << 32)) >= chance
     }
 
-    /// The victim of the reference's wear-aware cleaning in a pool whose blocks are looked at in their
-    /// order: its position, its live pages, and the position of the block whose data it takes.
+    /// Returns the victim of the reference's wear-aware cleaning in a pool: its position, its live pages, and, for a
+    /// migration, the position of the block whose data it receives.
     ///
-    /// Candidates are the blocks that have no more live pages than any before them, the last one first.
+    /// Blocks are scanned in their order. Candidates are those with no more live pages than any block before them,
+    /// the last one first.
     pub fn wear_aware_victim(&self, pool: u32) -> Option<(u32, u32, Option<u32>)> {
         let wear = self.shape.wear_aware?;
         let lives = self.lives(pool);
@@ -76,8 +76,8 @@ impl PageMap {
         }
     }
 
-    /// Of a pool without planes of its own the order of collection, fewest live pages first, leaves out
-    /// blocks that are passed over, but the last.
+    /// Removes blocks that are passed over from `order`, the order of collection (fewest live pages first) of a pool
+    /// without planes of its own. Always keeps the last block.
     pub fn pass_over_worn<T>(&self, pool: u32, order: &mut Vec<T>, block_of: impl Fn(&T) -> u32) {
         let Some(wear) = self.shape.wear_aware else {
             return;
@@ -91,9 +91,9 @@ impl PageMap {
         });
     }
 
-    /// The block of a pool, but one, that was erased the longest ago among those that may be collected and
-    /// hold something; the first among equals. A block that was opened last counts as open, full or not:
-    /// the age of the pool's open block is that of nothing else.
+    /// Returns the coldest block of a pool, except `but`: the block erased the longest ago among those that may be
+    /// collected and have live pages; of equals the first. The block opened last is excluded, full or not, as if it
+    /// were open.
     fn coldest(&self, pool: u32, but: u32) -> Option<u32> {
         let first = pool * self.shape.blocks_per_pool;
         let holds = |&bit: &u32| {
@@ -108,7 +108,7 @@ impl PageMap {
             .min_by_key(erased_at)
     }
 
-    /// Numbers the last erases of all blocks from 1 again, in their order: the numbers are used up.
+    /// Renumbers the last erases of all blocks from 1 in their order, because the numbers are used up.
     #[cold]
     pub(super) fn renumber_erases(&mut self) {
         let mut used = self.erased_at.clone();
@@ -121,8 +121,8 @@ impl PageMap {
         self.erase_clock = used.len() as u32 - 1;
     }
 
-    /// Moves what `cold` holds to `worn`, a free block of its pool, which is as old then as what it holds:
-    /// how many pages. The others of `worn` stay empty.
+    /// Moves the data of `cold` to `worn`, a free block of its pool, which takes over the age of `cold`. Returns the
+    /// number of pages moved; the other pages of `worn` stay empty.
     pub fn migrate(&mut self, cold: u32, worn: u32) -> u32 {
         let pool = self.pool_of(worn);
         self.take_free(pool, worn);
@@ -168,7 +168,7 @@ mod tests {
         DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", &overrides).unwrap()
     }
 
-    /// Sealed blocks with (live pages, erases, last erase); the others are open or free.
+    /// Sealed blocks as (block, live pages, erases, last erase); the others are open or free.
     fn pool(more: &[(&str, &str)], blocks: &[(u32, u32, u32, u32)]) -> PageMap {
         let mut map = PageMap::new(Shape::of(&spec(more), true), 1);
         let mut lpn = 0;
@@ -187,8 +187,8 @@ mod tests {
         map
     }
 
-    /// Vector WL-1. Candidates in order: 2 (6 live), 4 (3), 7 (3), 9 (1); 5 and 11 have more than one
-    /// before them. Mean life 49.25 with one block of 38: below 0.85 x 49.25 = 41.9.
+    /// Vector WL-1. Candidates in order: 2 (6 live), 4 (3), 7 (3), 9 (1); 5 and 11 have more live pages than a block
+    /// before them. The mean life is 49.25, with one block of 38: below 0.85 x 49.25 = 41.9.
     #[test]
     fn a_worn_victim_takes_the_coldest_data() {
         let blocks = |worn: u32| {
@@ -203,7 +203,7 @@ mod tests {
             ]
             .map(|(block, live, at)| (block, live, erases(block), at))
         };
-        // Nothing is worn: greedy, and of equals the highest.
+        // No block is worn: greedy, of equals the highest.
         assert_eq!(
             pool(&[], &blocks(0)).wear_aware_victim(0),
             Some((9, 1, None))
@@ -211,7 +211,7 @@ mod tests {
         // The first block of those erased the longest ago, which is no candidate itself.
         let victim = pool(&[], &blocks(9)).wear_aware_victim(0);
         assert_eq!(victim, Some((9, 1, Some(5))));
-        // That may be the block that was opened last: not that one, but the next.
+        // The coldest block may be the one opened last; then the next coldest is chosen.
         let mut map = pool(&[], &blocks(9));
         (map.pools[0].active, map.pools[0].next_page) = (5, map.shape.data_pages);
         assert_eq!(map.wear_aware_victim(0), Some((9, 1, Some(11))));
@@ -224,8 +224,8 @@ mod tests {
         assert_eq!(map.wear_aware_victim(0), Some((2, 6, None)));
     }
 
-    /// Vector WL-2. Life 20 at a mean of 48.125: 20 / 48.125 / 0.8 = 0.519 is the chance to be taken; passed
-    /// over, the candidate before it is.
+    /// Vector WL-2. Life 20 at a mean of 48.125: the victim is chosen with probability 20 / 48.125 / 0.8 = 0.519; if
+    /// it is passed over, the candidate before it is chosen.
     #[test]
     fn a_worn_victim_is_passed_over_by_its_life() {
         let none = [("wear.migrate_percent", "0")];
@@ -251,8 +251,8 @@ mod tests {
         assert_eq!(without.last(), Some(&(6, 2)));
     }
 
-    /// Vector WL-3: the worn block 9 with 1 live page takes the 5 of block 5: 1.5 + 0.225 ms of cleaning,
-    /// 5 x 0.225 of moving, 1.5 of erasing. Block 5 is free, 9 holds its data and their age.
+    /// Vector WL-3: the worn block 9 with 1 live page receives the 5 of block 5: 1.5 + 0.225 ms of cleaning, 5 x
+    /// 0.225 of moving, 1.5 of erasing. Block 5 is then free; block 9 holds its data and has their age.
     #[test]
     fn a_migration_takes_its_time_and_moves_the_data() {
         let of = spec(&[("ftl.summary_page", "false")]);
@@ -328,8 +328,8 @@ mod tests {
         assert_eq!(map.erased_at[12], 5);
     }
 
-    /// Hot writes to an eighth of a chip that holds data: blocks end their lives closer together, and more
-    /// is written until the chip's end.
+    /// Hot writes to an eighth of a chip that holds data: with migration the lives of blocks end closer together, and
+    /// more is written until the chip's end of life.
     #[test]
     fn migration_lengthens_the_life_of_a_chip() {
         for seed in crate::seeds(3) {

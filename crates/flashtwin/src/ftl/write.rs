@@ -1,4 +1,4 @@
-//! Changing where pages are: writing, forgetting, and moving what a block still holds.
+//! Changes to the locations of pages: writes, trims, and moves of a block's live pages.
 
 use super::page::{LiveFrom, PageMap, LPNS_OF_LINE, NOT_SEALED, UNMAPPED};
 use super::shape::Apart;
@@ -8,8 +8,8 @@ use crate::units::Stream;
 use crate::units::{Lpn, Ppn};
 
 impl PageMap {
-    /// Writes `lpn` at a frontier of `pool`, that which [`PageMap::make_room`] named, and forgets its
-    /// old copy. True if that was the last data page of its block, which is now sealed.
+    /// Writes `lpn` at the frontier of `pool` that [`PageMap::make_room`] returned, and invalidates its old copy.
+    /// Returns true if that was the last data page of its block, which is then sealed.
     #[inline(always)]
     pub fn append(&mut self, pool: u32, stream: Stream, lpn: Lpn) -> bool {
         let old = self.map[lpn.0 as usize];
@@ -21,9 +21,9 @@ impl PageMap {
         self.place(pool, stream, lpn)
     }
 
-    /// Moves page `page` of `block`, a live one, to a frontier of its pool, that which
-    /// [`PageMap::make_room`] named. True if that was the last data page of the frontier's block. The
-    /// map's own entry is not read: what it holds is known, and it is seldom at hand.
+    /// Moves the live page `page` of `block` to the frontier of its pool that [`PageMap::make_room`] returned.
+    /// Returns true if that was the last data page of the frontier's block. Does not read the map entry: its contents
+    /// are known, and it is seldom in the cache.
     #[inline(always)]
     pub fn move_page(&mut self, block: u32, page: u32, pool: u32, stream: Stream) -> bool {
         let ppn = block * self.shape.pages_per_block + page;
@@ -36,9 +36,10 @@ impl PageMap {
         self.place(pool, stream, Lpn(lpn))
     }
 
-    /// Moves the first live page of `block`, where none is before `from`, to the cold frontier of its pool, the only
-    /// one of its chip, as [`PageMap::move_page`] does: the page, and whether that sealed the frontier's block. `None`,
-    /// with nothing done, if the word at `from` has no live page or the frontier no room.
+    /// Moves the first live page of `block` to the cold frontier of its pool, the only pool of its chip, as
+    /// [`PageMap::move_page`] does; no page before `from` is live. Returns the page moved, and whether this sealed
+    /// the frontier's block. Returns `None`, with nothing done, if the word at `from` has no live page or the
+    /// frontier has no room.
     #[inline(always)]
     pub fn move_first(&mut self, block: u32, from: LiveFrom, pool: u32) -> Option<(Ppn, bool)> {
         debug_assert_eq!(self.shape.pools_per_chip, 1);
@@ -63,7 +64,7 @@ impl PageMap {
         Some((old, left == 1))
     }
 
-    /// Puts `lpn` at a frontier; its old copy is forgotten already.
+    /// Maps `lpn` to a frontier; its old copy has already been invalidated.
     #[inline(always)]
     fn place(&mut self, pool: u32, stream: Stream, lpn: Lpn) -> bool {
         let (active, page) = self.advance(pool, stream, 1);
@@ -121,7 +122,7 @@ impl PageMap {
         }
     }
 
-    /// Forgets the flash copy of `lpn`; true if there was one.
+    /// Unmaps `lpn`; returns true if it had a copy on flash.
     pub fn unmap(&mut self, lpn: Lpn) -> bool {
         let old = std::mem::replace(&mut self.map[lpn.0 as usize], UNMAPPED);
         if old != UNMAPPED {
@@ -131,7 +132,7 @@ impl PageMap {
         old != UNMAPPED
     }
 
-    /// The block holds no room any more: it may be collected, unless it is worn out.
+    /// Seals a block without free pages: it may be collected, unless it is worn out.
     #[inline(never)]
     pub(super) fn seal(&mut self, block: u32) {
         if !self.is_spent(block) {
@@ -144,16 +145,16 @@ impl PageMap {
         self.prefetch_next_block(self.pool_of(block));
     }
 
-    /// Moves all live pages of `block` to the frontiers of `pool`, which has room for them, in page order.
-    /// `moved` is called for each destination block, with the number of pages that went there, and whether that
-    /// sealed it. Starts loading all map entries before it changes the first.
+    /// Moves all live pages of `block` to the frontiers of `pool`, which has room for them, in page order. Calls
+    /// `moved` for each destination block with the number of pages moved there, and whether that sealed it. Starts
+    /// loading all map entries before it changes the first.
     pub fn relocate(
         &mut self,
         block: u32,
         pool: u32,
         mut moved: impl FnMut(&PageMap, u32, u32, bool),
     ) {
-        // SAFETY: nothing uses it before the table is back, below.
+        // SAFETY: nothing accesses the table until it is put back below.
         let none = unsafe { TrustedTable::new(Vec::new()) };
         let mut lpns = std::mem::replace(&mut self.moving, none);
         let mut count = 0;

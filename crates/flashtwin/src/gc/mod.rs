@@ -1,4 +1,4 @@
-//! Garbage collection: which block goes next, and whether taking it is of use.
+//! Garbage collection: the choice of the next victim, and whether collecting it gains anything.
 
 mod orders;
 mod rules;
@@ -10,10 +10,10 @@ pub(crate) use rules::{foresee, victim, Tie, Victims, GREEDY, RULES};
 
 use crate::ftl::PageMap;
 
-/// Whether a block with `valid` live pages finds room in `pool`, and collecting leads anywhere: some
-/// block has a dead page.
+/// Whether `pool` has room for the `valid` live pages of a victim, and collecting gains anything: some block has an
+/// invalid page.
 ///
-/// The reference also collects where no block has one: that gains nothing and never ends.
+/// The reference collects even if no block has an invalid page, which gains nothing and never ends.
 pub(crate) fn worth_collecting(ftl: &PageMap, pool: u32, valid: u32) -> bool {
     let data_pages = ftl.shape.data_pages;
     let p = ftl.pool(pool);

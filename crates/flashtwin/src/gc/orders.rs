@@ -1,9 +1,9 @@
 //! An array's orders to a drive about its garbage collection (Kim et al., "Harmonia", MSST 2011).
 //!
-//! A drive collects by itself when a pool of blocks is at its watermark. It may be ordered to collect now
-//! (FORCE_GC), and to stop between two moves. After an order, a pool takes one victim at least, then continues
-//! until it has more free blocks than the order states (D-25). The server of the drive may order pools to collect
-//! a block each (D-143).
+//! A drive collects on its own when a pool of blocks is at its watermark. It can be ordered to collect now
+//! (FORCE_GC), and to stop between two moves. After an order, a pool collects at least one victim, then continues
+//! until it has more free blocks than the order specifies (D-25). The drive's server can order pools to collect one
+//! block each (D-143).
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::ftl::PageMap;
 struct PoolOrder {
     /// Whether one victim at least must still be collected.
     once: bool,
-    /// Free blocks at or below which the pool continues; `None`: without an order.
+    /// The pool continues while its free blocks are at or below this; `None` without an order.
     until: Option<u32>,
 }
 
@@ -68,7 +68,7 @@ impl Orders {
         }
     }
 
-    /// Orders those pools to collect a block each, now; a pool with an unfinished order keeps that (D-143).
+    /// Orders these pools to collect one block each, now; a pool with an unfinished order keeps it (D-143).
     pub fn force_one_each(&mut self, ftl: &PageMap, pools: Range<u32>) {
         if self.left == 0 {
             (self.yields, self.single) = (false, false);
@@ -111,7 +111,7 @@ impl Orders {
         self.left
     }
 
-    /// Whether the pool is to collect: for itself at or below `low` free blocks, or by order.
+    /// Whether the pool must collect: on its own at or below `low` free blocks, or by order.
     #[inline]
     pub fn wants(&self, pool: u32, free: u32, low: u32) -> bool {
         free <= low
@@ -121,7 +121,7 @@ impl Orders {
             }
     }
 
-    /// The pool has collected a block, or found none worth it; it has `free` free blocks.
+    /// Notes that the pool has collected a block, or `found` none worth collecting.
     #[inline]
     pub fn collected(&mut self, ftl: &PageMap, pool: u32, found: bool) {
         if self.left == 0 {
@@ -147,7 +147,8 @@ mod tests {
     use crate::spec::builtin;
     use crate::DeviceSpec;
 
-    /// Ordered to collect until more blocks are free than there are, a pool takes one victim or continues.
+    /// An order to collect until more blocks are free than exist: with `single` a pool collects one victim, otherwise
+    /// it continues while it finds one.
     #[test]
     fn a_single_collection_is_one() {
         let spec = DeviceSpec::parse(builtin("demo").unwrap(), "demo").unwrap();

@@ -85,7 +85,7 @@ fn by_hand() {
     }
 }
 
-/// Erased twice before, block 1 costs as much as block 3: 2/6 x 3/3 against 2/6 x 1/1.
+/// Block 1, erased twice before, costs as much as block 3: 2/6 x 3/3 against 2/6 x 1/1.
 #[test]
 fn cost_age_time_counts_erases() {
     let mut map = four_blocks();
@@ -118,8 +118,8 @@ fn a_block_without_a_dead_page_is_taken_only_by_rules_that_do_not_look() {
     }
 }
 
-/// Chances of d = 2, by ascending live pages: block k of n with chance
-/// ((n - k)^2 - (n - k - 1)^2) / n^2. The same state gives the same victim.
+/// Probabilities for d = 2, by ascending live pages: block k of n with probability ((n - k)^2 - (n - k - 1)^2) / n^2.
+/// The same state gives the same victim.
 #[test]
 fn draws_have_the_chances_of_d_choices() {
     let mut counts = [[0u32; 4]; 3];

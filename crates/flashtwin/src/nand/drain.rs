@@ -1,7 +1,7 @@
-//! When a chip will have done its work: ECR's chip queue complete time (ECR section 3, Eqs 1-4).
+//! The time at which a chip will have completed its work: ECR's chip queue complete time (ECR section 3, Eqs 1-4).
 //!
-//! It is asked of every chip at every eviction of a dirty page, so it looks at counters only: the
-//! chip's own, and those that the page map keeps of its pools.
+//! Computed for every chip at every eviction of a dirty page, so it only reads counters: the chip's own, and those of
+//! its pools in the page map.
 
 use crate::ftl::PageMap;
 use crate::spec::DeviceSpec;
@@ -13,13 +13,13 @@ pub(crate) struct Drain {
     /// N_r, N_w: reads and writes of the chip.
     pub reads: u32,
     pub writes: u32,
-    /// Writes of N_w that wait. The others have already taken their pages from the free pages (D-162).
+    /// Writes of N_w that wait. The other writes have already used up their free pages (D-162).
     pub waiting_writes: u32,
-    /// S: a GC is running, or will be with these writes.
+    /// S: a GC is running, or will run because of these writes.
     pub collects: bool,
-    /// N_vp: live pages of the block GC would choose now; 0 where S is 0.
+    /// N_vp: live pages of the block that GC would choose now; 0 if S is 0.
     pub victim_pages: u32,
-    /// N_fpb: free pages of its open block, the summary page among them.
+    /// N_fpb: free pages of its open block, including the summary page.
     pub free_in_block: u32,
     /// N_p: pages of a block.
     pub pages_per_block: u32,
@@ -32,9 +32,9 @@ pub(crate) struct Latencies {
     pub read: Time,
     pub program: Time,
     pub erase: Time,
-    /// L_sp: a summary page costs a program, or nothing where there is none.
+    /// L_sp: time of programming a summary page; 0 without summary pages.
     pub summary: Time,
-    /// Over the bus: a page, a page that GC moves (out and in), a summary page.
+    /// Bus time of a page, of a page that GC moves (out and in), and of a summary page.
     pub transfer: Time,
     pub move_transfer: Time,
     pub summary_transfer: Time,
@@ -74,14 +74,14 @@ pub(crate) struct InHand {
     pub reads: u32,
     pub writes: u32,
     pub rest: Time,
-    /// If a GC is running, the time until its end if it waits for nothing, and the pages it has still to program.
+    /// If a GC is running, the time until its end without interruptions, and the pages it has still to program.
     pub gc_rest: Option<Time>,
     pub gc_moves: u32,
 }
 
 impl Drain {
-    /// Collects the inputs for a chip with `reads` and `writes` to do, `waiting_writes` of them without a page yet,
-    /// and a running GC with `gc_moves` pages still to move.
+    /// Collects the inputs for a chip with `reads` and `writes` to do, of which `waiting_writes` have no page yet. A
+    /// running GC has `gc_moves` pages still to move.
     #[inline]
     pub fn of(
         ftl: &PageMap,
@@ -109,7 +109,7 @@ impl Drain {
         }
     }
 
-    /// N_sp: summary pages that the waiting writes and `moved` pages come to (Eq. 4).
+    /// N_sp: number of summary pages that the waiting writes and `moved` pages cause (Eq. 4).
     #[inline]
     fn summaries(&self, moved: u32) -> u64 {
         let programs = self.waiting_writes + moved;
@@ -121,8 +121,8 @@ impl Drain {
         }
     }
 
-    /// The chip queue complete time as printed: Eqs 1 to 4. The operations in service count as waiting, a running
-    /// GC as one to come.
+    /// The chip queue complete time as printed in Eqs 1 to 4. Operations in service count as waiting, and a running
+    /// GC as one that has not begun.
     pub fn time(&self, l: &Latencies) -> Time {
         let (collecting, moved) = if self.collects {
             let moved = self.victim_pages;
@@ -136,8 +136,8 @@ impl Drain {
             + l.summary * self.summaries(moved)
     }
 
-    /// Drain time of the waiting work only, transfers included, after the work in service (D-14). A running GC counts
-    /// with its remaining time, instead of a future one.
+    /// The time until the work in service and all waiting work are completed, transfers included (D-14). For a
+    /// running GC the remaining time counts, instead of a whole GC.
     pub fn time_exact(&self, l: &Latencies, in_hand: &InHand) -> Time {
         let (collecting, moved) = match in_hand.gc_rest {
             Some(rest) => (rest, in_hand.gc_moves),
@@ -161,8 +161,8 @@ fn starts_gc(free_pages: u32, writes: u32, low_pages: u32) -> bool {
     free_pages.saturating_sub(writes) <= low_pages
 }
 
-/// True if the chip starts GC with these writes, counted in pages that hold data. The free blocks usually decide.
-/// A dead die has none, and never collects.
+/// Whether the chip starts GC with these writes, counted in data pages. Usually the free blocks alone decide. A dead
+/// die has no free blocks, and never collects.
 #[inline]
 fn is_short(ftl: &PageMap, chip: u32, writes: u32) -> bool {
     let low = ftl.low_pages_of_chip();
@@ -171,8 +171,8 @@ fn is_short(ftl: &PageMap, chip: u32, writes: u32) -> bool {
         && !ftl.is_retired(chip * ftl.shape.pools_per_chip)
 }
 
-/// Free pages, the summary page among them, of the open block of the chip that has most: the next
-/// write goes there. Looks no further than for more than `enough`.
+/// Returns the free pages, including the summary page, of the chip's open block with the most, to which the next
+/// write goes. Stops at the first block with more than `enough`.
 #[inline]
 fn free_in_block(ftl: &PageMap, chip: u32, enough: u32) -> u32 {
     let shape = &ftl.shape;
@@ -227,8 +227,8 @@ mod tests {
         assert_eq!(chip(0, 0, 500, 1).time(&L), Time::from_us(200));
     }
 
-    /// D-162: of three writes and three free data pages, a summary page is due unless one of the three is
-    /// in service: it has its page.
+    /// D-162: with three writes and three free data pages a summary page is due, unless one of the three writes is in
+    /// service and already has its page.
     #[test]
     fn a_write_in_service_has_its_page() {
         let running = Drain {
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(collecting.time(&L), Time::from_us(1_500 + 20 * 225));
     }
 
-    /// D-14: a chip of two reads and three writes, a read of them in service with 7 us to go.
+    /// D-14: a chip with two reads and three writes, and a read in service that ends in 7 us.
     #[test]
     fn exactly_adds_transfers_and_counts_rests() {
         let in_hand = InHand {
@@ -277,7 +277,7 @@ mod tests {
             exactly(waiting(99), &in_hand),
             Time::from_us(queued + collection)
         );
-        // A running GC: its rest instead; the 6 pages it has still to program fill the block.
+        // A running GC counts with its remaining time; the 6 pages that it still programs fill the block.
         let in_hand = InHand {
             gc_rest: Some(Time::from_us(1_000)),
             gc_moves: 6,

@@ -1,7 +1,7 @@
-//! The log of flash operations: what `validate` compares, and what a timeline draws.
+//! The log of flash operations, which `validate` compares and a timeline draws.
 //!
-//! What keeps a place busy is logged as a beginning and an end. Both may be logged ahead of their instant, where
-//! a back end knows them at dispatch, and a beginning after it; on one place they come in order.
+//! An operation that keeps a place busy has a beginning and an end. Both may be logged before their instant, if a
+//! back end knows them at dispatch, and a beginning may be logged after it. Entries of one place are in order.
 
 use super::Cause;
 use crate::units::{Lpn, Time};
@@ -30,11 +30,11 @@ pub enum FlashEvent {
         at: Time,
         /// Where.
         place: Place,
-        /// Why; that of the first page if there are several.
+        /// Cause; for several pages, that of the first.
         cause: Cause,
-        /// Pages it is about; none for an erase.
+        /// Number of pages; 0 for an erase.
         pages: u32,
-        /// The logical page, where it is one; what is about several has a [`FlashEvent::Page`] for each.
+        /// The logical page if there is one; an operation on several has a [`FlashEvent::Page`] for each.
         lpn: Option<Lpn>,
         /// The block in the chip that is moved or erased.
         block: Option<u32>,
@@ -47,8 +47,8 @@ pub enum FlashEvent {
         at: Time,
         /// The chip.
         chip: u32,
-        /// Plane in the chip; `None` where the chip has one write frontier for all planes, unless
-        /// they work together: then that of them which the page is on.
+        /// Plane in the chip. If the chip has one write frontier for all planes, `None`, unless its planes work
+        /// together: then the plane of the page.
         plane: Option<u32>,
         /// The logical page.
         lpn: Lpn,
@@ -58,7 +58,7 @@ pub enum FlashEvent {
         place: Option<Place>,
         /// From dispatch to completion, without waiting for a channel.
         duration: Time,
-        /// The request for whose sake it is done, by its number; [`FlashEvent::NO_REQUEST`] if for none.
+        /// Number of the request that caused it; [`FlashEvent::NO_REQUEST`] if none did.
         request: u32,
     },
     /// A place is done with what it began.
@@ -104,7 +104,7 @@ pub enum FlashEvent {
         /// Live pages in it.
         valid: u32,
     },
-    /// A cleaning action began; it keeps the chip for `duration`.
+    /// A cleaning action began; the chip is busy for `duration`.
     Clean {
         /// When.
         at: Time,
@@ -116,7 +116,7 @@ pub enum FlashEvent {
 }
 
 impl FlashEvent {
-    /// The request of what is done for none, and of what is done for requests numbered from 2^32 - 1 on.
+    /// Request of operations that no request caused, and of those caused by requests numbered from 2^32 - 1 on.
     pub const NO_REQUEST: u32 = u32::MAX;
 
     /// Both ends of a time that a chip collects.

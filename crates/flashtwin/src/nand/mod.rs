@@ -1,13 +1,14 @@
 //! The flash: chips that serve queued page operations and collect garbage.
 //!
-//! Three back ends behind one interface. [`Msr`] is the element model of the MSR SSD extension, exact
-//! to its event logs. [`Modern`] has channels shared by dies. [`Layered`] has a translation layer in each chip. All change
-//! the page map at the instant an operation is dispatched to its chip: what waits in a queue has not happened yet.
+//! Three back ends behind one interface. [`Msr`] is the element model of the MSR SSD extension, exact to its event
+//! logs. [`Modern`] has channels shared by dies. [`Layered`] has a translation layer in each chip. All change the
+//! page map at the instant at which an operation is dispatched to its chip: operations in a queue have changed
+//! nothing yet.
 //!
-//! Contract: the caller queues operations ([`Nand::enqueue`]), lets the clock run to the next pending instant of the event
-//! queue, and calls [`Nand::on_event`]. If that names a chip, the caller processes what finished, during which it may
-//! queue further operations, and then calls [`Nand::activate`] for that chip, so that the chip chooses among all of them,
-//! as in the reference. A back end never calls upwards.
+//! Contract: the caller queues operations ([`Nand::enqueue`]), advances the clock to the next pending instant of the
+//! event queue, and calls [`Nand::on_event`]. If that returns a chip, the caller processes the finished operation,
+//! may queue further operations meanwhile, and then calls [`Nand::activate`] for that chip. The chip thus chooses
+//! among all of these operations, as in the reference. A back end never calls upwards.
 
 mod drain;
 mod layered;
@@ -137,7 +138,7 @@ pub struct PageOp {
     /// The receiver of the result.
     pub owner: Owner,
     pub cause: Cause,
-    /// The host's request for whose sake it is done, by its number; [`FlashEvent::NO_REQUEST`]: for none.
+    /// Number of the host's request that caused it; [`FlashEvent::NO_REQUEST`] if none did.
     pub request: u32,
     /// For a write, which open block it goes to.
     pub stream: Stream,
@@ -162,7 +163,7 @@ impl PageOp {
         READS >> self.cause as u32 & 1 == 1
     }
 
-    /// 0 for a read, 1 for a write: the place of its kind among counters.
+    /// Index of the operation's kind among counters: 0 for a read, 1 for a write.
     #[inline]
     fn kind(&self) -> usize {
         usize::from(!self.is_read())
@@ -204,7 +205,7 @@ impl Done {
     };
 }
 
-/// A place for the operation that finishes: all of it, or what its receiver needs.
+/// Receives the finished operation, as a whole or only what its receiver needs.
 pub(crate) trait Finished {
     fn put(&mut self, done: &Done);
 }
@@ -221,14 +222,15 @@ impl Finished for Option<Done> {
 pub struct FlashStats {
     /// Operations by [`Cause`], in the order of [`Cause::ALL`].
     pub ops: [u64; Cause::ALL.len()],
-    /// GC actions: times a chip went into GC.
+    /// GC actions: number of times that a chip began GC.
     pub gc_actions: u64,
-    /// Pages that are erased without having been programmed: holes that a merge left where pages did not
-    /// exist, and what a block has over that took another's data for the sake of wear.
+    /// Pages erased without having been programmed: holes that a merge left for pages that did not exist, and pages
+    /// of a block that received fewer pages from another one in wear levelling.
     pub pages_skipped: u64,
     /// Writes that found no free page.
     pub writes_failed: u64,
-    /// Pages programmed again, elsewhere, since their die died under the first program, which `ops` counts.
+    /// Pages programmed a second time, elsewhere, because their die died during the first program, which `ops`
+    /// counts.
     pub programs_again: u64,
 }
 
@@ -261,18 +263,18 @@ impl FlashStats {
     }
 }
 
-/// State of a chip common to both back ends. Fields used by a collection's move are in the first cache line.
+/// State of a chip common to the back ends. Fields that a collection's move uses are in the first cache line.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Chip {
-    /// Host reads that overtake the queue; used only where reads have priority.
+    /// Host reads that overtake the queue; used only if reads have priority.
     pub reads: VecDeque<PageOp>,
     /// Time spent with any operation, finished ones.
     pub busy_total: Time,
     /// Since when a GC action is running, if one is.
     gc_since: Time,
-    /// Time of the finished GC actions. A reset of the counters leaves it, since waiting operations have recorded its
-    /// value.
+    /// Total time of the finished GC actions. A reset of the counters does not reset it, since waiting operations
+    /// have recorded its value.
     gc_total: Time,
     /// Reads and writes that wait or are in service.
     inside: [u32; 2],
@@ -306,7 +308,7 @@ impl Chip {
         self.inside[op.kind()] += 1;
     }
 
-    /// Queues an operation: among the reads that overtake, or in order.
+    /// Queues an operation: among the reads with priority, or in order.
     #[inline(always)]
     fn take_in(&mut self, mut op: PageOp, overtakes: bool, now: Time) {
         self.count_arrival(&mut op, now);
@@ -405,9 +407,9 @@ impl Nand {
         }
     }
 
-    /// Processes the event of a resource, counted from its first one. Returns the chip to activate afterwards; `None`: the
-    /// chip has continued a collection, and nothing else happened. The operation that finished, if one did, is put into
-    /// `done`, which is empty before.
+    /// Processes the event of a resource, counted from its first one. Stores the operation that finished, if any, in
+    /// `done`, which is empty before. Returns the chip to activate afterwards; `None` if the chip only continued a
+    /// collection.
     #[inline(always)]
     pub fn on_event(
         &mut self,
@@ -456,8 +458,8 @@ impl Nand {
         }
     }
 
-    /// The orders of the array's controller to this drive about collecting; translation layers of chips receive
-    /// none.
+    /// The orders of the array's controller to this drive about collecting; `None` with translation layers per chip,
+    /// which receive no orders.
     #[inline]
     pub fn orders(&self) -> Option<&Orders> {
         match self {
@@ -525,8 +527,8 @@ impl Nand {
         }
     }
 
-    /// Writes a page, collecting as needed, without time passing: for preconditioning.
-    /// `asked` is the stream that a buffer policy with blocks of its own would ask for.
+    /// Writes a page, collecting as needed, without time passing, for preconditioning. `asked` is the stream that the
+    /// buffer policy would choose if it has blocks of its own.
     pub fn write_untimed(&mut self, chip: usize, lpn: Lpn, asked: Stream) -> bool {
         match self {
             Nand::Msr(n) => n.write_untimed(chip, lpn, asked),
@@ -551,7 +553,7 @@ impl Nand {
         }
     }
 
-    /// Appends where round robins stand: with the page map, the whole state of idle flash.
+    /// Appends the positions of all round robins; with the page map they are the whole state of idle flash.
     pub fn cursors(&self, out: &mut Vec<u32>) {
         match self {
             Nand::Msr(n) => n.cursors(out),
@@ -560,7 +562,7 @@ impl Nand {
         }
     }
 
-    /// Sets what [`Nand::cursors`] gave; false if they are none of this device.
+    /// Sets the positions that [`Nand::cursors`] returned; returns false if they do not fit this device.
     pub fn set_cursors(&mut self, cursors: &[u32]) -> bool {
         match self {
             Nand::Msr(n) => n.set_cursors(cursors),
@@ -605,7 +607,7 @@ impl Nand {
         }
     }
 
-    /// Time until `chip` has done what it has to do: ECR's CQCT, as printed or exactly (D-14).
+    /// Time until `chip` has completed its work: ECR's CQCT, as printed or exactly (D-14).
     #[inline]
     pub fn drain_time(&self, chip: usize, exact: bool, now: Time) -> Time {
         let ftl = match self.placed() {

@@ -1,7 +1,7 @@
 //! The receiver of a finished page operation: a typed number that fits beside the operation's page.
 //!
-//! A device and an array each send operations to flash, never to the same one: a member of an array that is asked page by
-//! page has no front end of its own.
+//! A device and an array both send operations to flash, but never to the same flash: an array member that receives
+//! single pages has no front end of its own.
 
 /// Kinds of receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum Receiver {
 pub struct Owner(u32);
 
 impl Owner {
-    /// Bits of a number. One of a cached page has two more.
+    /// Bits of a number. The number of a cached page has two more.
     const BITS: u32 = 29;
     const HOST_REQUEST: u32 = 4;
     const MEMBER_REQUEST: u32 = 5;

@@ -1,4 +1,4 @@
-//! Where pages are: the page map of the whole device, or a translation layer in each chip.
+//! The placement of pages: the page map of the whole device, or a translation layer in each chip.
 
 use std::io::{self, Read, Write};
 
@@ -62,7 +62,8 @@ impl Nand {
         }
     }
 
-    /// The chip that holds the page's copy, according to the map: translation layers know only their own chip.
+    /// The chip that holds the page's copy according to the page map; `None` with translation layers, which only know
+    /// their own chip.
     #[inline]
     pub fn chip_of_copy(&self, lpn: Lpn) -> Option<u32> {
         match self.placed() {
@@ -88,7 +89,8 @@ impl Nand {
         }
     }
 
-    /// Both, for pages that will be written soon: `next` first.
+    /// Starts loading data for pages that will be written soon: the state of the old copy of `next`, and the map
+    /// entry of `later`.
     #[inline(always)]
     pub fn prefetch_ahead(&self, next: Lpn, later: Lpn) {
         match self.placed() {
@@ -220,7 +222,7 @@ impl Nand {
         }
     }
 
-    /// Blocks of a pool, of the page map; translation layers have none.
+    /// Number of blocks of a pool of the page map; zeros with translation layers, which have no pools.
     pub fn pool_blocks(&self) -> PoolBlocks {
         let Placed::Map(map) = self.placed() else {
             return PoolBlocks::default();
@@ -286,7 +288,8 @@ impl Nand {
         }
     }
 
-    /// The steady state, where translation layers reach it by themselves: whether they do.
+    /// Places translation layers in the steady state; returns false with the page map, which does not reach it by
+    /// itself.
     pub fn fill_steady(&mut self, rng: &mut Rng) -> bool {
         match self.placed_mut() {
             PlacedMut::Map(_) => false,

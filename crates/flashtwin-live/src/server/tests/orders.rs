@@ -87,8 +87,8 @@ fn members_collect_when_ordered() {
     server.collect(Some(1), None).expect_err("it has failed");
 }
 
-/// Clients write, read back and force their pages while one policy follows the other: what they read is what they
-/// wrote last, and a power loss then takes what it would have taken under any policy.
+/// Clients write, read back and force their pages while the policy is replaced again and again. They read their last
+/// writes, and a power loss loses no more than under any one policy.
 #[test]
 fn exchanging_the_policy_is_invisible_to_clients() {
     for seed in flashtwin::seeds(1) {
@@ -185,7 +185,7 @@ fn a_member_is_slow_until_reset() {
         let written = server.connect().write(&[9; 4096], page * 4096, false);
         written.expect("room");
     }
-    // Reads one at a time: the mean of what they take, in us.
+    // Reads, one at a time: their mean response time in us.
     let mut before = (0.0, 0);
     let mut mean_us = || {
         for page in 0..400_u64 {

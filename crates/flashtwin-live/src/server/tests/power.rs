@@ -1,5 +1,5 @@
-//! Power losses under clients that number what they write: flushed or forced data are there, the server reports
-//! what is lost, and nothing else is.
+//! Power losses under clients that number their writes: flushed or forced data survive, and the server reports every
+//! lost page and no other.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,7 +9,7 @@ const PAGE: u64 = 4096;
 const CLIENTS: u64 = 4;
 const PAGES_EACH: u64 = 60;
 
-/// A client's record of a page of its own: numbers of its contents, rising.
+/// A client's record of one of its pages: the numbers of the page's contents, which rise.
 #[derive(Clone, Copy, Default)]
 struct Known {
     /// Written, or being written when the power was cut.
@@ -29,7 +29,7 @@ fn contents(page: u64, number: u64) -> Vec<u8> {
     }
 }
 
-/// The numbers of the first and the last sector; of others that of one of the two.
+/// Returns the numbers in the first and in the last sector; every other sector has one of the two.
 fn numbers(page: u64, read: &[u8]) -> (u64, u64) {
     let of = |sector: &[u8]| {
         let number = u64::from_le_bytes(sector[8..16].try_into().expect("eight bytes"));
@@ -86,7 +86,7 @@ fn client(session: &Session<'_>, base: u64, known: &mut [Known], rng: &mut Rng) 
     }
 }
 
-/// Simulates `times` power losses; returns how many pages were lost in all.
+/// Simulates `times` power losses; returns the total number of pages lost.
 fn cut_many_times(name: &str, overrides: &[(&str, &str)], times: u64, how: How) -> usize {
     let place = Place::new(name, overrides);
     check(&place.start(&[]), times, how)
@@ -241,7 +241,7 @@ fn counters_restart_after_a_power_loss_and_reports_continue() {
     assert!(state_path(&disk).exists());
 }
 
-/// Zeros in pages that the buffer holds, from and to anywhere: forced or flushed, a cut leaves them.
+/// Zeros written at any offset to pages in the buffer survive a power loss once forced or flushed.
 fn zeros_are_safe(server: &Server) {
     let bytes = 4 * PAGE;
     for (round, (at, length)) in [

@@ -1,4 +1,4 @@
-//! Stops in which something fails: the rest is done all the same.
+//! Stops in which one step fails: the other steps are executed all the same.
 
 use std::sync::atomic::AtomicU32;
 use std::thread;
@@ -8,7 +8,7 @@ use flashtwin::{Request, Time};
 use super::*;
 use crate::twin::made_up::{Does, MadeUp};
 
-/// The report of the stop, and whether state, report and the end of the recording are there.
+/// The report of the stop, and whether state, report and the end of the recording exist.
 fn stop(name: &str, does: Does, in_file: bool) -> (String, [bool; 3]) {
     let place = Place::new(&format!("stop-{name}-{in_file}"), &[]);
     let path = |name: &str| place.0.join(name);
@@ -59,7 +59,7 @@ fn a_failed_stop_keeps_the_rest_and_reports_the_failure() {
         "{message}"
     );
     assert_eq!(kept, [false, false, true]);
-    // It has broken the device: its state is not to be trusted.
+    // The panic has broken the device, so its state must not be saved.
     let (message, kept) = stop("report", Does::BreaksInAReport, true);
     assert!(
         message.contains("state of its flash is that of the last"),

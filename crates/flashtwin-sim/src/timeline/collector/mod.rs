@@ -1,5 +1,5 @@
-//! Makes slices from the logs of a device: which beginning an end belongs to, and which request is behind
-//! what. `array` is about what an array does itself.
+//! Converts the logs of a device to slices: finds the beginning that belongs to each end, and the request that caused
+//! each slice. `array` does so for an array's own log.
 
 mod array;
 
@@ -13,7 +13,7 @@ use crate::Logged;
 /// A request, of the device itself or of a member, by its number there.
 type Asked = (Option<usize>, u32);
 
-/// Slices collected so far. Numbers of slices are their places.
+/// Slices collected so far. A slice's number is its index.
 #[derive(Debug)]
 pub(super) struct Collector {
     pub all: Slices,
@@ -358,7 +358,7 @@ impl Collector {
         }
     }
 
-    /// The run is over: slices that have not ended end here, marked so.
+    /// Ends all open slices at `now`, the end of the run, and marks them.
     pub fn finish(mut self, now: Time) -> Slices {
         for slice in &mut self.all.slices {
             if slice.end.is_none() {

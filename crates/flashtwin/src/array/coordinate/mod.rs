@@ -78,7 +78,7 @@ impl Coordinator {
         self.views[member].ordered
     }
 
-    /// Looks at a member; true if it has finished its order.
+    /// Updates the view of a member; returns true if the member has finished its order.
     pub fn observe(&mut self, member: usize, ssd: &mut Ssd, now: Time) -> bool {
         let Some(scheme) = self.scheme.get() else {
             return false;
@@ -101,12 +101,12 @@ impl Coordinator {
         (!self.messages.is_empty()).then(|| self.messages.remove(0))
     }
 
-    /// A member is ordered to collect, or to stop; or nothing is expected of it any more.
+    /// Records that a member was ordered to collect (true), or to stop, or that its order no longer counts (false).
     pub fn set_ordered(&mut self, member: usize, ordered: bool) {
         self.views[member].ordered = ordered;
     }
 
-    /// When the coordinator wants to look at the members by itself, [`Time::NEVER`] if it does not.
+    /// Returns when the coordinator checks the members next on its own; [`Time::NEVER`] if it does not.
     pub fn next_check(&mut self) -> Time {
         self.scheme
             .get()
@@ -122,7 +122,7 @@ impl Coordinator {
         }
     }
 
-    /// The host wants something; true if the array had nothing to do before.
+    /// Notes a request of the host; returns true if the array was idle before.
     pub fn leave_idle(&mut self) -> bool {
         let was_idle = std::mem::take(&mut self.idle);
         if was_idle {

@@ -29,7 +29,7 @@ fn array() -> Array {
     array
 }
 
-/// The chip of a page has so few free blocks that it collects for itself before it serves what waits.
+/// Returns whether the chip of a page has so few free blocks that it collects before it serves waiting requests.
 fn is_at_low_mark(array: &Array, lpn: Lpn) -> bool {
     let Spot { member, lpn } = array.backend.io.layout.spot(lpn);
     let flash = &array.backend.io.members[member].drive.ssd.backend;
@@ -37,8 +37,8 @@ fn is_at_low_mark(array: &Array, lpn: Lpn) -> bool {
     flash.free_blocks(chip) <= flash.gc_trigger_blocks(chip)
 }
 
-/// GGC-2, the part that takes time: a request that arrives while the idle array collects cancels the order, and waits
-/// for the running move or erase at most. A chip at its own low mark (T_hard) collects whole blocks then, as under load.
+/// GGC-2, its timing: a request that arrives while the idle array collects cancels the order, and waits at most for
+/// the running move or erase. A chip at its own low mark (T_hard) still collects whole blocks, as under load.
 #[test]
 fn idle_collection_makes_room_for_a_request_at_once() {
     let (mut at_low_mark, mut above, mut waited) = (0, 0, Time::ZERO);
@@ -53,7 +53,7 @@ fn idle_collection_makes_room_for_a_request_at_once() {
             op,
             fua: false,
         };
-        // Every pool takes a block: both members register.
+        // Every pool opens a block, so that both members register.
         for tag in 0..400 {
             let at = device.now();
             let write = request(at, rng.below(pages), Op::Write);

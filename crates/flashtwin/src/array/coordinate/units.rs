@@ -1,5 +1,4 @@
-//! The units in GC, as the array's buffer sees them: members, their chips, or sets of members that share a
-//! stripe.
+//! The units whose GC the array's buffer observes: members, their chips, or sets of members that share a stripe.
 
 use crate::array::layout::{Layout, Spot, Stripe};
 use crate::array::member::Member;
@@ -46,9 +45,9 @@ impl Units {
         }
         Units {
             collecting: ChipSet::none(units),
-            // SAFETY: units are counted by `first`; see there.
+            // SAFETY: there are as many entries as in `first`; see there.
             in_gc: unsafe { TrustedTable::new(vec![false; first.len()]) },
-            // SAFETY: indexed by members of the array, of which there are as many always.
+            // SAFETY: indexed by members of the array, whose number never changes.
             first: unsafe { TrustedTable::new(first) },
             least_chips: spec.members.iter().map(least_chips).collect(),
             any_chip_counts: spec.member_in_gc == MemberInGc::Any,
@@ -64,7 +63,7 @@ impl Units {
         self.first[member] as usize
     }
 
-    /// The member of a unit, and its chips out of `chips`: one, or all of them.
+    /// Returns the member of a unit and the unit's chips; `chips` returns the number of chips of a member.
     pub fn chips_of(
         &self,
         unit: usize,
@@ -124,7 +123,7 @@ impl Units {
         }
     }
 
-    /// The member has chips in GC if and only if it had some when it was last looked at.
+    /// Whether the member's chips are in GC exactly as recorded: some, or none.
     #[inline(always)]
     pub fn is_noted(&self, member: usize, chips: &ChipSet) -> bool {
         chips.is_empty() != self.in_gc[member]

@@ -1,4 +1,4 @@
-//! Members observed: which are in GC, what their coordinator should know, and its messages executed.
+//! Observes members: records which are in GC, notifies their coordinator, and executes its messages.
 
 use super::units::Units;
 use super::Coordinator;
@@ -47,15 +47,15 @@ impl Watch {
         self.sees_only_gc
     }
 
-    /// A member is as it was when last looked at; false if this takes [`Watch::look_at`] to find out.
+    /// Returns true if a member is known to be unchanged since it was last observed; otherwise call
+    /// [`Watch::look_at`].
     #[inline(always)]
     pub fn has_seen(&self, member: usize, members: &Members) -> bool {
         let chips = members[member].drive.ssd.chips_in_gc();
         self.sees_only_gc && self.units.is_noted(member, chips)
     }
 
-    /// Looks at a member after something happened there: whether it is in GC, whether its coordinator
-    /// should know.
+    /// Observes a member after an event there: records whether it is in GC, and notifies the coordinator.
     #[inline(always)]
     pub fn look_at(
         &mut self,

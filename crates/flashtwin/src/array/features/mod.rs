@@ -1,20 +1,21 @@
 //! Optional features of an array, and code compiled without them.
 //!
-//! An array's code is written once and compiled several times: for every array, and for *plain* ones ([`Io::copy`]), in
-//! which all members are there, respond at once and are known by whether they collect, with flash of any kind and of the
-//! two most frequent ones. The code asks the constants of [`Features`], so that the compiler leaves out what such an array
-//! cannot need. [`with_features`] chooses the copy at each entry.
+//! An array's code is written once and compiled several times: for every array, and for *plain* ones ([`Io::copy`]).
+//! In a plain array all members are present and respond immediately, and whether they are in GC is all that is
+//! observed of them. Plain copies exist for flash of any kind and for the two most frequent kinds. The code tests the
+//! constants of [`Features`], so that the compiler omits code that such an array cannot need. [`with_features`]
+//! chooses the copy at each entry.
 //!
 //! [`Io::copy`]: super::io::Io::copy
 
 /// The parts of an array that a copy of its code serves.
 pub(crate) trait Features {
-    /// Members that are missing, slow or simulated ahead, or have a front end; coordination and timelines; hedged reads;
-    /// volumes of segments.
+    /// Members that are missing, slow, simulated ahead, or have a front end; coordination and timelines; hedged
+    /// reads; volumes of segments.
     const ALL: bool;
     /// The log.
     const LOG: bool;
-    /// The kind of all members' flash ([`Work::kind`](crate::device::Work::kind)); 0 stands for any.
+    /// The kind of all members' flash ([`Work::kind`](crate::device::Work::kind)); 0 for any kind.
     const KIND: u8;
 }
 
@@ -27,7 +28,7 @@ impl Features for Every {
     const KIND: u8 = 0;
 }
 
-/// None but, in builds with debug assertions, the log, which tests ask for ([`crate::Array::log_plain_path`]).
+/// No features, except that in builds with debug assertions tests may log ([`crate::Array::log_plain_path`]).
 pub(crate) enum Plain<const KIND: u8> {}
 
 impl<const KIND: u8> Features for Plain<KIND> {

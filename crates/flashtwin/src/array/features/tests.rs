@@ -1,4 +1,4 @@
-//! The copy of an array's code without features does what the general one does.
+//! The copy of an array's code without features has the same results as the general one.
 
 use super::Copy;
 use crate::device::Work;
@@ -72,8 +72,8 @@ fn intervene(array: &mut Array, tag: u64) {
     }
 }
 
-/// Random requests, and changes to an array meanwhile. Returns what ended, how and when, and what members did; and before which
-/// requests the copy changed.
+/// Submits random requests, and changes the array meanwhile. Returns which requests completed, how and when, and the
+/// members' operations; and the requests before which the copy of the code changed.
 fn run(array: &mut Array, seed: u64, plain: bool) -> (String, Vec<u64>) {
     let mut rng = Rng::new(seed);
     let pages = array.exported_bytes() / PAGE;

@@ -1,9 +1,9 @@
-//! Hedged reads (Dean, Barroso, "The Tail at Scale", CACM 2013): a page that a member has not given after a while
-//! is requested elsewhere too, from another copy or from the rest of its stripe. The first response counts; a
-//! later one was read in vain.
+//! Hedged reads (Dean, Barroso, "The Tail at Scale", CACM 2013): if a member has not returned a page after a certain
+//! time, the page is also requested elsewhere, from another copy or from the rest of its stripe. The first response
+//! is used; the later read was in vain.
 //!
-//! A page requested twice is two operations of the back end, each the *twin* of the other. The first that is done
-//! is handed to the front end; its twin is then *late* and dropped (D-109).
+//! A page requested twice is two operations of the back end, each the *twin* of the other. The first to complete is
+//! passed to the front end; the other is then *late* and dropped (D-109).
 
 use std::collections::VecDeque;
 
@@ -14,14 +14,14 @@ use crate::array::table::NONE;
 use crate::spec::{ArraySpec, Reads};
 use crate::units::Time;
 
-/// Mark in the place of an operation's twin: the original read, whose hedge completed first ([`LATE`]), or the
-/// hedge, whose original completed first ([`LATE_HEDGE`]).
+/// Values in place of an operation's twin, for an operation whose twin completed first: [`LATE`] for an original
+/// read, [`LATE_HEDGE`] for a hedge.
 const LATE: u32 = NONE - 1;
 const LATE_HEDGE: u32 = NONE - 2;
-/// Flag in a twin's number: the twin is the hedge.
+/// Flag in the number of a twin: the twin is a hedge.
 const IS_HEDGE: u32 = 1 << 31;
 
-/// Reads between two looks at how long they take.
+/// Number of reads after which the quantile of their latencies is computed again.
 const WINDOW: u32 = 256;
 /// Parts of a factor of two by which response times are distinguished.
 const PARTS: u64 = 16;
@@ -31,7 +31,7 @@ const PARTS: u64 = 16;
 enum After {
     /// A fixed delay.
     Fixed(Time),
-    /// The latency that this share (in millionths) of the earlier reads did not exceed; recent reads weigh more.
+    /// A quantile of the latencies of earlier reads, in which recent reads weigh more; `millionths` is its share.
     Share {
         millionths: u64,
         /// Reads by how long they took.
@@ -98,17 +98,17 @@ impl After {
 #[derive(Clone, Debug)]
 pub(crate) struct Hedge {
     after: After,
-    /// Requests to members, when each is to be hedged, and when it was sent: a number may have been
-    /// used again.
+    /// Requests to members, in order of time: when to hedge, request number, and when it was sent, since numbers are
+    /// reused.
     waiting: VecDeque<(Time, u32, Time)>,
-    /// When that will be looked at next.
+    /// Alarm for the next request to hedge.
     pub alarm: Alarm,
-    /// Of each page operation: its twin, [`NONE`], or that it is late.
+    /// For each page operation its twin, [`NONE`], or a mark that it is late.
     twins: Vec<u32>,
 }
 
 impl Hedge {
-    /// `None`: reads are not hedged. `resource` is that of the event queue for hedging.
+    /// Returns `None` if reads are not hedged. `resource` is the resource of the event queue for hedging.
     pub fn of(spec: &ArraySpec, resource: usize) -> Option<Box<Hedge>> {
         let after = match spec.hedge_after {
             Some(time) => After::Fixed(time),
@@ -155,7 +155,8 @@ impl Hedge {
         self.set(hedge, op);
     }
 
-    /// A page operation is done: false if its twin was before it, and nothing waits for it any more.
+    /// Notes that a page operation has completed. Returns false if its twin completed first, so that no other
+    /// operation waits for this one.
     #[inline]
     pub fn done(&mut self, op: u32, layout: &Layout, stats: &mut RaidStats) -> bool {
         let twin = self.twin(op);
@@ -186,8 +187,8 @@ impl Hedge {
         self.after.took(time);
     }
 
-    /// A request of the front end's reads was sent to a member. Keeps no more than what is in flight, and what
-    /// was sent after it.
+    /// Notes that a request of the front end's reads was sent to a member. Removes completed requests from the front
+    /// of the list.
     pub fn watch(
         &mut self,
         request: u32,
@@ -212,7 +213,7 @@ impl Hedge {
         self.wake(clock);
     }
 
-    /// The next request that is to be hedged by `now`, and when it was sent; it may be done.
+    /// Takes the next request to hedge by `now`, and the instant at which it was sent; it may have completed.
     pub fn take_due(&mut self, now: Time) -> Option<(u32, Time)> {
         let &(at, request, sent) = self.waiting.front()?;
         if at > now {
@@ -251,7 +252,7 @@ mod tests {
         }
         let error = after.now().as_us() / 950.0;
         assert!((0.99..1.0 + 2.0 / PARTS as f64).contains(&error), "{error}");
-        // The buckets follow each other, and what is in one is not longer than its end.
+        // The buckets are contiguous, and no time in a bucket exceeds its end.
         for ns in (0..200_000).chain((1 << 40) - 9..(1 << 40) + 9) {
             let bucket = After::bucket(Time::from_ns(ns));
             assert!(Time::from_ns(ns) <= After::end_of(bucket));

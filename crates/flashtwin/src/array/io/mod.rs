@@ -1,7 +1,7 @@
-//! Page operations in, requests to members out: what all ways of serving the front end share.
+//! Converts page operations to requests to members; shared by all ways of serving the front end.
 //!
-//! Consecutive pages on a member become one request to it ([`Io::join`]); a request is sent ([`Io::send`]), and
-//! its originator is notified when it is done.
+//! Consecutive pages on a member become one request to it ([`Io::join`]). A request is sent ([`Io::send`]), and its
+//! originator is notified when it completes.
 
 pub(super) mod hedge;
 pub(super) mod ops;
@@ -31,7 +31,7 @@ use ops::{Chain, Ops};
 use requests::{Origin, Requests};
 use runs::{Run, Runs};
 
-/// A request to a member: its pages there, the first and how many, and its originator.
+/// A request to a member: its pages there, as first page and number, and its originator.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Order {
     pub member: usize,
@@ -54,15 +54,15 @@ pub(crate) struct Io {
     pub hedge: Option<Box<Hedge>>,
     /// A member has memory that a power loss empties.
     pub volatile: bool,
-    /// Forces all writes through the members' buffers (D-91): the array's buffer survives a power loss, members' do
-    /// not, so pages evicted from it must reach flash.
+    /// Forces all writes through the members' buffers (D-91): the array's buffer survives a power loss and the
+    /// members' buffers do not, so pages evicted from it must reach flash.
     pub through: bool,
     /// Pages are read from elsewhere while their chip collects.
     reads_around_gc: bool,
-    /// An event is being processed: the front end takes finished operations at its end.
+    /// Whether an event is being processed; the front end then takes finished operations at the end of the event.
     pub in_event: bool,
-    /// Pages go to members one by one, since the members of this array respond to each by itself and nothing else
-    /// happens to them: there is no redundancy and no coordination.
+    /// Whether pages are sent to members one by one: each page completes independently, since there is neither
+    /// redundancy nor coordination.
     pub sends_single_pages: bool,
     /// There are groups of segments instead of rows.
     has_volume: bool,
@@ -70,8 +70,8 @@ pub(crate) struct Io {
 }
 
 impl Io {
-    /// Of an array that was never written. `hedging` is the resource of the event queue for hedging, `before` the
-    /// number of resources before those of members' flash.
+    /// Creates the `Io` of a new array. `hedging` is the resource of the event queue for hedging, `before` the number
+    /// of resources before those of members' flash.
     pub fn new(spec: &ArraySpec, hedging: usize, before: usize) -> Io {
         let members = Members::new(spec, before);
         let volatile = members.iter().any(|member| member.volatile);
@@ -101,7 +101,8 @@ impl Io {
         io
     }
 
-    /// Chooses the copy of the code that runs ([`super::features`]), once something has changed that this depends on.
+    /// Chooses the copy of the code to run ([`super::features`]). Must be called after any change that affects the
+    /// choice.
     pub fn choose_features(&mut self) {
         self.copy = self.find_copy();
     }
@@ -123,15 +124,15 @@ impl Io {
         }
     }
 
-    /// The copy of the code that runs: a plain one, if all members are there, respond at once and are known by whether they
-    /// collect, and nothing is logged.
+    /// The copy of the code to run: a plain one if all members are present and respond immediately, only whether they
+    /// are in GC is observed, and nothing is logged.
     #[inline(always)]
     pub fn copy(&self) -> Copy {
         debug_assert!(self.copy == Copy::EVERY || self.copy == self.find_copy());
         self.copy
     }
 
-    /// For tests: a plain copy runs only if `allowed`.
+    /// For tests: permits a plain copy only if `allowed`.
     #[cfg(test)]
     pub fn allow_plain(&mut self, allowed: bool) {
         if !allowed {
@@ -245,7 +246,7 @@ impl Io {
         }
     }
 
-    /// Lets the front end have what is done, at this instant.
+    /// Passes finished operations to the front end, at this instant.
     #[inline(always)]
     pub fn deliver(&mut self, clock: &mut Clock) {
         if !self.in_event && !self.ops.done.is_empty() {
@@ -293,8 +294,8 @@ impl Io {
         part
     }
 
-    /// Sends one page to a member's flash without a record: its owner has what is needed. Returns false, with nothing
-    /// done, if the member or the page needs [`Io::send`].
+    /// Sends one page to a member's flash without a request record; the page's owner has the necessary data. Returns
+    /// false, with nothing done, if the member or the page needs [`Io::send`].
     #[inline(always)]
     pub fn send_page<F: Features>(&mut self, member: usize, ask: &Ask, clock: &mut Clock) -> bool {
         let m = &mut self.members[member];
@@ -346,13 +347,14 @@ impl Io {
         }
     }
 
-    /// Whether single pages are sent without a record: the log has all requests, except for tests of a plain array.
+    /// Whether single pages may be sent without a request record: not while logging, since the log contains every
+    /// request. The log of a plain array in tests is an exception.
     #[inline(always)]
     pub fn may_send_pages<F: Features>(&self) -> bool {
         !F::ALL || !self.record.log.is_on()
     }
 
-    /// Adds a page to what is being put together for its member.
+    /// Adds a page to the run of its member.
     pub fn join<F: Features>(
         &mut self,
         Spot { member, lpn }: Spot,
@@ -387,7 +389,7 @@ impl Io {
         }
     }
 
-    /// Sends a run of one page: without a record, if that can be.
+    /// Sends a run of one page, without a request record if possible.
     #[inline(always)]
     fn send_single<F: Features>(&mut self, member: usize, run: &Run, clock: &mut Clock) {
         let is_watched = F::ALL && (self.hedge.is_some() || self.has_volume);
@@ -438,8 +440,8 @@ impl Io {
         }
     }
 
-    /// The member and the page operations of a request of the front end's reads, sent at `sent`, if it is in
-    /// flight.
+    /// Returns the member and the page operations of a request of the front end's reads that was sent at `sent`;
+    /// `None` if it is no longer in flight.
     pub fn host_reads(&self, request: u32, sent: Time) -> Option<(usize, Chain)> {
         self.requests.host_reads(&self.ops, request, sent)
     }
@@ -460,8 +462,9 @@ impl Io {
         layout.places_where(|at| !self.has(layout.member_at(stripe, at), stripe))
     }
 
-    /// The member to read a page from: where it lies, or of several copies that of the member with
-    /// the fewest requests; `None` if it must be worked out.
+    /// Returns the member to read a page from: of several copies, the member with the fewest requests in flight.
+    /// Returns `None` if the page must be reconstructed, because no copy is present or, where reads avoid GC, because
+    /// that is faster.
     pub fn readable_copy(&self, stripe: Stripe, place: u32) -> Option<usize> {
         let copies = self.layout.copies_at(stripe, place);
         let copies = copies.filter(|&member| self.has(member, stripe));
@@ -496,8 +499,8 @@ impl Io {
     }
 }
 
-/// The number in the log of a page that was sent without a record, beyond those of requests: of an owner, a member has
-/// one page at a time.
+/// Returns the log's number of a page sent without a request record. It exceeds all numbers of requests, and is
+/// unique because an owner has at most one such page in flight per member.
 fn part_without_record(owner: Owner, member: usize) -> u32 {
     1 << 31
         | (owner.number() << 6 | member as u32) << 1

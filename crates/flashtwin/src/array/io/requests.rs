@@ -27,7 +27,7 @@ pub(crate) struct Request {
     in_use: bool,
     /// When its member was asked.
     pub sent: Time,
-    /// Requests sent before it. Numbers of the table are used again, so they do not order requests.
+    /// Number of requests sent before this one. Numbers in the table are reused, so they do not order requests.
     pub order: u64,
 }
 
@@ -70,7 +70,8 @@ impl Requests {
         self.table[id].sent
     }
 
-    /// Counts a response to a page of a request, or to all of it; with the last one, returns whether all were written.
+    /// Counts a response to a page of a request, or to the whole request. With the last response, returns whether all
+    /// pages were written.
     #[inline(always)]
     pub fn responded(&mut self, id: u32, is_whole: bool, written: bool) -> Option<bool> {
         let request = &mut self.table[id];
@@ -106,8 +107,8 @@ impl Requests {
         all.iter().filter(|r| r.in_use).copied().collect()
     }
 
-    /// The member and the page operations of a request of the front end's reads, sent at `sent`, if it is in
-    /// flight.
+    /// Returns the member and the page operations of a request of the front end's reads that was sent at `sent`;
+    /// `None` if it is no longer in flight.
     pub fn host_reads(&self, ops: &Ops, id: u32, sent: Time) -> Option<(usize, Chain)> {
         let request = self.table.get(id)?;
         let is_it = request.in_use && request.sent == sent;

@@ -34,7 +34,7 @@ pub(crate) struct Runs {
     runs: Vec<Run>,
     /// Members that have one, as bits.
     joining: u64,
-    /// One page was queued at this instant: there is nothing to put together.
+    /// Only one page was queued at this instant, so there are no pages to join.
     pub alone: bool,
 }
 

@@ -1,8 +1,8 @@
-//! Operations on stripes: writes with their parity, pages recovered from the others, trims.
+//! Operations on stripes: writes with their parity, reconstruction of pages from others, trims.
 //!
-//! Each is a *job* on a stretch of page stripes of one row. Jobs of a row happen one after the other. A job
-//! reads, then writes: all writes wait for all reads. Sending a flush to all members is a job, too, but of no
-//! row; `stretch` has the jobs that rebuild members.
+//! Each is a *job* on adjacent page stripes of one row. Jobs of a row are executed one after the other. A job reads
+//! first, then writes: every write waits for all reads. Sending a flush to all members is also a job, but has no row;
+//! `stretch` has the jobs that rebuild members.
 
 mod rebuild;
 mod rows;
@@ -32,11 +32,11 @@ use stretch::Stretch;
 pub(crate) enum Kind {
     /// Write these data places.
     Write(Places),
-    /// Work out these places: data that cannot be read where it lies.
+    /// Reconstruct these places: data whose member cannot be read.
     Recover(Places),
     /// Write what members lack that are being rebuilt.
     Rebuild,
-    /// Forget these data places, and the parity: with parity they are all there are.
+    /// Trim these data places, and the parity; in an array with parity they are all data places of the stripe.
     Trim(Places),
     /// Have all members write what they hold in volatile memory.
     Flush,
@@ -86,7 +86,7 @@ struct Job {
     phase: Phase,
     /// A member failed while it was read from.
     again: bool,
-    /// Places to be written; of a rebuild, members.
+    /// Places to write; for a rebuild, members to write to.
     writes: Places,
     /// Requests to members in flight.
     left: u32,
@@ -128,7 +128,7 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// None; `rebuilding` is the resource of the event queue for rebuilding.
+    /// Creates an empty set of jobs; `rebuilding` is the resource of the event queue for rebuilding.
     pub fn new(spec: &ArraySpec, layout: &Layout, rebuilding: usize) -> Jobs {
         Jobs {
             layout: layout.clone(),
@@ -194,8 +194,8 @@ impl Jobs {
         }
     }
 
-    /// Takes the rows that a job needs, in ascending order, so that no two wait for each other. It
-    /// begins when it has them all.
+    /// Locks the rows of a job in ascending order, so that two jobs never wait for each other. The job begins when it
+    /// holds all its rows.
     #[inline(always)]
     fn take_rows<F: Features>(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let job = &mut self.jobs[id];
@@ -209,7 +209,7 @@ impl Jobs {
         self.begin::<F>(io, id, clock);
     }
 
-    /// The row is the job's: it reads what it needs.
+    /// Begins a job that holds its rows: sends its reads.
     #[inline(always)]
     fn begin<F: Features>(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let what = self.jobs[id].what;
@@ -237,8 +237,8 @@ impl Jobs {
             }
             Kind::Recover(places) => {
                 stats.pages_recovered += pages;
-                // What was asked for may have come back while this waited for its row, and another
-                // member may have failed since.
+                // While the job waited for its row, the requested member may have been restored, and another member
+                // may have failed.
                 let without = match count(missing | places) as usize > parity {
                     true => missing,
                     false => missing | places,
@@ -285,7 +285,7 @@ impl Jobs {
         }
     }
 
-    /// All that is read is there: it writes.
+    /// Sends a job's writes: all its reads have completed.
     #[inline(never)]
     fn write_phase<F: Features>(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let job = &mut self.jobs[id];
@@ -360,8 +360,8 @@ impl Jobs {
         }
     }
 
-    /// A request of a job was lost with its member. The reads of the job are planned anew once all that is in
-    /// flight has come.
+    /// Counts a request of a job that was lost with its member. If it was a read, the job's reads are planned again
+    /// once all its requests in flight have completed.
     pub fn step_lost(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let job = &mut self.jobs[id];
         job.again |= job.phase == Phase::Reading;
@@ -420,7 +420,7 @@ impl Jobs {
         }
     }
 
-    /// The job is done; the next one of its row begins.
+    /// Ends a job and begins the next one of its row.
     #[inline(never)]
     fn end<F: Features>(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let job = &self.jobs[id];
@@ -457,7 +457,7 @@ impl Jobs {
 
     // ---- rebuilding ----
 
-    /// Members were replaced: what they lack is rebuilt from the first row on.
+    /// Restarts the rebuild at the first row, because members were replaced.
     pub fn rebuild_anew(&mut self, io: &mut Io, clock: &mut Clock) {
         self.rebuild.next_row = 0;
         self.rebuild_on(io, clock);

@@ -1,9 +1,8 @@
 //! Order and pace of the rows to rebuild.
 //!
-//! A row that is there again is read and written like any other. One that is not is read and written
-//! as if the member were missing. Which rows are there is kept as one bit a row, so that rows may
-//! be rebuilt in any order and several at a time. Adjacent rows are rebuilt together as a *stretch*,
-//! with one request to a member where its pages follow each other (D-106).
+//! A restored row is read and written like any other; a row not restored yet as if the member were missing. One bit
+//! per row records which rows are restored, so that rows can be rebuilt in any order and several at a time. Adjacent
+//! rows are rebuilt together as a *stretch*, with one request to a member where its pages are consecutive (D-106).
 
 use crate::array::clock::{Alarm, Clock};
 use crate::array::member::{Members, State};
@@ -16,13 +15,13 @@ const STRETCH_BYTES: u32 = 64 << 10;
 /// How far the rebuilding of all replaced members has come.
 #[derive(Clone, Debug)]
 pub(super) struct Rebuild {
-    /// Rows before this one are there again or being rebuilt.
+    /// Rows before this one are restored or being rebuilt.
     pub next_row: u32,
     /// Running stretches.
     pub in_flight: u32,
-    /// The next stretch begins no earlier: the rate is limited.
+    /// Earliest start of the next stretch: the rate is limited.
     not_before: Time,
-    /// When it will be looked at again.
+    /// Alarm for the next stretch.
     pub alarm: Alarm,
     depth: u32,
     row_time: Time,
@@ -43,7 +42,8 @@ impl Rebuild {
         }
     }
 
-    /// The stretch that begins now: its first row, and how many. `None`: none does, or not yet.
+    /// Returns the stretch that begins now, as first row and number of rows; `None` if none may begin yet or none is
+    /// left.
     pub fn next(&mut self, members: &Members, clock: &mut Clock) -> Option<(u32, u32)> {
         if self.in_flight >= self.depth {
             return None;
@@ -59,7 +59,7 @@ impl Rebuild {
         Some((row, rows))
     }
 
-    /// The next rows that members being rebuilt lack: the first, and how many.
+    /// Returns the next rows that members being rebuilt lack, as first row and number.
     fn lacking_rows(&self, members: &Members) -> Option<(u32, u32)> {
         let lacking_from = |from: u32| {
             let rebuilding = members.iter().filter(|m| m.state == State::Rebuilding);

@@ -1,11 +1,11 @@
-//! Rows as locks: each is one job's at a time, and the others wait for it in their order.
+//! Rows as locks: one job at a time holds a row, and others wait for it in order of arrival.
 
 use std::collections::VecDeque;
 
 use crate::buffer::{Directory, PageId};
 use crate::units::Lpn;
 
-/// Rows at a time that the table is made for; more take longer to find.
+/// Number of locked rows that the table is sized for; with more, lookups take longer.
 const ROWS: usize = 1024;
 
 /// Of each row that is a job's, the jobs that wait for it.
@@ -27,7 +27,7 @@ impl RowLocks {
         }
     }
 
-    /// The row is the job's now; else, if false, the job waits for it.
+    /// Locks a row for a job; returns false if another job holds it, and queues the job.
     #[inline(always)]
     pub fn take(&mut self, row: u32, job: u32) -> bool {
         if let Some(PageId(lock)) = self.locks.get(Lpn(row)) {
@@ -50,7 +50,7 @@ impl RowLocks {
         self.waiting.len() as u32 - 1
     }
 
-    /// A job gives a row back: the next one has it.
+    /// Releases a row and returns the job, if any, that holds it next.
     #[inline(always)]
     pub fn give_back(&mut self, row: u32) -> Option<u32> {
         let lock = self.locks.get(Lpn(row))?;

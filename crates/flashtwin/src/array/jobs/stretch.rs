@@ -1,5 +1,5 @@
-//! Rebuilds a replaced member row by row under host load (D-89): the reads and writes of a stretch of
-//! adjacent rows.
+//! Rebuilds a replaced member row by row under host load (D-89): the reads and writes of a *stretch* of adjacent
+//! rows.
 
 use crate::array::clock::Clock;
 use crate::array::io::requests::Origin;
@@ -15,7 +15,7 @@ use crate::units::Time;
 /// The first page stripe of adjacent rows, and how many page stripes they are.
 type Extent = (Stripe, u32);
 
-/// Of each member, the pages to be asked for together: first and how many.
+/// For each member, the pages to request together: first page and number.
 #[derive(Clone, Debug)]
 pub(super) struct Stretch {
     runs: Vec<(u32, u32)>,
@@ -31,8 +31,8 @@ impl Stretch {
         }
     }
 
-    /// Reads what the missing is worked out from; returns the members that lack it, as bits, and how
-    /// many requests were sent.
+    /// Reads the pages from which missing ones are reconstructed. Returns the members that lack pages, as bits, and
+    /// the number of requests sent.
     pub fn read(
         &mut self,
         io: &mut Io,
@@ -53,7 +53,8 @@ impl Stretch {
         (members, self.send(io, job, Op::Read, clock))
     }
 
-    /// Writes it to those of `members` that still lack it; returns them, and how many requests were sent.
+    /// Writes the reconstructed pages to those of `members` that still lack them. Returns these members and the
+    /// number of requests sent.
     pub fn write(
         &mut self,
         io: &mut Io,
@@ -77,7 +78,7 @@ impl Stretch {
         (still, self.send(io, job, Op::Write, clock))
     }
 
-    /// Adds a row to what is asked of the members at these places.
+    /// Adds a row to the runs of the members at these places.
     fn extend(
         &mut self,
         io: &mut Io,
@@ -126,7 +127,7 @@ impl Stretch {
         });
     }
 
-    /// Sends what is left of a stretch; returns how many requests were sent for it in all.
+    /// Sends the remaining runs of a stretch; returns the total number of requests sent for the stretch.
     fn send(&mut self, io: &mut Io, job: u32, op: Op, clock: &mut Clock) -> u32 {
         for member in 0..self.runs.len() {
             self.send_rows(io, job, member, op, clock);
@@ -167,7 +168,7 @@ fn plan(io: &Io, stripe: Stripe) -> (Places, Places) {
     (reads, writes)
 }
 
-/// A stretch is written: these members, as bits, have it now.
+/// Marks the rows of a written stretch as restored on these members, given as bits.
 pub(super) fn rebuilt(io: &mut Io, (first, pages): Extent, members: Places, now: Time) {
     let chunk = io.layout.chunk_pages();
     let first = io.layout.row_of(first);

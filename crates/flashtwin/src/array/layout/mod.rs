@@ -1,8 +1,8 @@
-//! Where the pages of an array lie: striping, mirroring and rotating parity (D-23).
+//! The placement of pages in an array: striping, mirroring and rotating parity (D-23).
 //!
-//! A *unit* is a chunk of consecutive pages on one member, a *row* the units at the same place of all
-//! members. The pages at the same offset of a row's units make up a *page stripe*: parity is computed
-//! over it, so it is what writes are planned for.
+//! A *unit* is a chunk of consecutive pages on one member; a *row* is the units at the same position on all members.
+//! The pages at the same offset within the units of a row form a *page stripe*. Parity is computed over page stripes,
+//! so writes are planned per page stripe.
 
 pub(crate) mod plan;
 
@@ -20,7 +20,7 @@ pub(crate) struct Spot {
     pub lpn: Lpn,
 }
 
-/// A page stripe: its number is the logical page number it has on every member.
+/// A page stripe, numbered by its logical page number, which is the same on every member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stripe(pub u32);
 
@@ -28,16 +28,16 @@ pub(crate) struct Stripe(pub u32);
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     level: Level,
-    /// Units of data and of parity in a row; with mirrors, of the one copy.
+    /// Units of data and of parity in a row; with mirrors, the units of one copy.
     data: u32,
     pub parity: u32,
     /// Copies of every page.
     pub copies: u32,
-    /// Members by place, for each turn of the parity: those of data in order, then those of parity.
+    /// Members by place, for each rotation of the parity: members of data in order, then members of parity.
     members: Arc<[u8]>,
     chunk: Divider,
     by_data: Divider,
-    /// Turns of the parity: a row's turn is the remainder of its number.
+    /// Number of rotations of the parity; a row's rotation is its number modulo this.
     turns: Divider,
 }
 
@@ -82,7 +82,7 @@ impl Layout {
         self.chunk.by()
     }
 
-    /// There is redundancy to be kept: what changes a row happens one after the other.
+    /// Whether the array has redundancy, so that changes to a row must be executed one after the other.
     pub fn has_rows(&self) -> bool {
         self.parity > 0 || self.copies > 1
     }
@@ -139,13 +139,13 @@ impl Layout {
         self.members_of(stripe).data(place)
     }
 
-    /// The member with the parity of a page stripe: 0 is P, 1 is Q.
+    /// Returns the member with parity `which` of a page stripe: 0 is P, 1 is Q.
     #[inline(always)]
     pub fn parity_member(&self, stripe: Stripe, which: u32) -> usize {
         self.members_of(stripe).parity(which)
     }
 
-    // ---- places of a page stripe: those of data, then of parity; with mirrors, the copies of each ----
+    // ---- places of a page stripe: data, then parity; with mirrors, the copies of each page ----
 
     /// How many there are.
     #[inline(always)]
@@ -202,7 +202,7 @@ impl MembersOf<'_> {
         self.at(place * self.layout.copies)
     }
 
-    /// The parity: 0 is P, 1 is Q.
+    /// The member of parity `which`: 0 is P, 1 is Q.
     #[inline(always)]
     pub fn parity(&self, which: u32) -> usize {
         self.at(self.layout.data + which)
@@ -215,8 +215,8 @@ impl MembersOf<'_> {
     }
 }
 
-/// Members by place for each turn: P, and Q after it, move by one member a turn; data either follow them around the
-/// members (symmetric) or stand in the order of members.
+/// Returns the members by place for each rotation. P, and Q after it, move by one member per rotation. Data either
+/// follow them around the members (symmetric) or are placed in the order of members.
 fn members_of_turns(rotation: Rotation, members: u32, parity: u32, turns: u32) -> Arc<[u8]> {
     let of_turn = |turn| {
         let first = match rotation.goes_left() {

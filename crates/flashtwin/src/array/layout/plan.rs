@@ -1,11 +1,10 @@
-//! How a write to a page stripe is done: what is read first, what is written then.
+//! Plans a write to a page stripe: which pages are read first, and which are written then.
 //!
-//! Read-modify-write reads what is overwritten and the parity; reconstruct-write reads the data that
-//! is not overwritten. The one with fewer reads is taken, read-modify-write if equal. With members
-//! missing, the one that needs none of them; if neither can do without, all that is left is read and
-//! the missing data worked out. DiskSim (disksim_redun.c) calls a row with every unit
-//! touched a full-stripe write even if units are only partly written, which leaves its parity wrong;
-//! here every page of a stripe is planned for itself.
+//! Read-modify-write reads the pages to be overwritten and the parity; reconstruct-write reads the data that are not
+//! overwritten. The method with fewer reads is chosen, read-modify-write if equal. If members are missing, the method
+//! that needs none of them is chosen; if both need one, all remaining pages are read and the missing data are
+//! reconstructed. DiskSim (disksim_redun.c) treats a row whose units are all touched as a full-stripe write even if
+//! units are only partly written, so its parity is wrong; here every page stripe is planned separately.
 
 /// Data places and parities of a page stripe, as bits: data place k is bit k, parity j is bit
 /// `data + j`.
@@ -14,7 +13,7 @@ pub(crate) type Places = u64;
 /// How the new parity is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Every data place is written: nothing is read.
+    /// Every data place is written, so nothing is read.
     Write,
     /// From the old parity, the old and the new data.
     ReadModifyWrite,
@@ -22,7 +21,7 @@ pub enum Method {
     ReconstructWrite,
     /// From all that is left, the missing data worked out first.
     Recover,
-    /// Not at all: a part is written, and no parity of the stripe is there.
+    /// No parity to compute: only a part is written, and all parity of the stripe is missing.
     WithoutParity,
 }
 
@@ -48,7 +47,8 @@ pub(crate) fn each(mut places: Places) -> impl Iterator<Item = u32> {
     })
 }
 
-/// How many places a set has: few, usually, and baseline processors count the bits of a word no faster.
+/// Returns the number of places in a set. Sets are small, and without a population-count instruction counting bits of
+/// a word would be no faster.
 #[inline]
 pub(crate) fn count(mut places: Places) -> u32 {
     let mut n = 0;
@@ -69,8 +69,8 @@ fn are_fewer(mut places: Places, mut others: Places) -> bool {
     others != 0
 }
 
-/// The plan to write the data places `written` (not empty) of a stripe of `data` and `parity` places
-/// of which those `missing`, at most `parity` of them, are not there.
+/// Plans a write of the data places `written` (not empty) of a stripe of `data` and `parity` places. `missing` has at
+/// most `parity` places.
 pub(crate) fn plan_write(data: usize, parity: usize, written: Places, missing: Places) -> Plan {
     let all_data = bits(data);
     let all_parity = bits(parity) << data;
@@ -139,8 +139,9 @@ mod tests {
         )
     }
 
-    /// The test vector RAID-1. RAID-5, 4+1: k=1: RMW 2 reads + 2 writes; k=2: RCW 2, 3 writes; k=3: RCW 1 read,
-    /// 4 writes; k=4: 0 reads, 5 writes. RAID-6 4+2: k=1: RMW 3, 3 writes; k=2: RCW 2, 4 writes.
+    /// Test vector RAID-1. RMW is read-modify-write, RCW reconstruct-write, k the number of data places written.
+    /// RAID-5, 4+1: k=1: RMW 2 reads + 2 writes; k=2: RCW 2, 3 writes; k=3: RCW 1 read, 4 writes; k=4: 0 reads, 5
+    /// writes. RAID-6 4+2: k=1: RMW 3, 3 writes; k=2: RCW 2, 4 writes.
     #[test]
     fn vector_raid_1() {
         use Method::*;
@@ -152,8 +153,8 @@ mod tests {
         assert_eq!(counts(4, 2, 2), (ReconstructWrite, 2, 4));
     }
 
-    /// The reference's cases for 5 disks: 1 unit 2 reads then 2 writes, 2 units 2 reads and 3 writes,
-    /// 4 units 5 writes (disksim_redun.c).
+    /// Cases of the reference (disksim_redun.c) for 5 disks. 1 unit: 2 reads, then 2 writes. 2 units: 2 reads, 3
+    /// writes. 4 units: 5 writes.
     #[test]
     fn the_reference_s_writes_of_one_two_and_four_units() {
         assert_eq!(counts(4, 1, 1).1, 2);
@@ -161,8 +162,8 @@ mod tests {
         assert_eq!((counts(4, 1, 4).1, counts(4, 1, 4).2), (0, 5));
     }
 
-    /// With any allowed set of places missing, what is read suffices to know the new parity, and
-    /// nothing missing is touched.
+    /// For every permitted set of missing places, the planned reads suffice to compute the new parity, and no missing
+    /// place is read or written.
     #[test]
     fn plans_do_without_what_is_missing() {
         for (data, parity) in [(1, 1), (3, 1), (4, 1), (2, 2), (4, 2), (6, 2)] {

@@ -1,4 +1,5 @@
-//! Members simulated ahead of the array: pieces foreseen, and their responses with their instants.
+//! Members simulated ahead of the array: pieces of requests given in advance, and recorded responses with their
+//! instants.
 
 use std::collections::VecDeque;
 
@@ -25,7 +26,8 @@ struct Piece {
 #[derive(Clone, Copy, Debug)]
 struct Foreseen {
     at: Time,
-    /// The response to a piece, whose owner is its slot. `None`: the last event of the member, which completes nothing.
+    /// The response to a piece, whose owner is its slot; `None` for the last event of the member, which completes no
+    /// piece.
     response: Option<Response>,
 }
 
@@ -52,7 +54,7 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// Requests come that were not foreseen: the member goes along with the array.
+    /// Makes the member advance together with the array, because requests follow that were not given in advance.
     pub fn resume_serial(&mut self) {
         self.along = true;
     }
@@ -73,7 +75,7 @@ impl Ahead {
         }
     }
 
-    /// When something happens next, of what it noted or of what it does, [`Time::NEVER`] if nothing does.
+    /// Returns the instant of the next recorded response or event; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_event(&self, drive: &Drive) -> Time {
         match self.along {
@@ -121,7 +123,7 @@ impl Ahead {
         self.responses.is_empty() && self.slots.is_empty()
     }
 
-    /// Runs through its pieces, then up to and at `until`; with `last` to its end.
+    /// Simulates all pieces, then events up to and including `until`; with `last` all events.
     pub fn run(&mut self, drive: &mut Drive, until: Time, last: bool) {
         self.along = false;
         let mut pieces = std::mem::take(&mut self.pieces);
@@ -153,8 +155,7 @@ impl Ahead {
         }
     }
 
-    /// The array asks for something: for a piece that was foreseen, or, as the member goes along, for
-    /// another.
+    /// Submits a request of the array: its piece was simulated ahead, or the member advances together with the array.
     pub fn submit(&mut self, drive: &mut Drive, ask: &Ask, now: Time) {
         match self.sent.pop_front() {
             Some(slot) => self.slots[slot].owner = Some(ask.owner),

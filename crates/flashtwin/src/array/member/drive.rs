@@ -1,4 +1,4 @@
-//! The SSD of a member: asked page by page where its front end takes no time, else request by request.
+//! The SSD of a member. Pages are submitted singly where its front end takes no time, otherwise whole requests.
 
 use super::response::Response;
 use crate::array::features::{Every, Features};
@@ -30,7 +30,8 @@ pub(crate) struct Drive {
     pub ssd: Ssd,
     /// Whether the front end takes no time, so that pages go to the flash.
     pub is_bare: bool,
-    /// First resource of the flash in the array's event queue. `None`: the flash has its events in the SSD's own queue.
+    /// First resource of the flash in the array's event queue; `None` if the flash has its events in the SSD's own
+    /// queue.
     pub first_resource: Option<usize>,
     /// Responses that the array has not taken yet: immediate ones, and those of [`Drive::advance`].
     pub responses: Vec<Response>,
@@ -48,14 +49,14 @@ impl Drive {
         }
     }
 
-    /// Moves the events of the flash to the array's queue, from a resource on, or back to the SSD's own. No event may be
-    /// pending.
+    /// Moves the events of the flash to the array's queue, from this resource on, or back to the SSD's own queue
+    /// (`None`). No event may be pending.
     pub fn set_first_resource(&mut self, first: Option<usize>) {
         self.first_resource = first;
         self.ssd.backend.set_first_resource(first.unwrap_or(0));
     }
 
-    /// Returns the flash and the queue that has its events: the `shared` one of an array, or the SSD's own.
+    /// Returns the flash and the queue with its events: the `shared` one of an array, or the SSD's own.
     #[inline(always)]
     fn flash<'a, F: Features>(
         &'a mut self,
@@ -74,8 +75,8 @@ impl Drive {
     fn assume<F: Features>(&self) {
         let flash = &self.ssd.backend;
         debug_assert!(F::KIND == 0 || flash.kind() == F::KIND);
-        // SAFETY: `Io::find_copy` chooses features of a kind only if all members' flash is of that; it is asked again
-        // whenever a member is exchanged, and no method of flash changes its kind (`Work`).
+        // SAFETY: `Io::find_copy` chooses features of a kind only if all members' flash is of that kind. It runs
+        // again whenever a member is replaced, and no method of flash changes its kind (`Work`).
         unsafe { flash.assume(F::KIND) };
     }
 
@@ -100,8 +101,8 @@ impl Drive {
         self.ssd.backend.prefetch_old_copy(lpn);
     }
 
-    /// Submits a request; each response goes to its owner. `shared` is the array's event queue, if that has the events of
-    /// the flash.
+    /// Submits a request; each response goes to its owner. `shared` is the array's event queue if the events of the
+    /// flash are there.
     #[inline(never)]
     pub fn submit(&mut self, ask: &Ask, now: Time, mut shared: Option<&mut EventQueue>) {
         if !self.is_bare {
@@ -127,7 +128,8 @@ impl Drive {
         }
     }
 
-    /// Submits one page; returns false, with nothing done, if there is nothing to read or the write is refused.
+    /// Submits one page; returns false, with nothing done, if the page to read was never written or the write is
+    /// refused.
     #[inline(always)]
     pub fn submit_one<F: Features>(
         &mut self,
@@ -166,7 +168,7 @@ impl Drive {
         unit.is_some()
     }
 
-    /// Forgets a page; false if that is refused.
+    /// Trims a page; returns false if the trim is refused.
     fn trim_page(&mut self, lpn: Lpn, now: Time, shared: Option<&mut EventQueue>) -> bool {
         let read_only = self.ssd.read_only;
         if !read_only {
@@ -195,8 +197,8 @@ impl Drive {
         self.responses.extend(completed.map(Response::of_request));
     }
 
-    /// Processes the event of a resource of its flash, counted from its first one; returns the chip to activate, as
-    /// [`Work::on_event`] does. Into `response` goes that to a page that finished.
+    /// Processes the event of a resource of the flash, counted from its first one. Returns the chip to activate, as
+    /// [`Work::on_event`] does, and stores the response to a finished page in `response`.
     #[inline(always)]
     pub fn on_event<F: Features>(
         &mut self,
@@ -270,7 +272,7 @@ impl Drive {
     }
 }
 
-/// Returns the cause of a read or write; `None` for what is neither.
+/// Returns the cause of a read or write; `None` for other operations.
 #[inline(always)]
 fn cause_of(op: Op) -> Option<Cause> {
     match op {

@@ -1,5 +1,5 @@
-//! The members of an array: an SSD each, how much of it is there, and what it has done that the array has
-//! not taken yet.
+//! The members of an array: the SSD of each, which of its rows are restored, and responses that the array has not
+//! taken yet.
 
 pub(super) mod ahead;
 pub(super) mod drive;
@@ -23,12 +23,12 @@ use drive::{Ask, Drive};
 use rows::Rows;
 use slow::Slow;
 
-/// How much of a member is there.
+/// State of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     There,
     Failed,
-    /// New; the rows that [`Member::rows`] knows are there.
+    /// A new member; the rows in [`Member::rows`] are restored.
     Rebuilding,
 }
 
@@ -47,8 +47,8 @@ pub(crate) struct Member {
     pub in_flight: u32,
     pub alarm: Alarm,
     pub slow: Slow,
-    /// Page requests may bypass the member's front end: the array's queue holds the events of its flash, all its
-    /// responses come from flash, and it was never slowed down.
+    /// Whether page requests may bypass the member's front end: the array's queue holds the events of its flash, all
+    /// its responses come from flash, and the member was never slowed down.
     is_usual: bool,
 }
 
@@ -82,13 +82,14 @@ impl Member {
         self.is_usual
     }
 
-    /// Makes it slow, or as fast as it is again: its responses take `times_milli` thousandths of their time.
+    /// Sets the factor, in thousandths, by which the member's responses are slowed down; 1000 restores their time.
     pub fn slow_down(&mut self, times_milli: u32) {
         self.is_usual = false;
         self.slow.set(times_milli);
     }
 
-    /// Has it simulated ahead, with the events of its flash in a queue of its own. None is pending.
+    /// Prepares the member to be simulated ahead, with the events of its flash in its own queue. No event may be
+    /// pending.
     pub fn begin_ahead(&mut self) {
         self.is_usual = false;
         if self.ahead.is_none() {
@@ -126,7 +127,7 @@ impl Member {
             && drive.is_new()
     }
 
-    /// Asks for something; the response goes to its owner.
+    /// Submits a request; the response goes to its owner.
     #[inline(always)]
     pub fn submit(&mut self, ask: &Ask, clock: &mut Clock) {
         self.in_flight += 1;
@@ -170,7 +171,8 @@ impl Member {
         ahead.is_some_and(|ahead| ahead.next_response() <= now) || self.slow.next_response() <= now
     }
 
-    /// Sets its alarm, if its next instant in its own queue or the next response of the array's has come nearer.
+    /// Sets the member's alarm, if its next event in its own queue, or the next recorded or delayed response, is
+    /// earlier than before.
     #[inline(always)]
     pub fn wake(&mut self, clock: &mut Clock) {
         match self.has_responses(clock.now) {
@@ -194,7 +196,7 @@ impl Member {
         self.drive.collect(die, now, shared);
     }
 
-    /// Brings it to this instant; returns the array's event queue, if the events of its flash stand there.
+    /// Advances the member to this instant; returns the array's event queue if the events of its flash are there.
     fn shared<'a>(&mut self, clock: &'a mut Clock<'_>) -> Option<&'a mut EventQueue> {
         if self.drive.first_resource.is_none() {
             self.advance(clock.now);
@@ -221,23 +223,23 @@ pub(crate) struct Place {
 #[derive(Clone, Debug)]
 pub(crate) struct Members {
     list: TrustedTable<Member>,
-    /// For each resource of flash in the array's event queue its member and that member's first one; and the number of
-    /// resources before these.
+    /// For each resource of flash in the array's event queue, its member and that member's first resource. `before`
+    /// is the number of resources before these.
     places: TrustedTable<Place>,
     before: usize,
     /// No member is missing or being rebuilt.
     pub whole: bool,
-    /// More is missing than redundancy makes up for: nothing is done any more.
+    /// More members are missing than redundancy permits: no request is executed any more.
     pub lost: bool,
     /// When the array itself has something to do.
     pub own: Alarm,
 }
 
 impl Members {
-    /// New members; `before` resources of the array's event queue come before those of their flash.
+    /// Creates members; `before` resources of the array's event queue precede those of their flash.
     pub fn new(spec: &ArraySpec, before: usize) -> Members {
         let mut members = Members {
-            // SAFETY: the members are set by `replace` before any is looked at.
+            // SAFETY: `replace` sets the members before any is accessed.
             list: unsafe { TrustedTable::new(Vec::new()) },
             // SAFETY: see `list`.
             places: unsafe { TrustedTable::new(Vec::new()) },
@@ -275,14 +277,14 @@ impl Members {
 
     /// All members, whose places are empty until others take them.
     pub fn take(&mut self) -> Vec<Member> {
-        // SAFETY: no member is looked at before `replace`.
+        // SAFETY: no member is accessed before `replace`.
         let none = unsafe { TrustedTable::new(Vec::new()) };
         std::mem::replace(&mut self.list, none).into_records()
     }
 
     /// Others take the places of all members.
     pub fn replace(&mut self, members: Vec<Member>) {
-        // SAFETY: members are numbered by the layout, of which there are as many.
+        // SAFETY: the layout numbers the members, and there are as many.
         self.list = unsafe { TrustedTable::new(members) };
         let mut places = Vec::new();
         for (number, member) in self.list.iter_mut().enumerate() {
@@ -297,7 +299,7 @@ impl Members {
                 places.extend(std::iter::repeat_n(place, resources));
             }
         }
-        // SAFETY: the array's event queue has as many resources for the flash of members.
+        // SAFETY: the array's event queue has as many resources for the members' flash.
         self.places = unsafe { TrustedTable::new(places) };
         self.count();
     }
@@ -345,7 +347,7 @@ impl DerefMut for Members {
     }
 }
 
-// Members are known by their numbers: those of layouts and of resources.
+// Members are indexed by their numbers, as in layouts and resources.
 impl Index<usize> for Members {
     type Output = Member;
 

@@ -58,7 +58,7 @@ impl Spent {
     }
 }
 
-/// The response of a member to what it was asked, or to a page of that.
+/// The response of a member to a request, or to a page of one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Response {
     /// The receiver.
@@ -73,7 +73,7 @@ pub(crate) struct Response {
 }
 
 impl Response {
-    /// The response to a page that took no time: there was nothing to read, or it was refused.
+    /// Creates the response to a page that took no time, because it was never written or was refused.
     pub fn at_once(owner: Owner, now: Time, written: bool) -> Response {
         Response {
             owner,

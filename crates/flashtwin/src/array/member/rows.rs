@@ -23,7 +23,7 @@ impl Rows {
         self.bits[row as usize / 64] >> (row % 64) & 1 == 1
     }
 
-    /// Adds a row, which may be there; true if all are.
+    /// Adds a row, which may already be there; returns true if all rows are there.
     pub fn add(&mut self, row: u32) -> bool {
         self.there += u32::from(!self.contain(row));
         self.bits[row as usize / 64] |= 1 << (row % 64);

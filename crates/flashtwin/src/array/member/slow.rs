@@ -1,5 +1,5 @@
-//! A slow member: it works at its own times, and its responses take a multiple of the time that they would,
-//! counted from the request (D-145). The array cannot know why.
+//! A slow member: it works at its normal speed, but its responses are delayed to a multiple of their response time
+//! (D-145). The array does not know why.
 
 use std::collections::VecDeque;
 
@@ -40,19 +40,20 @@ impl Slow {
         self.held.front().map_or(Time::NEVER, |(at, _)| *at)
     }
 
-    /// From now on responses take `times_milli` thousandths of their time, at least 1000: those not given yet.
+    /// Multiplies response times by `times_milli` thousandths, at least 1000, from now on, including those of
+    /// requests in flight.
     pub fn set(&mut self, times_milli: u32) {
         self.times_milli = times_milli.max(ONCE);
     }
 
     fn times(&self, time: Time) -> Time {
         let scaled = u128::from(time.0) * u128::from(self.times_milli) / u128::from(ONCE);
-        // An instant beyond all others; the device's clock does not come so far.
+        // Later than all other instants; the device's clock does not reach it.
         Time(u64::try_from(scaled).unwrap_or(u64::MAX / 2))
     }
 
-    /// Holds back a response to what the member was `asked` then. Of simultaneous responses the one that was held first
-    /// comes first.
+    /// Delays a response to a request submitted at `asked`. Of simultaneous responses the one that was delayed first
+    /// is returned first.
     pub fn hold(&mut self, asked: Time, now: Time, mut response: Response) {
         response.spent = response.spent.map(|time| self.times(time));
         let at = asked + self.times(now - asked);
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
     use crate::nand::Owner;
 
-    /// Responses in the order of their instants; of simultaneous ones the one that was held first.
+    /// Responses are returned in the order of their instants; of simultaneous ones the one that was delayed first.
     #[test]
     fn responses_are_taken_in_the_order_of_their_instants() {
         let mut slow = Slow {

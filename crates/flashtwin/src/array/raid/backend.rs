@@ -1,4 +1,4 @@
-//! The array as its buffer's policy sees it: units, which are its members or their chips.
+//! The array as its buffer's policy sees it: units, which are members or their chips.
 
 use super::Raid;
 use crate::array::member::Member;
@@ -9,7 +9,7 @@ use crate::ssd::{Flash, Ssd};
 use crate::units::{ChipId, Lpn, Time};
 
 impl Raid {
-    /// The member of a unit, and its chips: one, or all of them.
+    /// Returns the member of a unit, and the unit's chips: one, or all of them.
     fn chips_of_unit(&self, unit: usize) -> (&Member, std::ops::Range<u32>) {
         let chips = |member: usize| self.spec.members[member].geometry.chips;
         let (member, chips) = self.io.watch.units.chips_of(unit, chips);

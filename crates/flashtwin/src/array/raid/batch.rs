@@ -12,7 +12,7 @@ use crate::array::table::NONE;
 use crate::request::Op;
 use crate::units::Lpn;
 
-/// A page of a stripe, at a data place; and the operation on it, if there is one.
+/// A page of a stripe: stripe, data place, and the operation on it or [`NONE`].
 type Placed = (Stripe, u32, u32);
 
 /// Stripes of one row that follow each other, all with the same places.
@@ -43,8 +43,8 @@ impl Batch {
         self.trims.clear();
     }
 
-    /// A page operation was queued; of what is queued together, writes go first: what was forgotten
-    /// before is not now.
+    /// Queues a page operation. Of operations queued together writes are executed first, so a trim queued before the
+    /// write of the same page is dropped.
     #[inline]
     pub fn push(&mut self, id: u32, written: Option<Lpn>) {
         self.ops.push(id);
@@ -135,8 +135,8 @@ impl Batch {
         self.sorted.clear();
     }
 
-    /// Forgets pages; with parity only where all data of a stripe goes at once, so that its parity
-    /// stays true (D-86).
+    /// Trims pages. In an array with parity only stripes whose data pages are all trimmed at the same time are
+    /// trimmed, so that parity stays consistent (D-86).
     fn trim<F: Features>(&mut self, io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
         self.trims.sort_unstable();
         self.trims.dedup();

@@ -1,9 +1,9 @@
-//! The members of an array as a back end: page operations in, requests to members out.
+//! The members of an array as a back end, which converts page operations to requests to members.
 //!
-//! Operations that the front end queues at one instant are taken together ([`Work::settle`]): pages that follow
-//! each other on a member become one request to it, pages of one stripe are written together. Where
-//! there is redundancy, writes of a row happen one after the other, so that no two compute parity
-//! from the same old contents; what a write does is the business of [`Jobs`].
+//! Operations that the front end queues at one instant are processed together ([`Work::settle`]): pages that are
+//! consecutive on a member become one request to it, and pages of one stripe are written together. In arrays with
+//! redundancy the writes of a row are executed one after the other, so that no two compute parity from the same old
+//! contents; [`Jobs`] executes them.
 
 mod backend;
 mod batch;
@@ -41,8 +41,9 @@ impl Array {
     }
 }
 
-/// Resources of the array's own event queue, after one for each member and its own: for rebuilding, for
-/// hedging; and how many come before those of members' flash.
+/// Resources of the array's event queue: one for each member, then one for the array itself, for rebuilding and for
+/// hedging, which these numbers count from the array's own on. `OWN` is the number of these three. Those of members'
+/// flash follow.
 pub(super) const REBUILDING: usize = 1;
 const HEDGING: usize = 2;
 const OWN: usize = 3;
@@ -56,7 +57,7 @@ pub struct Raid {
     /// Groups of members instead of rows.
     pub(super) swan: Option<Box<Swan>>,
     pub(super) batch: Batch,
-    /// Member and chip of the event that the front end is processing: the chip is activated afterwards.
+    /// Member and chip of the event that the front end is processing; the chip is activated afterwards.
     active: Option<(usize, usize)>,
     /// Members can be simulated each by itself ([`super::member::ahead`]).
     pub(super) independent: bool,
@@ -80,8 +81,8 @@ impl Raid {
         }
     }
 
-    /// By resource of the array's event queue: each resource of its own a group, the flash of each member one with the
-    /// member's.
+    /// Returns the group of each resource in the array's event queue. Each resource that belongs to the array itself
+    /// is a group of its own; the flash resources of a member are in the group of the member's own resource.
     pub(super) fn groups_of_resources(&self) -> Vec<u32> {
         let members = &self.io.members;
         let own = members.len() + OWN;
@@ -119,8 +120,8 @@ impl Raid {
 
     // ---- what members have done ----
 
-    /// Processes the event of a resource of a member's flash; returns the member's first unit, if what happened is of
-    /// interest to the front end, which then has the chip activated.
+    /// Processes the event of a resource of a member's flash. Returns the member's first unit if the front end must
+    /// process the event and then have the chip activated.
     #[inline(always)]
     fn flash_event<F: Features>(
         &mut self,
@@ -197,7 +198,7 @@ impl Raid {
         (!is_quiet).then(|| self.io.watch.units.first_of(member))
     }
 
-    /// Takes the response of a member to a page, or to all of a request; a slow member's is held back.
+    /// Processes the response of a member to a page, or to a whole request; delays that of a slow member.
     #[inline(always)]
     fn respond<F: Features>(&mut self, member: usize, mut response: Response, clock: &mut Clock) {
         let owner = response.owner;
@@ -216,7 +217,7 @@ impl Raid {
         self.receive::<F>(member, &response, clock);
     }
 
-    /// Passes a response on to its owner: the job or page that was sent without a record, or the request.
+    /// Passes a response on to its owner: a job or page operation sent without a request record, or a request.
     #[inline(always)]
     fn receive<F: Features>(&mut self, member: usize, response: &Response, clock: &mut Clock) {
         self.io.members[member].in_flight -= 1;
@@ -251,7 +252,7 @@ impl Raid {
         self.io.may_be_idle(clock);
     }
 
-    /// Takes the responses of a member by now: those of its own queue, those foreseen and those held back.
+    /// Takes all responses of a member due by now: those of its own queue, those simulated ahead and those delayed.
     fn take_responses(&mut self, member: usize, clock: &mut Clock) {
         let mut responses = std::mem::take(&mut self.io.members[member].drive.responses);
         for response in responses.drain(..) {
@@ -271,7 +272,8 @@ impl Raid {
         self.continue_volume(clock);
     }
 
-    /// Takes the next response by now of a member that is simulated ahead, and ends that with the last one.
+    /// Takes the next response, due by now, of a member that is simulated ahead; ends the simulation ahead with the
+    /// last one.
     fn take_foreseen(&mut self, member: usize, now: Time) -> Option<Response> {
         let ahead = &mut self.io.members[member].ahead;
         let response = ahead.as_mut()?.take(now);
@@ -357,7 +359,7 @@ impl Raid {
         }
     }
 
-    /// Has something done with each drive that a write of one page touches: that of the page and that of its parity.
+    /// Calls `touch` for each drive that a write of one page accesses: that of the page and those of its parity.
     #[inline(always)]
     fn for_each_touched(&self, lpn: Lpn, touch: impl Fn(&Drive, Lpn)) {
         let layout = &self.io.layout;
@@ -383,8 +385,7 @@ impl Raid {
 
 /// Nothing that a member of such an array does decides what another is asked, or when.
 fn members_are_independent(spec: &ArraySpec) -> bool {
-    // A member that takes no more writes makes the array refuse them.
-    // One with a buffer may be asked to write it.
+    // If a member is read-only, the array refuses writes. A member with a buffer may be ordered to write it back.
     let can_be_foreseen = |m: &DeviceSpec| m.wear.erase_limit.is_none() && m.buffer.is_none();
     spec.level == Level::Raid0
         && coordinate::is_local(spec)
@@ -393,7 +394,7 @@ fn members_are_independent(spec: &ArraySpec) -> bool {
         && spec.members.iter().all(can_be_foreseen)
 }
 
-// SAFETY: all are of kind 0.
+// SAFETY: all arrays are of kind 0.
 unsafe impl Work for Raid {
     fn path(&self, _plain_front: bool) -> &'static str {
         self.io.copy().name()
@@ -469,8 +470,8 @@ unsafe impl Work for Raid {
         self.jobs.flush(&mut self.io, id, clock);
     }
 
-    /// Adds the pages whose newest contents no member would have on flash (D-92). A page with a copy
-    /// that is not lost is not lost. A page of a missing member is, if its stripe lost anything.
+    /// Adds the pages whose newest contents would not be on any member's flash (D-92). A page with a copy that is not
+    /// lost is not lost. A page of a missing member is lost if any page of its stripe is lost.
     fn lost(&self, lost: &mut Vec<Lpn>) {
         let (members, layout) = (&self.io.members, &self.io.layout);
         if let Some(swan) = &self.swan {
@@ -532,7 +533,8 @@ unsafe impl Work for Raid {
 
     #[inline]
     fn prefetch_old_copy(&self, lpn: Lpn) {
-        // With parity a page is read before it is written, and what the write touches is loaded while it is.
+        // With parity a write reads the page first; that read takes time, in which the data that the write accesses
+        // are loaded.
         match self.swan {
             None if self.io.layout.parity > 0 => {}
             None => with_features!(self.io.copy(), F => {

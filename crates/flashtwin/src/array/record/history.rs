@@ -1,10 +1,10 @@
-//! Phases of an array, in each of which the same members are present, and rebuilds, since the last reset of the
-//! metrics.
+//! Phases of an array, during each of which the same members are present, and its rebuilds, since the last reset of
+//! the metrics.
 
 use super::stats::RaidStats;
 use crate::units::Time;
 
-/// How much of an array is there.
+/// State of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// All members.
@@ -13,7 +13,7 @@ pub enum Condition {
     Degraded,
     /// A member is being rebuilt.
     Rebuilding,
-    /// More is missing than redundancy makes up for: no request is served any more.
+    /// More members are missing than redundancy permits: no request is served any more.
     Lost,
 }
 

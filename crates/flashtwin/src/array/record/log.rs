@@ -1,11 +1,11 @@
-//! Log of an array's operations: for tests that hold real contents, and for timelines.
+//! Log of an array's operations, for tests that track page contents, and for timelines.
 
 use crate::array::layout::plan::{Method, Places};
 use crate::request::Op;
 use crate::units::Lpn;
 
-/// Purpose of a job. Places of a stripe are bits: data places first, then parity; with mirrors, the copies of
-/// each page.
+/// Purpose of a job. Places of a stripe are bits: data places first, then parity; with mirrors, the copies of each
+/// page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobKind {
     /// Write these data places.
@@ -47,7 +47,7 @@ pub enum SentFor {
     },
     /// The parity of a group's page stripe, all of which has been sent.
     Parity,
-    /// A page that is moved: first its read, then its write.
+    /// A page that is moved: a read followed by a write.
     Move {
         /// The move's number.
         number: u32,
@@ -61,14 +61,14 @@ pub enum ArrayEvent {
     Asked {
         /// The operation's number.
         op: u32,
-        /// The page; nothing if it is a flush.
+        /// The page; `None` for a flush.
         lpn: Lpn,
         /// A read, a write or a flush.
         what: Op,
-        /// The request for whose sake, by its number; [`crate::FlashEvent::NO_REQUEST`] if for none.
+        /// Number of the request that caused it; [`crate::FlashEvent::NO_REQUEST`] if none did.
         request: u32,
     },
-    /// The front end forgot a page; the array may do so, then or later.
+    /// The front end trimmed a page; the array may trim it now or later.
     Forgotten {
         /// The page.
         lpn: Lpn,
@@ -83,7 +83,7 @@ pub enum ArrayEvent {
         /// The operation's number.
         op: u32,
     },
-    /// A read returns zeros: the page is written nowhere.
+    /// A read returns zeros because the page was never written.
     Unwritten {
         /// The operation's number.
         op: u32,
@@ -100,7 +100,7 @@ pub enum ArrayEvent {
         /// The operation's number.
         op: u32,
     },
-    /// A job was granted its row, or starts again after a member failed. Flushes have no row.
+    /// A job holds its rows, or restarts after a member failed. Flushes have no row.
     Begun {
         /// The job's number.
         job: u32,
@@ -190,7 +190,7 @@ impl Log {
         self.events = on.then(Vec::new);
     }
 
-    /// For tests: a plain array stays one while it is logged.
+    /// For tests: an array stays plain while it is logged.
     pub fn include_plain(&mut self) {
         self.includes_plain = true;
     }

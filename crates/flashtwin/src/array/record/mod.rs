@@ -19,7 +19,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// A member failed, was replaced or became whole: a phase begins.
+    /// Begins a phase: a member failed, was replaced or has been rebuilt completely.
     pub fn begin_phase(&mut self, condition: Condition, now: Time) {
         self.history.phases.push(Phase {
             condition,

@@ -29,8 +29,8 @@ pub struct RaidStats {
     pub pages_read_to_rebuild: u64,
     /// Pages written to members that took the place of failed ones, because they lacked them.
     pub pages_rebuilt: u64,
-    /// Page stripes written in each way: whole, read-modify-write, reconstruct-write, recovering, in part
-    /// where no parity is there.
+    /// Page stripes written by each method: whole, read-modify-write, reconstruct-write, with reconstruction, and in
+    /// part without parity.
     pub stripes: [u64; 5],
     /// Writes that waited for another one in the same row.
     pub row_waits: u64,

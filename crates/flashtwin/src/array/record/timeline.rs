@@ -1,4 +1,4 @@
-//! Log of the intervals in which each member collects garbage; kept on demand.
+//! Log of the intervals in which each member collects garbage, kept on request.
 
 use crate::units::Time;
 
@@ -9,16 +9,16 @@ pub struct GcInterval {
     pub member: usize,
     /// The first chip began.
     pub begin: Time,
-    /// The last chip ended; or the coordinator's order changed, or the log was taken.
+    /// End of the last chip's collection, of the coordinator's order, or of the part before a call that took the log.
     pub end: Time,
-    /// By order of the coordinator; else a pool of its own was at its watermark.
+    /// Whether the coordinator ordered the collection; otherwise a pool of the member was at its watermark.
     pub forced: bool,
 }
 
 /// The log.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
-    /// Of each collecting member: since when, and whether by order.
+    /// For each collecting member, the start and whether the coordinator ordered it.
     open: Vec<Option<(Time, bool)>>,
     closed: Vec<GcInterval>,
 }
@@ -47,7 +47,7 @@ impl Timeline {
         }
     }
 
-    /// Something happened to a member: it may have begun to collect, or have done so.
+    /// Notes a member's state after an event: its collection may have begun or ended.
     #[inline]
     pub fn note(&mut self, member: usize, collects: bool, ordered: bool, now: Time) {
         match (self.open[member], collects) {

@@ -1,10 +1,10 @@
-//! Spatial separation (SWAN, Kim et al., USENIX ATC 2019): what the array does with its volume.
+//! Spatial separation (SWAN, Kim et al., USENIX ATC 2019): the array's operations on its volume.
 //!
-//! The front group takes all writes, page after page of its open segment; a page of parity follows when
-//! a page stripe is complete. The groups behind collect: valid pages of a segment are read and written to
-//! the open segment of the same group, then the segment is trimmed on its members, whose own flash has
-//! whole blocks to erase and nothing to move. Reads wait for no order: a segment is trimmed only once
-//! nothing of it is being read, and what is still being written is read from the controller's memory.
+//! The front group takes all writes, page after page of its open segment; a page of parity follows when a page stripe
+//! is complete. The other groups collect: valid pages of a segment are read and written to the open segment of the
+//! same group, then the segment is trimmed on its members, whose flash then has whole blocks to erase and no pages to
+//! move. Reads never wait for these steps: a segment is trimmed only when none of its pages is being read, and pages
+//! still being written are read from the controller's memory.
 
 pub(super) mod untimed;
 pub(super) mod volume;
@@ -37,7 +37,7 @@ enum Task {
     Write { from: u32, to: u32 },
 }
 
-/// The volume and what is in flight on it.
+/// The volume and the operations in flight on it.
 #[derive(Clone, Debug)]
 pub(crate) struct Swan {
     pub volume: Volume,
@@ -81,7 +81,7 @@ impl Swan {
         std::mem::take(&mut self.waiting)
     }
 
-    /// A place was given away: the parity of its page stripe may follow.
+    /// Queues the parity of a page stripe if `place` completes the stripe.
     fn note_parity(&mut self, place: u32) {
         if let Some(spot) = self.volume.parity_after(place) {
             let segment = self.volume.segment_of(place);
@@ -154,8 +154,8 @@ impl Swan {
         }
     }
 
-    /// Sends what was put together, then the parity of stripes that are complete. The host does not wait
-    /// for it: until then the controller's memory has it.
+    /// Sends the joined pages, then the parity of complete stripes. The host does not wait for parity: until it is
+    /// written, the controller's memory holds the data.
     fn send_all(&mut self, io: &mut Io, clock: &mut Clock) {
         io.send_runs(clock);
         while let Some((spot, segment)) = self.complete.pop_front() {
@@ -218,7 +218,7 @@ impl Swan {
         }
     }
 
-    /// A member has done what the volume asked of it.
+    /// Processes the completion of a member's operation for the volume.
     pub fn task_done(&mut self, io: &mut Io, id: u32, written: bool, clock: &mut Clock) {
         self.worn_out |= !written;
         let volume = &mut self.volume;

@@ -1,5 +1,5 @@
-//! A volume and its members filled without time passing: its own rules decide what members are asked,
-//! and what they are asked is done at once.
+//! Fills a volume and its members without time passing: the volume's rules determine the members' operations, which
+//! are executed immediately.
 
 use super::volume::Volume;
 use crate::array::layout::Spot;
@@ -7,7 +7,7 @@ use crate::array::member::Member;
 use crate::rng::Rng;
 use crate::units::{narrow, Lpn};
 
-/// Times its exported pages that a volume is written: what is left of its sequential start is e^-4.
+/// Times that a volume's exported pages are written; e^-4 of its sequential start then remains.
 const WEAR_IN: u64 = 4;
 
 /// Every exported page of an empty volume written once in ascending order.
@@ -29,7 +29,7 @@ pub(crate) fn wear_in(volume: &mut Volume, members: &mut [Member], rng: &mut Rng
     }
 }
 
-/// Writes random pages of a volume; false if a member wore out.
+/// Writes random pages of a volume; returns false if a member wore out.
 pub(crate) fn write_random(
     volume: &mut Volume,
     members: &mut [Member],
@@ -40,7 +40,7 @@ pub(crate) fn write_random(
     (0..pages).all(|_| write(volume, members, Lpn(narrow(rng.below(exported)))))
 }
 
-/// Writes a page of a volume, and collects what is to be collected then; false if a member wore out.
+/// Writes a page of a volume, and collects as long as the volume requires it; returns false if a member wore out.
 fn write(volume: &mut Volume, members: &mut [Member], lpn: Lpn) -> bool {
     let mut place = volume.write(lpn);
     while place.is_none() {
@@ -62,7 +62,7 @@ fn program(volume: &mut Volume, members: &mut [Member], place: u32) -> bool {
     volume.parity_after(place).is_none_or(write) & data
 }
 
-/// Collects a segment in each group that does; false if none does, or if a member wore out.
+/// Collects a segment in each group that must collect; returns false if there is none, or if a member wore out.
 fn collect(volume: &mut Volume, members: &mut [Member], wait: bool) -> bool {
     let mut some = false;
     for group in 0..volume.shape.groups {

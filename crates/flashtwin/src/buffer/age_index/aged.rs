@@ -1,4 +1,4 @@
-//! Recency lists that can be searched by chip: [`List`], with what searches have passed over.
+//! Recency lists that can be searched by chip: a [`List`], and the pages that searches have skipped.
 
 use super::{Ages, PageId, Passed};
 use crate::buffer::policy::{DeviceView, Eviction, Skip};
@@ -33,8 +33,8 @@ impl Past {
         self.passed.moved(page, device, &self.ages);
     }
 
-    /// The least recent page of a list of `len` pages from `oldest` on that `skip` does not pass
-    /// over. Counts in `out` the entries that a scan from the least recent end looks at.
+    /// Returns the least recent page that `skip` does not pass over, of a list of `len` pages that starts at
+    /// `oldest`. Adds to `out` the number of entries that a scan from the least recent end reads.
     #[inline(always)]
     fn oldest_not(
         &mut self,
@@ -73,7 +73,7 @@ impl Past {
     }
 }
 
-/// Most recent first; every operation takes constant time, a filtered search one look a chip.
+/// A recency list. Every operation takes constant time, except a filtered search, which examines each chip once.
 #[derive(Clone, Debug)]
 pub struct Aged {
     list: List,
@@ -114,9 +114,9 @@ impl Aged {
         self.list.push_newest(page);
     }
 
-    /// Takes out the least recent page of a list of which nothing has been passed over, and puts `page`, which is
-    /// not in the list, at the most recent end; only if [`List::can_exchange`]. Returns the page that leaves fourth from
-    /// then on, if none is passed over.
+    /// Removes the least recent page of the list, and inserts `page`, which is not in the list, at the most recent
+    /// end. Requires [`List::can_exchange`], and that no pages are recorded as skipped. Returns the fourth page in
+    /// the order of eviction from then on.
     #[inline(always)]
     pub fn exchange_oldest(&mut self, page: PageId) -> PageId {
         debug_assert!(!self.has_passed_over());
@@ -143,8 +143,8 @@ impl Aged {
         self.past.moved(device, page);
     }
 
-    /// The least recent page that `skip` does not pass over. Counts in `out` the entries that a
-    /// scan from the least recent end looks at.
+    /// Returns the least recent page that `skip` does not pass over. Adds to `out` the number of entries that a scan
+    /// from the least recent end reads.
     #[inline(always)]
     pub fn oldest_not(
         &mut self,
@@ -157,7 +157,7 @@ impl Aged {
     }
 }
 
-/// `N` such lists; a page is in one of them at most, so that all share one array of links.
+/// `N` lists like [`Aged`]. A page is in at most one of them, so that all share one array of links.
 #[derive(Clone, Debug)]
 pub struct AgedLists<const N: usize> {
     lists: Lists<N>,

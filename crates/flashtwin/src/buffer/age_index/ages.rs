@@ -14,7 +14,7 @@ struct AgeSet {
     words: Vec<u64>,
     /// Ages of each run.
     counts: Vec<u32>,
-    /// A bit for each word that is not empty; above them, those of the words of these; up to a single word.
+    /// One bit for each word that is not empty, then one bit for each of these words, and so on up to a single word.
     upper: Vec<Vec<u64>>,
     /// Lower bound of the ages in the set.
     low: usize,
@@ -141,7 +141,7 @@ impl AgeSet {
     }
 }
 
-/// An age for each page, of one or more sets: larger is more recent.
+/// An age for each page, in one or more sets: larger is more recent.
 #[derive(Clone, Debug)]
 pub struct Ages {
     /// Per page.
@@ -151,7 +151,7 @@ pub struct Ages {
     /// Ages that there are.
     limit: usize,
     sets: Vec<AgeSet>,
-    /// Times the ages were given anew.
+    /// Number of renumberings of the ages.
     numbering: u32,
 }
 
@@ -187,7 +187,7 @@ impl Ages {
         self.sets[set].insert(age as usize);
     }
 
-    /// The age of the page is removed from the set. The page keeps it until it gets another.
+    /// Removes the age of the page from the set. The page keeps its age until it gets another one.
     #[inline]
     pub fn remove(&mut self, page: PageId, set: usize) {
         let age = self.of(page);
@@ -206,7 +206,7 @@ impl Ages {
         PageId(self.log[age as usize])
     }
 
-    /// Changes whenever the ages were given anew.
+    /// Changes whenever the ages are renumbered.
     #[inline]
     pub fn numbering(&self) -> u32 {
         self.numbering
@@ -217,7 +217,8 @@ impl Ages {
         self.sets[set].count()
     }
 
-    /// The position of a page in its set from the least recent end, from 1: entries that a scan reads.
+    /// Returns the position of a page in its set from the least recent end, from 1: the number of entries that a scan
+    /// reads.
     pub fn position(&self, page: PageId, set: usize) -> u64 {
         self.sets[set].below(self.of(page) as usize) + 1
     }
@@ -235,14 +236,14 @@ impl Ages {
             .map(|age| PageId(self.log[age]))
     }
 
-    /// Ages without gaps, in the same order; more of them if many are in use.
+    /// Renumbers all ages without gaps, in the same order; raises the limit if many are in use.
     #[cold]
     fn renumber(&mut self) {
         self.numbering = self.numbering.wrapping_add(1);
         self.sets.iter_mut().for_each(AgeSet::begin_anew);
         let mut taken = vec![0; self.sets.len()];
         let mut next = 0;
-        // The new ages are never above those not yet looked at.
+        // A new age is never above the ages not processed yet.
         for age in 0..self.log.len() {
             if age % 64 == 0 {
                 for (word, set) in taken.iter_mut().zip(&mut self.sets) {

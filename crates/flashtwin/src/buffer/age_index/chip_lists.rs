@@ -7,14 +7,14 @@ use crate::units::ChipId;
 
 const NONE: u32 = u32::MAX;
 
-/// The list on which a page stands.
+/// The list that a page is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shelf {
     /// The list of a chip.
     Chip(ChipId),
     /// The list of pages without a chip.
     NoChip,
-    /// No list: the page is in flight, and no search may find it.
+    /// No list: the page is in flight, and searches must not find it.
     InFlight,
 }
 
@@ -42,13 +42,13 @@ struct Class {
     is_listed: bool,
     /// (most recent, least recent) page of each chip, then of the pages without one.
     ends: Vec<(u32, u32)>,
-    /// Ages of the least recent pages, [`NONE`] where there is none: what a search looks at.
+    /// Age of the least recent page of each list, [`NONE`] if the list is empty; searches read only these.
     heads: Vec<u32>,
     /// Lists that have pages, as bits.
     filled: Vec<u64>,
 }
 
-/// A class, and a list of it; beyond its lists: in flight.
+/// A class and a list within it; a number beyond its lists means in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     list: u16,
@@ -173,7 +173,7 @@ impl ChipLists {
         self.chip_of_list(self.place(page).list as usize)
     }
 
-    /// Looks up the heads again if the ages were given anew: to be called after [`Ages::push`].
+    /// Updates the heads if the ages were renumbered. Must be called after [`Ages::push`].
     #[inline]
     pub fn follow(&mut self, ages: &Ages) {
         if self.numbering != ages.numbering() {
@@ -199,7 +199,7 @@ impl ChipLists {
         self.nodes[page.0 as usize].place = place;
     }
 
-    /// Whether pages of the place stand on a list.
+    /// Whether pages of the place are on a list.
     #[inline]
     fn is_linked(&self, place: Place) -> bool {
         self.classes[place.class()].is_listed && !self.is_in_flight(place)
@@ -303,7 +303,7 @@ impl ChipLists {
         std::iter::successors(oldest, move |page| some(self.nodes[page.0 as usize].newer))
     }
 
-    /// The oldest page of a class that neither `skip` nor `passed_over` passes over, by a look at each chip.
+    /// Returns the oldest page of a class that neither `skip` nor `passed_over` passes over, by examining each chip.
     pub fn oldest_not(
         &self,
         class: usize,

@@ -1,31 +1,31 @@
-//! The age index: pages in the order of their last access, for searches that need a scan of a plain list.
+//! The age index: pages in the order of their last access, for searches that would have to scan a plain list.
 //!
 //! # Questions
 //!
 //! 1. What is the least recent page whose chip is not in GC? GCaR asks this of any policy's list.
-//! 2. How many pages are older than a given one? A published scan reads all of them, and the controller is
-//!    charged for that (`inspected`, D-10).
+//! 2. How many pages are older than a given one? A published scan reads all of them, and the controller is charged
+//!    for that (`inspected`, D-10).
 //! 3. What is the least recent page of a chip? ECR and Co-Active choose a chip first.
-//! 4. Where in its new class does a page belong that changes class without an access? A dirty page that was
-//!    written back stands among the clean ones where its last access puts it.
+//! 4. What is the position in its new class of a page that changes its class without an access? A dirty page that was
+//!    written back is placed among the clean pages by its last access.
 //!
 //! # Parts
 //!
-//! [`Ages`] gives each page that is pushed the next number, its *age*: larger is more recent. A page keeps its
-//! age until its next access. Ages in use are bits of a set; policies with several classes of pages have
-//! a set for each. With a count for each run of 1024 bits, question 2 adds up counts and then bits. A tree of
-//! words over the bits finds the least age in use. Ages that are used up are given anew, without gaps and in the
-//! same order, once in about three times as many accesses as there are pages. A page in flight has an age, but
-//! it is in no set.
+//! [`Ages`] gives each page the next number, its *age*, when the page is pushed: larger is more recent. A page keeps
+//! its age until its next access. Ages in use are bits of a set; policies with several classes of pages have one set
+//! for each. Each run of 1024 bits has a count, so question 2 adds up counts, then bits. A tree of words over the
+//! bits finds the least age in use. When the numbers are used up, all ages in use are renumbered, without gaps and in
+//! the same order; this happens about once in three times as many accesses as there are pages. A page in flight has
+//! an age, but is in no set.
 //!
-//! [`ChipLists`] keeps a list for each chip, sorted by age, and a list for pages without a chip. The ages of
-//! their least recent pages stand in one array, the *heads*: question 1 is the least head of the chips that are
-//! not in GC, question 3 a single head. Pages in flight stand on no list, so that no search meets one; when
-//! they arrive, they are put where their age belongs.
+//! [`ChipLists`] keeps a list for each chip, sorted by age, and a list for pages without a chip. The ages of their
+//! least recent pages are in one array, the *heads*. Question 1 takes the least head of the chips that are not in GC,
+//! question 3 a single head. Pages in flight are on no list, so that no search finds them; when they arrive, they are
+//! inserted by age. In this figure ages 1 and 5 are no longer in use, and page 8 has no chip:
 //!
 //! ```text
-//! age           0  1  2  3  4  5  6  7
-//! page          4  -  9  1  7  -  3  8       ages 1 and 5 are no longer in use
+//! age           0  1  2  3  4  5  6  7       oldest first
+//! page          4     9  1  7     3  8
 //! chip          0     1  0  1     0  -
 //! lists         chip 0: 4 1 3    chip 1: 9 7    no chip: 8
 //! heads         0, 2, 7                       chip 0 in GC: page 9, the second oldest
@@ -33,31 +33,31 @@
 //!
 //! # Uses
 //!
-//! [`AgeIndex`] has all pages of a policy, in classes: ECR and Co-Active. BPLRU does the same with blocks.
+//! [`AgeIndex`] has all pages of a policy, in classes; ECR and Co-Active use it. BPLRU uses it for blocks.
 //!
-//! [`Aged`] and [`AgedLists`] are recency lists. They use the index only once GCaR has to pass over a page, so
-//! that it costs unfiltered policies nothing. GCaR as published scans from the least recent page until it
-//! meets one that it may evict. What a scan has passed over is noted ([`Passed`]), once: all pages older than a
-//! mark have an age and stand on the list of their chip, none newer does. The next search looks at the heads,
-//! which are older than any page not noted, and continues from the mark only if the chips of all of them are
-//! still in GC:
+//! [`Aged`] and [`AgedLists`] are recency lists. They use the index only once GCaR has to skip a page, so that it
+//! costs unfiltered policies nothing. GCaR as published scans from the least recent page until it finds one that it
+//! may evict. The pages that a scan has skipped are recorded ([`Passed`]): they get an age and are put on the list of
+//! their chip. The most recent recorded page is the *mark*. All pages up to the mark are recorded, and no newer ones.
+//! The next search first examines the heads of these lists, since recorded pages are older than all others. It
+//! continues the scan after the mark only if the chips of all heads are still in GC:
 //!
 //! ```text
-//! list    9  8  7  6 | 5  4  3  2  1       least recent: 1
-//! noted                chip 0: 4 1   chip 1: 5 3 2          the mark is before 5
+//! list       1  2  3  4  5 | 6  7  8  9       oldest first; the mark is 5
+//! recorded   chip 0: 1 4   chip 1: 2 3 5
 //! ```
 //!
-//! A page is noted at most once between two of its accesses; an access to any other page only checks that it is
-//! not noted. CFLRU and AD-LRU, which need the position of pages also when unfiltered, give ages to all pages
-//! and note what they have passed over in the same way.
+//! A page is recorded at most once between two of its accesses; an access to a page only checks whether the page is
+//! recorded. CFLRU and AD-LRU need the position of pages even when unfiltered, so they give all pages an age, and
+//! record the pages that searches have skipped in the same way.
 //!
 //! # Costs
 //!
 //! | operation | time |
 //! |---|---|
-//! | access, change of class or chip | O(1); a page that is put back walks over the newer pages of its list |
+//! | access, change of class or chip | O(1); inserting a page by its age compares it with the newer pages of its list |
 //! | least recent page, of all or of a chip | O(1) |
-//! | least recent page of the chips not in GC | one look at each chip that has pages |
+//! | least recent page of the chips not in GC | one comparison for each chip that has pages |
 //! | position of a page | one addition for each 1024 ages, and at most 16 words |
 //!
 //! Per page: 4 bytes for its age, 12 for its list, up to 16 for the pages by age and half a byte for each set.
@@ -80,8 +80,8 @@ use super::policy::{DeviceView, Skip};
 use super::PageId;
 use crate::units::ChipId;
 
-/// Pages in `N` classes, each in the order of last access. Where a policy asks for it, the pages of a class
-/// also stand on a list for each chip.
+/// Pages in `N` classes, each in the order of last access. If a policy requires it, the pages of a class are also on
+/// a list for each chip.
 #[derive(Clone, Debug)]
 pub(super) struct AgeIndex<const N: usize> {
     /// A set for each class, without the pages in flight.
@@ -98,7 +98,7 @@ impl<const N: usize> AgeIndex<N> {
         }
     }
 
-    /// A page enters: the most recent one of a class.
+    /// Adds a page as the most recent one of a class.
     #[inline]
     pub fn insert(&mut self, page: PageId, class: usize, shelf: Shelf) {
         let place = self.lists.place_at(class, shelf);
@@ -124,7 +124,7 @@ impl<const N: usize> AgeIndex<N> {
         }
     }
 
-    /// A page is removed. Returns the place that it had.
+    /// Removes a page and returns the place that it had.
     #[inline]
     pub fn remove(&mut self, page: PageId) -> Place {
         let place = self.lists.place(page);
@@ -192,8 +192,8 @@ impl<const N: usize> AgeIndex<N> {
         self.ages.page_at(age)
     }
 
-    /// Age of the least recent page of a class with lists, for each chip and for the pages without one; the largest
-    /// number if there is none.
+    /// Age of the least recent page of a class with lists, for each chip and for the pages without a chip; the
+    /// largest number if there is none.
     #[inline]
     pub fn heads(&self, class: usize) -> &[u32] {
         self.lists.heads(class)
@@ -209,8 +209,8 @@ impl<const N: usize> AgeIndex<N> {
         self.lists.iter_oldest_first(class, list)
     }
 
-    /// The least recent page of a class that `skip` does not pass over, and how many a scan looks
-    /// at. To pass over any, the class must have lists.
+    /// Returns the least recent page of a class that `skip` does not pass over, and the number of entries that a scan
+    /// reads. If `skip` passes over pages, the class must have lists.
     #[inline]
     pub fn oldest_not(
         &self,

@@ -1,10 +1,10 @@
-//! Notes of what GCaR's searches of a list have passed over: see [`super`].
+//! Records the pages that GCaR's searches of a list have skipped: see [`super`].
 
 use super::{Ages, ChipLists, PageId, Shelf};
 use crate::buffer::policy::{DeviceView, Skip};
 use crate::list::Links;
 
-/// The noted pages of a list, which the caller keeps. Ages are those of its noted pages at least.
+/// The recorded pages of a list, which the caller keeps. At least the recorded pages must have ages.
 #[derive(Clone, Debug)]
 pub struct Passed {
     chips: ChipLists,
@@ -49,7 +49,7 @@ impl Passed {
         }
     }
 
-    /// The page, which may be noted, is about to be removed from the list. Returns whether it was noted.
+    /// Notes that the page, recorded or not, is about to be removed from the list. Returns whether it was recorded.
     #[inline(always)]
     pub fn leave(&mut self, page: PageId, links: &Links, ages: &Ages) -> bool {
         let noted = self.holds(page);
@@ -88,8 +88,8 @@ impl Passed {
         }
     }
 
-    /// Whether some noted page is passed over because of its chip. Only pages older than `found` count; if `found` is
-    /// `None` or not noted, all do.
+    /// Whether some recorded page is passed over because of its chip. Only pages older than `found` count; all do if
+    /// `found` is `None` or not recorded.
     pub fn passes_over_for_chip(
         &self,
         device: &dyn DeviceView,
@@ -102,14 +102,14 @@ impl Passed {
         self.chips.passes_over_before(0, device, skip, age)
     }
 
-    /// The ages may have been given anew.
+    /// Updates the lists if the ages were renumbered.
     #[inline]
     pub fn follow(&mut self, ages: &Ages) {
         self.chips.follow(ages);
     }
 
-    /// The least recent page that `skip` does not pass over, of the list that begins with `oldest` at that end.
-    /// `age` is called for each page that is noted meanwhile: from then on it must have an age.
+    /// Returns the least recent page that `skip` does not pass over, of the list whose least recent page is `oldest`.
+    /// Calls `age` for each page that it records, which must then have an age.
     pub fn oldest_not(
         &mut self,
         device: &dyn DeviceView,

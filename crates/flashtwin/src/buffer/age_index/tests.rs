@@ -10,7 +10,7 @@ fn classes_and_lists_are_sorted_by_last_access() {
     for seed in crate::seeds(2) {
         let mut rng = Rng::new(seed);
         for (pages, steps) in [(3, 30_000), (40, 50_000), (9000, 60_000)] {
-            // An index made for fewer pages grows. Class 0 has no lists.
+            // An index created for fewer pages grows. Class 0 has no lists.
             let mut index = AgeIndex::<3>::new(pages / 4, 2, [false, true, true]);
             let mut naive: Vec<(PageId, usize, Shelf)> = Vec::new();
             let mut cached = vec![false; pages as usize];

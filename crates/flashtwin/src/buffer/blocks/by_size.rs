@@ -1,4 +1,4 @@
-//! Nodes by how many pages they hold: a list for each size, the least recent at its end.
+//! Nodes by their number of pages: a list for each size, with the least recent node at its end.
 //!
 //! ```text
 //! size 4:  B9 - B2            most recent ... least recent
@@ -6,8 +6,8 @@
 //! size 1:  B0 - B5            largest: B2
 //! ```
 //!
-//! A node that shrinks without being renewed would have to go into the midst of a list. Those few
-//! stand in a heap until they are renewed.
+//! A node that shrinks without being renewed would have to be inserted in the middle of a list. These few nodes are
+//! in a heap until they are renewed.
 
 use super::{Heaps, NodeId, NONE};
 use crate::buffer::PageId;

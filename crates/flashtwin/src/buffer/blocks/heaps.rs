@@ -1,4 +1,4 @@
-//! Nodes by key, the least first: heaps that know where each node stands.
+//! Nodes by key, the least first: heaps that record the position of each node.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::memory::reach;
 /// Children of an entry.
 const ARITY: usize = 4;
 
-/// Heaps by number; a node is in one of them at most.
+/// Heaps by number; a node is in at most one of them.
 #[derive(Clone, Debug)]
 pub struct Heaps<K> {
     heaps: Vec<Vec<(K, NodeId)>>,
@@ -103,8 +103,8 @@ impl<K: Ord + Copy> Heaps<K> {
         put(entries, at, entry);
     }
 
-    /// Shows entries from the least on; those below an entry, none of which is less, only if `below` returns
-    /// true.
+    /// Passes entries to `below`, the least first. Passes the children of an entry, none of which is less, only if
+    /// `below` returns true for the entry.
     #[inline]
     pub fn walk(&self, heap: usize, mut below: impl FnMut(K, NodeId) -> bool) {
         walk_from(&self.heaps[heap], 0..1, &mut below);

@@ -1,4 +1,4 @@
-//! Cached pages grouped by logical block: what the policies that rank blocks keep.
+//! Cached pages grouped by logical block, for the policies that rank blocks.
 //!
 //! ```text
 //! block number -> hash -> node {number, pages, state of the policy}
@@ -6,8 +6,8 @@
 //!                           +-> page <-> page <-> page      (offset of each in its block)
 //! ```
 //!
-//! A node exists while the policy wants it, usually as long as a page of its block is cached. Nodes
-//! are small numbers, reused, of the type of pages so that [`super::List`] can order them too.
+//! A node exists as long as the policy needs it, usually while a page of its block is cached. Nodes are small, reused
+//! numbers of the same type as pages, so that [`super::List`] can order them, too.
 
 mod by_size;
 mod heaps;
@@ -98,13 +98,13 @@ struct Node<T> {
 #[derive(Clone, Copy, Debug)]
 struct Member {
     node: u32,
-    /// Orders the pages of a node: the offset in the block.
+    /// Offset of the page in its block, by which the pages of a node are ordered.
     offset: u32,
     next: u32,
     previous: u32,
 }
 
-/// The table; `T` is what the policy keeps for a block.
+/// The table; `T` is the policy's data for a block.
 #[derive(Clone, Debug)]
 pub struct BlockTable<T> {
     setup: Setup,
@@ -131,7 +131,7 @@ impl<T: Default> BlockTable<T> {
         BlockTable::with(setup, blocks, in_gc)
     }
 
-    /// An empty table of the pages that were inserted with a request each: not set by a parameter.
+    /// Creates an empty table whose blocks are the pages inserted with one request; no parameter sets this.
     pub fn of_requests(setup: &Setup) -> BlockTable<T> {
         BlockTable::with(setup, Blocks::Element, BlockInGc::Any)
     }
@@ -150,8 +150,8 @@ impl<T: Default> BlockTable<T> {
         }
     }
 
-    /// Whether `blocks` that take the room of all their pages, and other pages, are more than the buffer holds; one
-    /// block never is.
+    /// Whether `blocks` that occupy the room of all their pages, and `others`, further pages, exceed the buffer; one
+    /// block never does.
     fn exceed(&self, blocks: u32, others: u32) -> bool {
         let pages = u64::from(blocks) * u64::from(self.setup.pages_per_block) + u64::from(others);
         self.len > 0 && pages > u64::from(self.setup.capacity)
@@ -327,7 +327,7 @@ impl<T: Default> BlockTable<T> {
         of.pages += 1;
     }
 
-    /// Takes a page out of its node, which stays. Returns the node.
+    /// Removes a page from its node, which remains; returns the node.
     pub fn remove_page(&mut self, page: PageId) -> NodeId {
         let member = self.members[page.0 as usize];
         match member.previous {
@@ -361,7 +361,7 @@ impl<T: Default> BlockTable<T> {
         prefetch(&self.heads, self.chain(number));
     }
 
-    /// Starts loading the first node of a chain that is itself loaded: most likely the node of the block.
+    /// Starts loading the first node of a chain whose head has been loaded: most likely the node of the block.
     #[inline]
     pub fn prefetch_first_of_chain(&self, lpn: Lpn) {
         let number = self.blocking.block_of(lpn).0;
@@ -389,8 +389,7 @@ impl<T: Default> BlockTable<T> {
         })
     }
 
-    /// Takes all pages out of a node, which stays, and adds them to the victims, all in ascending
-    /// order.
+    /// Removes all pages from a node, which remains, and adds them to the victims in ascending order.
     pub fn evict_pages(&mut self, node: NodeId, out: &mut Eviction) {
         let mut at = self.nodes[node.0 as usize].first_page;
         while at != NONE {
@@ -439,8 +438,8 @@ impl<T: Default> BlockTable<T> {
             .then(|| ChipId((self.number(node) % chips) as u16))
     }
 
-    /// Whether a search passes over a block: while a page of it is in flight, and for GCaR, which is
-    /// noted in `skipped`, as its chip collects (D-13).
+    /// Whether a search passes over a block, because a page of it is in flight, or for GCaR because its chip collects
+    /// (D-13). Sets `skipped` in the second case.
     #[inline]
     pub fn passed_over(
         &self,
@@ -495,7 +494,7 @@ impl<T: Default> BlockTable<T> {
         format!("B{}{}", self.number(node), self.pages_text(device, node))
     }
 
-    /// Blocks separated by spaces, the most recent first, from a walk that begins at the least recent.
+    /// Formats blocks, separated by spaces, the most recent first; `oldest_first` starts at the least recent.
     pub fn texts(
         &self,
         device: &dyn DeviceView,

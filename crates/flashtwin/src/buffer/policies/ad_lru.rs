@@ -1,12 +1,12 @@
-//! AD-LRU: clean pages first, from the list of pages referenced once (Jin et al.
-//! 2012).
+//! AD-LRU: evicts clean pages first, and first those referenced once (Jin et al. 2012).
 //!
-//! Lc holds pages referenced once, Lh those referenced again; each knows its least recent clean page
-//! FC. Insert -> Lc; hit -> most recent end of Lh, cold flag 0. The victim comes from Lc if that
-//! holds more than min_lc pages, else from Lh: FC if there is one; else from the least recent page,
-//! all being dirty: cold -> victim; not cold -> cold, most recent end of the same list.
+//! Lc holds pages referenced once, Lh those referenced again; each list records its least recent clean page, FC.
+//! Insert: to Lc. Hit: to the most recent end of Lh, cold flag cleared. The victim comes from Lc if Lc holds more
+//! than min_lc pages, otherwise from Lh. If the list has a clean page, the victim is FC. If all its pages are dirty,
+//! the search starts at the least recent page: a page whose cold flag is set is the victim; any other page gets the
+//! flag and moves to the most recent end of the same list.
 //!
-//! Filtered by GCaR, the search for a clean page goes from FC towards the most recent end.
+//! Filtered by GCaR, the search for a clean page proceeds from FC towards the most recent end.
 
 use crate::buffer::age_index::{Ages, Passed};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
@@ -152,7 +152,7 @@ impl AdLru {
         }
     }
 
-    /// Takes a page out; returns what it was like.
+    /// Removes a page and returns its state.
     #[inline]
     fn remove(&mut self, page: PageId) -> Page {
         let state = self.pages[page.0 as usize];
@@ -174,7 +174,7 @@ impl AdLru {
         state
     }
 
-    /// FC, or the next clean page after it that is not skipped. Counts the entries up to it.
+    /// Returns FC, or the next clean page after it that is not skipped. Counts the entries from FC to that page.
     fn clean_victim(
         &mut self,
         list: usize,
@@ -196,7 +196,7 @@ impl AdLru {
         found
     }
 
-    /// The least recent page that is not skipped. Counts the entries from that end to it.
+    /// Returns the least recent page that is not skipped. Counts the entries from the least recent end to that page.
     fn oldest_not(
         &mut self,
         list: usize,
@@ -282,7 +282,7 @@ impl Policy for AdLru {
         if !std::mem::take(&mut state.dirty) {
             return;
         }
-        // Its place on the clean list: just newer than the next older clean page.
+        // The position on the clean list: just newer than the next older clean page.
         let links = self.all.links();
         let older = std::iter::successors(links.older(page), |&p| links.older(p))
             .find(|&p| !self.pages[p.0 as usize].dirty);

@@ -1,14 +1,17 @@
-//! ARC: the balance between recency and frequency follows the ghosts (Megiddo and Modha, FAST 2003,
-//! Fig. 4).
+//! ARC: hits in the ghost lists balance recency against frequency (Megiddo and Modha, FAST 2003, Fig. 4).
 //!
-//! T1 holds pages referenced once lately, T2 those referenced more often; B1 and B2 remember evicted pages. p is
-//! the size that T1 should have. L1 = T1 and B1 is at most c pages, all four 2c.
-//! Hit in T1 or T2 -> most recent end of T2. Miss:
-//!   in B1 -> p grows by max(1, |B2|/|B1|), the page goes to T2;
-//!   in B2 -> p shrinks by max(1, |B1|/|B2|), the page goes to T2;
-//!   else -> if L1 is full, B1 forgets its oldest; else if all four are, B2 does; the page goes to T1.
-//! Victim: the least recent page of T1 if |T1| > p, or |T1| = p and the page was in B2; else that of T2. Its
-//! ghost goes to B1 or B2. If T1 alone fills the buffer, its page is evicted without a ghost.
+//! T1 holds pages referenced once recently, T2 those referenced more often; B1 and B2 remember evicted pages. p is
+//! the target size of T1, c the size of the buffer. L1, which is T1 and B1, has at most c pages, all four lists 2c. A
+//! hit in T1 or T2 moves the page to the most recent end of T2. On a miss:
+//!
+//! - A page in B1: p grows by max(1, |B2|/|B1|), and the page goes to T2.
+//! - A page in B2: p shrinks by max(1, |B1|/|B2|), and the page goes to T2.
+//! - Any other page goes to T1. If L1 is full, B1 forgets its oldest page; otherwise, if all four lists are full, B2
+//!   does.
+//!
+//! The victim is the least recent page of T1 if |T1| > p, or if |T1| = p and the page was in B2; otherwise the least
+//! recent page of T2. It is remembered in B1 or B2. If T1 alone fills the buffer, its page is evicted without being
+//! remembered.
 
 use crate::buffer::age_index::AgedLists;
 use crate::buffer::entry::{cost, example, Entry, Family, Make, GENERAL};
@@ -66,7 +69,7 @@ const B2: usize = 1;
 #[derive(Clone, Debug)]
 pub struct Arc {
     c: usize,
-    /// Moves by fractions (the paper's p is a real number); IEEE arithmetic, the same everywhere.
+    /// Target size of T1, a real number as in the paper; IEEE arithmetic is the same on every machine.
     p: f64,
     lists: AgedLists<2>,
     /// Per page.

@@ -1,20 +1,20 @@
-//! BPAC-R: hot pages by page, the others by block (after Wu, Eckart, He, MSST 2010).
+//! BPAC-R: ranks hot pages individually, and the others by block (after Wu, Eckart, He, MSST 2010).
 //!
-//! A reconstruction: that there are two lists, and what splits them, is published (CBM section
-//! II.D); the formulas are ours. Pages come into a page list P, most recent first, and return there
-//! when they are written again. While P is longer than L_P its least recent page goes down into the
-//! cluster of its block, which becomes the most recent of K. Victim: of the clusters that got no page
-//! for more than A page writes the one with most pages, the least recent of several; else the least
-//! recent cluster; else the least recent page.
+//! A reconstruction: the existence of two lists, and the criterion that splits them, are published (CBM section
+//! II.D); the formulas are ours. Pages enter a page list P, most recent first, and return to its head when they are
+//! written again. While P has more than L_P pages, its least recent page moves to the cluster of its block, which
+//! becomes the most recent one in the list K. The victim is chosen among the clusters that have received no page for
+//! more than A page writes: the one with the most pages, of equals the least recent. Without such clusters it is the
+//! least recent cluster; without clusters, the least recent page.
 //!
 //! ```text
 //! P   12 - 1            most recent first, at most L_P pages
-//! K   B2 - B1 - | - B0  the clusters older than A are grown: there the size counts
+//! K   B2 - B1 - | - B0  clusters older than A are grown: they are ranked by size
 //! ```
 //!
-//! Every C page writes: L_P = distance that covers 90 % of the rewrites of a page, between 0.1 C and
-//! 0.9 C; A = the distance that does so for the pages of a cluster. Then old distances count half.
-//! A distance longer than the buffer counts as C.
+//! Every C page writes, with C the size of the buffer, L_P becomes the distance that covers 90 % of the rewrites of a
+//! page, between 0.1 C and 0.9 C, and A the distance that does so for the pages of a cluster. Then the weight of old
+//! distances is halved. A distance larger than the buffer counts as C.
 //!
 //! `cache_reads`: a read is handled, and counted, as a write. Without it reads change nothing.
 
@@ -105,7 +105,8 @@ impl Distances {
         self.counts[distance.min(longest as u64) as usize] += 1;
     }
 
-    /// The least distance that covers 90 % of those seen; `None` if none was. Then halves all counts.
+    /// Returns the least distance that covers 90 % of those recorded, `None` if there are none. Then halves all
+    /// counts.
     fn cover(&mut self) -> Option<u32> {
         let all: u64 = self.counts.iter().map(|&n| u64::from(n)).sum();
         let mut seen = 0;
@@ -131,7 +132,7 @@ struct Cluster {
 /// Block-page adaptive cache.
 #[derive(Clone, Debug)]
 pub struct Bpac {
-    /// Clusters; pages of P are in none.
+    /// Clusters; pages of P are in no cluster.
     clusters: BlockTable<Cluster>,
     p: List,
     /// Pages in clusters.
@@ -221,7 +222,7 @@ impl Bpac {
         }
     }
 
-    /// The page becomes the most recent of P; what is too much there goes down.
+    /// Makes a page the most recent of P; pages that P has no room for move to clusters.
     fn push(&mut self, page: PageId) {
         self.p.push_newest(page);
         self.written[page.0 as usize].0 = self.now;
@@ -247,7 +248,7 @@ impl Bpac {
         }
     }
 
-    /// Starts loading what the next pages to go down touch.
+    /// Starts loading the data accessed when the next pages move to clusters.
     #[inline]
     fn look_ahead(&self) {
         let [first, second, third] = self.p.oldest_three();
@@ -343,7 +344,7 @@ impl Policy for Bpac {
     }
 
     fn lacks_room(&self, _incoming: &Access) -> bool {
-        // The page itself comes into P; what then goes down may need a cluster.
+        // The page itself enters P; the page that then moves to a cluster may need a new one.
         self.room == BlockRoom::Whole && self.clusters.lack_room_beside(self.p.len() as u32 + 1)
     }
 

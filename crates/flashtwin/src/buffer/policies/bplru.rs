@@ -1,16 +1,16 @@
 //! BPLRU: recency of blocks, whole blocks as victims (Kim, Ahn, FAST 2008).
 //!
-//! hit, insert -> the block moves to the most recent end. Compensation: a block written wholly and in order moves
-//! to the least recent end. Victim: the least recent block except the one accessed now, unless it is the only
-//! one; all its pages are evicted. Padding: the missing pages are read from flash and the block is written whole;
-//! a block without a dirty page is dropped (D-6).
+//! A hit or insertion moves the block to the most recent end. Compensation: a block written completely and in order
+//! moves to the least recent end. The victim is the least recent block except the one accessed now, unless that is
+//! the only one; all its pages are evicted. Padding: the missing pages are read from flash, and the block is written
+//! as a whole; a block without dirty pages is dropped (D-6).
 //!
 //! ```text
 //! most recent  B3 - B0 - B7 - | - B2 - B5  least recent
-//!                 list            done, the last one first
+//!                 list            complete blocks, the last one first
 //! ```
 //!
-//! `cache_reads`: reads move their block as writes do. Without it they neither move nor enter.
+//! `cache_reads`: reads move their block as writes do. Without it reads neither move blocks nor enter the buffer.
 
 use crate::buffer::age_index::AgeIndex;
 use crate::buffer::blocks::{
@@ -90,7 +90,7 @@ pub struct Bplru {
     list: List,
     /// Blocks written whole, the last one at the least recent end.
     done: List,
-    /// The list by chip: only where GCaR filters blocks of one chip each.
+    /// The list by chip; only if GCaR filters blocks of one chip each.
     by_chip: Option<AgeIndex<1>>,
 }
 
@@ -127,7 +127,7 @@ impl Bplru {
         }
     }
 
-    /// Puts a block that stands in no list where an access at `offset` moves it.
+    /// Inserts a block that is in no list at the position to which an access at `offset` moves it.
     #[inline]
     fn place(&mut self, node: NodeId, offset: u32, write: bool) {
         let whole = (self.parameters.compensation).then_some(self.blocks.setup().pages_per_block);

@@ -1,24 +1,24 @@
-//! CBM: random writes by page, sequential ones by block, with the read cache in view (Wei, Chen, Yang, MSST 2014,
-//! section III).
+//! CBM: buffers random writes by page and sequential ones by block, and considers the read cache (Wei, Chen, Yang,
+//! MSST 2014, section III).
 //!
-//! The write buffer has a page region PR, a list of pages by recency, and a block region BR, a list
-//! of blocks by popularity (write requests that touched the block). A written page comes into PR, or
-//! into BR if its block is there. Once PR holds THR pages of a block they all move to BR. Victim: the
-//! least popular block of BR, of several the one with most pages, then the one written least
-//! recently; if BR is empty, the least recent page of PR with all pages of its block. The block written now is
-//! skipped unless it is the only one. Merge-on-flush: if more dirty pages are evicted than clean pages of the
-//! block are in the read cache, and those are some, they are written together.
+//! The write buffer has a page region PR, a list of pages by recency, and a block region BR, a list of blocks by
+//! popularity (write requests that accessed the block). A written page enters PR, or BR if its block is there. Once
+//! PR holds THR pages of a block, they all move to BR. The victim is the least popular block of BR, of equals the one
+//! with the most pages, then the one written least recently. If BR is empty, the least recent page of PR is evicted
+//! with all pages of its block. The block written now is skipped unless it is the only one. Merge-on-flush: if more
+//! dirty pages are evicted than clean pages of the block are in the read cache, and there are any, these are written
+//! together.
 //! ```text
 //! PR  20 - 16 - 8 - 0            most recent ... least recent
 //! BR  B3 pop2 - B1 pop2          most popular ... victim
 //! RC  6                          read cache, LRU, managed by the buffer
 //! ```
 //!
-//! THR starts at 2 and doubles, to at most N, each time BR has grown and takes more than theta of the
-//! write buffer; it halves, to at least the floor, when an eviction finds BR empty (D-20). Blocks that have THR pages in
-//! PR then move when their next page comes in, or at once with `migrate = "scan"` (D-222). With a share for BR, PR
-//! is the first to give until BR takes more (D-206).
-//! Reads move nothing; those that miss pass the write buffer by.
+//! THR starts at 2. It doubles, to at most N, each time BR has grown and takes more than theta of the write buffer.
+//! It halves, to at least the floor, when an eviction finds BR empty (D-20). Blocks that have THR pages in PR then
+//! move when their next page arrives, or immediately with `migrate = "scan"` (D-222). With a share for BR, victims
+//! come from PR until BR takes more than this share (D-206). Reads change nothing; reads that miss bypass the write
+//! buffer.
 
 use crate::buffer::blocks::{BlockParameters, BlockTable, FilteredParameters, Heaps, NodeId};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
@@ -120,7 +120,7 @@ struct Block {
     clean: u32,
 }
 
-/// Place in the block region, the victim's first: popularity, fewer pages, last write.
+/// Rank in the block region, the victim's first: popularity, fewer pages, last write.
 type Rank = (u32, u32, u64);
 
 /// Cooperative buffer management.
@@ -129,8 +129,8 @@ pub struct Cbm {
     parameters: Parameters,
     /// Every block with a page in the write buffer or in the read cache.
     blocks: BlockTable<Block>,
-    /// The pages of PR, and of BR those from PR: they stay until they are in the way or
-    /// leave the buffer, for a block that moves would be a walk through memory.
+    /// The pages of PR, and pages of BR that were in PR. The latter stay until a search encounters them or they are
+    /// evicted, since removing all pages of a block that moves would access scattered memory.
     pr: List,
     br: Heaps<Rank>,
     br_pages: u32,
@@ -138,8 +138,8 @@ pub struct Cbm {
     clean: Vec<u64>,
     threshold: u32,
     writes: u64,
-    /// The block of the page that is about to come in: its node stays without pages until then, as the
-    /// paper looks it up when the access arrives (D-163).
+    /// The block of the page that is about to arrive. Its node remains without pages until then, as the paper looks
+    /// it up when the access arrives (D-163).
     arriving: Option<NodeId>,
 }
 
@@ -170,7 +170,7 @@ impl Cbm {
         }
     }
 
-    /// A write touches a block: counted once a request.
+    /// Counts a write to a block; popularity is counted once per request.
     fn count(&mut self, node: NodeId, access: &Access) {
         self.writes += 1;
         let block = &mut self.blocks[node];
@@ -186,8 +186,7 @@ impl Cbm {
         (block.popularity, !self.blocks.pages(node), block.written)
     }
 
-    /// Puts a block where it belongs in BR, before the next search at the latest: as long as it has
-    /// only risen, it may wait for that where it is.
+    /// Updates the rank of a block in BR. If the rank has only risen, the update may be left to the next search.
     fn rank(&mut self, node: NodeId) {
         let rank = self.rank_of(node);
         if self.br.key_of(node).is_none_or(|key| rank < key) {
@@ -260,7 +259,7 @@ impl Cbm {
         }
     }
 
-    /// Sets the node that the next page joins; the one before is removed if it stayed empty.
+    /// Sets the node that the next page joins; removes the previous one if it has no pages.
     fn arrive(&mut self, node: Option<NodeId>) {
         let before = std::mem::replace(&mut self.arriving, node);
         if let Some(before) = before {
@@ -268,7 +267,7 @@ impl Cbm {
         }
     }
 
-    /// The node whose pages are evicted: not `current` and not passed over.
+    /// Returns the node whose pages are evicted; not `current`, and none that is passed over.
     fn choose(
         &mut self,
         device: &dyn DeviceView,

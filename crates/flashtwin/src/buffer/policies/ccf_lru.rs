@@ -1,10 +1,13 @@
 //! CCF-LRU: cold clean pages are evicted first (Li et al. 2009).
 //!
-//! Two recency lists: CCL, cold clean pages; ML, all others. Cold = referenced once.
-//! Read miss -> CCL, write miss -> ML, both cold. Hit -> most recent end of ML, not cold.
-//! Victim: the least recent page of CCL. If there is none, from the least recent page of ML: cold ->
-//! victim; dirty -> cold, most recent end of ML; clean -> cold, most recent end of CCL. If ML runs
-//! empty, the least recent page of CCL: until then those just put there are left alone.
+//! Two recency lists: CCL holds cold clean pages, ML all others; a page is cold if it was referenced once. A page
+//! read on a miss enters CCL, a written one ML, both cold. A hit moves the page to the most recent end of ML, not
+//! cold.
+//!
+//! The victim is the least recent page of CCL. If CCL is empty, the search starts at the least recent page of ML: a
+//! cold page is the victim; a dirty one becomes cold and moves to the most recent end of ML; a clean one becomes cold
+//! and moves to the most recent end of CCL. Pages just moved to CCL are victims only once ML is empty: then the least
+//! recent page of CCL is.
 
 use crate::buffer::age_index::AgedLists;
 use crate::buffer::entry::{cost, example, Entry, Family, Make};
@@ -83,7 +86,7 @@ impl CcfLru {
         }
     }
 
-    /// The victim in ML, if there is one; hot clean pages met before it go to CCL.
+    /// Returns the victim in ML, if there is one; hot clean pages before it move to CCL.
     fn search_ml(
         &mut self,
         device: &dyn DeviceView,

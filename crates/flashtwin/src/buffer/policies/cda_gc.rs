@@ -1,18 +1,17 @@
-//! CDA-GC: pages of chips in GC stay longer, hot and cold pages go to different blocks
-//! (CDA-GC section 3, Algorithms 1 and 2, Figs 5 to 8).
+//! CDA-GC: pages of chips in GC stay longer, and hot and cold pages go to different blocks (CDA-GC section 3,
+//! Algorithms 1 and 2, Figs 5 to 8).
 //!
-//! Stager: one LRU list. Victim: the first of at most `test_num` entries, from `test_entry` towards
-//! the most recent end, that is not related to GC; `test_entry` is then the entry after it. If there
-//! is none, the least recent page, and `test_entry` is where the search stopped (D-17). After
-//! `cycle_num` searches it is the least recent end again. An entry is related to GC if the chip of its
-//! flash copy collects, or will soon: its free blocks are at the trigger and its open blocks nearly
-//! full (D-16).
+//! Stager: one LRU list. The victim is the first page not related to GC among at most `test_num` entries, from
+//! `test_entry` towards the most recent end; `test_entry` then becomes the entry after it. If there is none, the
+//! victim is the least recent page, and `test_entry` becomes the entry at which the search stopped (D-17). After
+//! `cycle_num` searches `test_entry` is the least recent end again. A page is related to GC if the chip of its flash
+//! copy collects, or will soon, because its free blocks are at the trigger and its open blocks nearly full (D-16).
 //!
-//! Dispatcher: a write makes its page hot if the page was written since the filter's last reset; hot
-//! pages are written into another open block. A reset of the filter makes every page cold (D-18). With
-//! `hot_at = "write-back"` the filter is asked again when the page is written back (D-221).
+//! Dispatcher: a write makes its page hot if the page was written since the filter's last reset; hot pages are
+//! written to a separate open block. A reset of the filter makes every page cold (D-18). With `hot_at = "write-back"`
+//! the filter is queried again when the page is written back (D-221).
 //!
-//! Filtered by GCaR, pages on chips in GC are never victims while there is another.
+//! Filtered by GCaR, pages on chips in GC are victims only if there are no others.
 
 use crate::buffer::bloom::{Filter, FilterParameters};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make, PAGES};
@@ -161,7 +160,7 @@ struct Stager {
     cycle_num: u32,
     /// Free pages of a chip's open blocks at which it is close to GC.
     margin_pages: u32,
-    /// Start of the next search; `None`: the least recent end.
+    /// Start of the next search; `None` for the least recent end.
     test_entry: Option<PageId>,
     lookups: u32,
     passed: u64,
@@ -236,7 +235,7 @@ struct Search {
 struct Dispatcher {
     filter: Filter,
     hot_at: HotAt,
-    /// Per page: the filter's epoch in which it was found hot, and its logical page.
+    /// For each page, the filter's epoch in which it was found hot, and its logical page.
     hot_in: Vec<(u32, Lpn)>,
     hot_writes: u64,
 }
@@ -281,12 +280,12 @@ impl CdaGc {
         CdaGc::with(setup, true, true)
     }
 
-    /// The stager alone: all pages are cold.
+    /// Makes the policy with the stager only: all pages are cold.
     pub fn stager(setup: &Setup) -> CdaGc {
         CdaGc::with(setup, true, false)
     }
 
-    /// The dispatcher alone: victims are those of LRU.
+    /// Makes the policy with the dispatcher only: victims are those of LRU.
     pub fn dispatcher(setup: &Setup) -> CdaGc {
         CdaGc::with(setup, false, true)
     }

@@ -1,12 +1,13 @@
 //! CFLRU: clean first within a window at the least recent end (Park et al., CASES 2006).
 //!
-//! hit, insert: as LRU. Victim: the least recent clean page among the `window` least recent pages;
-//! if none of them is clean, the least recent page. Filtered by GCaR (A12): the first clean page of
-//! the window off the chips in GC, else the first page of the whole list off them (D-12).
+//! Hits and insertions are as in LRU. The victim is the least recent clean page among the `window` least recent
+//! pages; if none of these is clean, the least recent page. Filtered by GCaR (A12), the victim is the first clean
+//! page of the window whose chip is not in GC, otherwise the first such page of the whole list, clean or dirty
+//! (D-12).
 //!
-//! The window is positional. Its clean pages stand in a second list, so that a victim is found
-//! without a scan: a page enters the window when another leaves it, at the window's recent end, and
-//! leaves it only by a hit or an eviction.
+//! The window is defined by position. Its clean pages are also in a second list, so that a victim is found without a
+//! scan. A page enters the window, at its recent end, when another one leaves it, and leaves it only by a hit or an
+//! eviction.
 
 use crate::buffer::age_index::{Ages, Passed};
 use crate::buffer::entry::{cost, example, example_with, Entry, Family, Make, ECR, PAGES};
@@ -81,7 +82,7 @@ most recent [ 6d  5c  4d  9c | 3d  2c  1d ] least recent
 enum Place {
     #[default]
     Working,
-    /// Place in the window; on the clean list or not.
+    /// In the window; `clean` if also on the clean list.
     Window { clean: bool },
 }
 
@@ -94,13 +95,13 @@ pub struct Cflru {
     window: usize,
     list: List,
     ages: Ages,
-    /// Per page: where it stands, and whether it is dirty.
+    /// For each page, its place, and whether it is dirty.
     pages: Vec<(Place, bool)>,
     in_window: usize,
     /// The most recent page of the window.
     boundary: Option<PageId>,
     clean_in_window: List,
-    /// Pages that GCaR's searches have passed over in the list and among the clean pages of the window.
+    /// Pages that GCaR's searches have skipped in the list, and among the clean pages of the window.
     passed: Passed,
     passed_clean: Passed,
 }
@@ -233,7 +234,7 @@ impl Policy for Cflru {
             return;
         }
         state.0 = CLEAN;
-        // Its place on the clean list: just newer than the next older clean page.
+        // The position on the clean list: just newer than the next older clean page.
         let older = std::iter::successors(self.list.older(page), |&p| self.list.older(p))
             .find(|&p| self.is_clean(p));
         self.clean_in_window.insert_newer_than(older, page);
@@ -254,7 +255,7 @@ impl Policy for Cflru {
         out: &mut Eviction,
     ) -> bool {
         let first = self.choose();
-        // Filtered, the second search begins anew at the least recent page.
+        // Filtered, the second search starts at the least recent page again.
         let again = skip != Skip::Nothing && self.clean_in_window.is_empty();
         let (found, inspected) = match first.0 {
             Some(page) if again || skip.page(device, page) => self.choose_not(device, skip),

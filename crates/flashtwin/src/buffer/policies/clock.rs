@@ -1,11 +1,12 @@
-//! CLOCK, or second chance: FIFO that passes once over a page referenced since its insertion (Corbato,
-//! "A Paging Experiment with the Multics System", 1968).
+//! CLOCK, or second chance: FIFO that passes over a page once if it was referenced since its insertion (Corbato, "A
+//! Paging Experiment with the Multics System", 1968).
 //!
-//! hit -> reference bit 1; miss -> newest end, bit 0. Victim search from the oldest page: bit 1 ->
-//! bit 0 and newest end; bit 0 -> victim. A ring with a hand is the same list cut at the hand.
+//! A hit sets the page's reference bit; a missed page enters at the newest end with the bit cleared. The search
+//! starts at the oldest page: a page with the bit set loses it and moves to the newest end; a page without it is the
+//! victim. A ring with a hand is the same list, cut at the hand.
 //!
-//! Corbato's bit is 1 when a page comes in, for the fault that brings it in is a reference; here it
-//! is 0, as in libCacheSim and most block caches, so that a page accessed once leaves first.
+//! Corbato's bit is set when a page enters, since the fault that loads it is a reference; here it is cleared, as in
+//! libCacheSim and most block caches, so that a page accessed only once is evicted first.
 
 use crate::buffer::entry::{cost, example, Entry, Family, Make, GENERAL};
 use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};

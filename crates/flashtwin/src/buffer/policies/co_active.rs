@@ -1,10 +1,10 @@
-//! Co-Active: clean pages first, and cold dirty pages written back where a channel is idle
-//! (a reconstruction; CDA-GC sections 4.3 and 5, MQSim's advanced cache).
+//! Co-Active: evicts clean pages first, and writes cold dirty pages back while a channel is idle (a reconstruction;
+//! CDA-GC sections 4.3 and 5, MQSim's advanced cache).
 //!
-//! Clean list CL and dirty list DL. A write makes its page hot if the page was written since the
-//! filter's last reset, else cold. Victim: the least recent clean page; else the least recent cold
-//! one; else the least recent one. When a channel falls idle, its least recent cold page is written
-//! back and stays, among the clean pages where its last access belongs. (D-9)
+//! The lists are a clean list CL and a dirty list DL. A write makes its page hot if the page was written since the
+//! filter's last reset, otherwise cold. The victim is the least recent clean page; without clean pages the least
+//! recent cold one; otherwise the least recent page. When a channel becomes idle, its least recent cold page is
+//! written back and stays, among the clean pages at the position of its last access (D-9).
 //!
 //! A page's channel is that of its flash copy; a page without one is never written back actively.
 
@@ -75,14 +75,14 @@ DL [ 5c  1h  2c ]          h hot, c cold
 
 const CLEAN: usize = 0;
 const COLD: usize = 1;
-/// Dirty like the cold ones: DL is both.
+/// Class of hot dirty pages; DL consists of the cold and the hot ones.
 const HOT: usize = 2;
 
 /// Proactive write-backs to idle channels.
 #[derive(Clone, Debug)]
 pub struct CoActive {
     chips: u32,
-    /// Chip c is on channel c mod channels. Each chip by itself is as many channels as chips.
+    /// Number of channels; chip c is on channel c mod channels. The number of chips if each chip counts as a channel.
     channels: u32,
     write_backs: u32,
     filter: Filter,
@@ -111,7 +111,7 @@ impl CoActive {
         }
     }
 
-    /// The class after an access; `was` is that of a page that is cached.
+    /// Returns the class of a page after an access; `was` is its class before, if it is cached.
     fn class(&mut self, device: &dyn DeviceView, access: &Access, was: usize) -> usize {
         if access.write {
             let hot = self.filter.write(device.now(), access.lpn);

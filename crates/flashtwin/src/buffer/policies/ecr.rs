@@ -1,13 +1,13 @@
-//! ECR, ECR-epsilon, LCR: evict where it costs least (ECR section 3).
+//! ECR, ECR-epsilon, LCR: evict the page whose eviction costs least (ECR section 3).
 //!
-//! Clean-LRU holds the clean pages of all chips, a list per chip its dirty pages. Victim: the least
-//! recent clean page, which costs nothing; if there is none, the least recent page of the chip whose
-//! queue completes first (CQCT, Eqs 1-4), among the chips that have one. Of equals, the chip whose
-//! victim was accessed longest ago (D-15). ECR-epsilon has no Clean-LRU: a chip's list holds clean and
-//! dirty pages. LCR, the predecessor, looks at the flash time of what is queued instead.
+//! Clean-LRU holds the clean pages of all chips; each chip has a list of its dirty pages. The victim is the least
+//! recent clean page, which costs nothing. Without clean pages it is the least recent page of the chip whose queue
+//! completes first (CQCT, Eqs 1-4), among the chips with pages; of equal chips the one whose victim was accessed
+//! longest ago (D-15). ECR-epsilon has no Clean-LRU: a chip's list holds clean and dirty pages. LCR, the predecessor,
+//! uses the flash time of the queued operations instead.
 //!
-//! A page without a chip (dynamic placement, never written) stands on a list of its own: its write
-//! waits for no chip, so the list's time is 0; it counts as the last chip.
+//! A page without a chip (dynamic placement, never written) is on a list of its own. Its write waits for no chip, so
+//! the list's time is 0; the list counts as the last chip.
 
 use crate::buffer::age_index::{AgeIndex, Shelf};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make, ECR};
@@ -156,7 +156,7 @@ pub struct Ecr {
     exact: bool,
     tie: Tie,
     order: AgeIndex<2>,
-    /// The list with which the search begins: after the last victim's with [`Tie::RoundRobin`].
+    /// The list at which the search starts: with [`Tie::RoundRobin`] the one after the last victim's.
     first: usize,
 }
 
@@ -209,7 +209,7 @@ impl Ecr {
     fn cheapest(&self, device: &dyn DeviceView, skip: Skip) -> Option<PageId> {
         let heads = self.order.heads(LISTED);
         let by_age = self.tie == Tie::Oldest;
-        // At light load the chip of the oldest page has nothing to do: no other can be better.
+        // At light load the chip of the oldest page is idle, so that no other can be better.
         let oldest = heads.iter().copied().min().unwrap_or(u32::MAX);
         if by_age && oldest != u32::MAX && skip == Skip::Nothing {
             let page = self.order.at(oldest);
@@ -222,7 +222,7 @@ impl Ecr {
             for list in lists {
                 let age = heads[list];
                 let of = if by_age { age } else { 0 };
-                // Nothing is better than no time: the device need not be asked.
+                // No time is less than zero, so the device need not be queried.
                 if age == u32::MAX || least == Time::ZERO && of >= rank {
                     continue;
                 }
@@ -239,7 +239,7 @@ impl Ecr {
         found.map(|age| self.order.at(age))
     }
 
-    /// The victim, and the list entries looked at: chips are none.
+    /// Returns the victim, and the number of list entries inspected; chips are not counted.
     fn choose(&self, device: &dyn DeviceView, skip: Skip) -> (Option<PageId>, u64) {
         let (clean, looked) = self.order.oldest_not(CLEAN, device, skip);
         if clean.is_some() {

@@ -1,15 +1,15 @@
 //! FAB: the block with most pages is the victim (Jo, Kang, Park, Kim, Lee, IEEE TCE 2006).
 //!
-//! hit, insert -> the block becomes the most recent one. Victim: the block with the largest number of cached
-//! pages, the least recent of several, be it the one accessed now; all its pages are evicted.
+//! A hit or insertion makes the block the most recent one. The victim is the block with the most cached pages, of
+//! equals the least recent, even if it is the one accessed now; all its pages are evicted.
 //!
 //! ```text
 //! 4 pages:  B9 - B2           most recent ... least recent
 //! 1 page:   B0 - B5 - B3      victim: B2
 //! ```
 //!
-//! `cache_reads`: reads renew their block as writes do (GCaR section 5). Without it they neither
-//! renew nor enter.
+//! `cache_reads`: reads renew their block as writes do (GCaR section 5). Without it reads neither renew blocks nor
+//! enter the buffer.
 
 use crate::buffer::blocks::{
     BlockParameters, BlockRoom, BlockTable, BySize, FilteredParameters, ReadParameters,
@@ -130,7 +130,7 @@ impl Policy for Fab {
         skip: Skip,
         out: &mut Eviction,
     ) -> bool {
-        // As published, every block is looked at.
+        // As published, every block is inspected.
         out.inspected += u64::from(self.blocks.len());
         let largest = |skip| {
             let blocks = &self.blocks;

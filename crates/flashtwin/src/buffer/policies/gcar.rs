@@ -1,9 +1,9 @@
 //! GCaR: a filter over the victim search of any base policy (GCaR Algorithms 1, 2).
 //!
-//! victim = the base policy's first choice among the pages whose chip is not in GC; if every cached
-//! page is on a chip in GC, the base policy's own choice (fallback `base`, D-11), counted.
-//! Hit and insert are the base's. Nothing is stored per page: the state of the chips is looked at
-//! when a victim is needed (GCaR section 3.3).
+//! The victim is the base policy's first choice among the pages whose chip is not in GC. If every cached page is on a
+//! chip in GC, it is the base policy's own choice (fallback `base`, D-11), which is counted. Hits and insertions are
+//! handled by the base. Nothing is stored per page: the state of the chips is read when a victim is needed (GCaR
+//! section 3.3).
 
 use std::collections::{hash_map, HashMap};
 use std::num::NonZeroU32;
@@ -285,7 +285,8 @@ impl Gcar<Base> {
 }
 
 impl<P: Policy> Gcar<P> {
-    /// Evicts what the base ranks first outside the chips that `passed_over` has in GC, or else what it ranks first.
+    /// Evicts the base's first choice outside the chips that `passed_over` reports as in GC; without such pages, the
+    /// base's first choice of all.
     fn evict_filtered(
         &mut self,
         device: &dyn DeviceView,
@@ -308,7 +309,7 @@ impl<P: Policy> Gcar<P> {
         fell_back
     }
 
-    /// Evicts as [`Self::evict`] does when chips must be skipped: the longer path, out of line.
+    /// [`Self::evict`] if chips must be skipped: the longer path, out of line.
     #[inline(never)]
     fn evict_skipping(
         &mut self,
@@ -333,7 +334,7 @@ impl<P: Policy> Gcar<P> {
         found
     }
 
-    /// Evicts the rest of a single victim's stripe, in the order of addresses.
+    /// Evicts the other pages of a single victim's stripe, in the order of addresses.
     fn evict_stripe(&mut self, device: &dyn DeviceView, out: &mut Eviction) {
         let Some(stripes) = &mut self.stripes else {
             return;

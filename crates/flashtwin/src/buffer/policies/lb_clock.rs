@@ -1,19 +1,18 @@
-//! LB-CLOCK: a clock over blocks, the largest of the cold ones is the victim (Debnath,
-//! Subramanya, Du, Lilja, MASCOTS 2009).
+//! LB-CLOCK: a clock over blocks, whose victim is the largest cold one (Debnath, Subramanya, Du, Lilja, MASCOTS
+//! 2009).
 //!
-//! access to a known block -> reference bit 1; a new block comes in behind the hand with bit 0.
-//! Victim: (1) while the block under the hand has bit 1, clear it and advance; (2) of all blocks with
-//! bit 0 the one with most cached pages, the first met from the hand of several.
+//! An access to a cached block sets its reference bit; a new block enters behind the hand with the bit cleared.
+//! Victim: (1) while the block at the hand has its bit set, clear it and advance; (2) of all blocks without the bit,
+//! the one with the most cached pages, of equals the first from the hand on.
 //!
-//! The block that the hand passes is the last that it will meet again, so the ring is a queue:
+//! The block that the hand passes is the last that it reaches again, so the ring is a queue:
 //!
 //! ```text
 //! hand -> B0r0 - B1r1 - B2r1 <- behind the hand
 //! ```
 //!
-//! The blocks with bit 0 also stand in lists by size. GCaR's filter: the hand passes over skipped
-//! blocks, which keep bit and place. `cache_reads`: reads set the bit and enter as writes do;
-//! without it they do neither.
+//! The blocks without the bit are also in lists by size. Under GCaR's filter the hand passes over skipped blocks,
+//! which keep bit and place. `cache_reads`: reads set the bit and enter as writes do; without it they do neither.
 
 use crate::buffer::blocks::{
     BlockParameters, BlockTable, BySize, FilteredParameters, NodeId, ReadParameters,
@@ -101,8 +100,7 @@ impl LbClock {
         }
     }
 
-    /// Clears bits from the hand up to the first block with bit 0; false if all blocks are
-    /// passed over.
+    /// Clears bits from the hand up to the first block without the bit; returns false if all blocks are passed over.
     fn sweep(&mut self, device: &dyn DeviceView, skip: Skip, out: &mut Eviction) -> bool {
         let Some(mut at) = self.ring.oldest() else {
             return false;

@@ -1,9 +1,9 @@
-//! LFU with ageing: the page with the fewest accesses leaves, and old accesses count less and less
-//! (Robinson, Devarakonda, SIGMETRICS 1990).
+//! LFU with ageing: evicts the page with the fewest accesses, where old accesses count less and less (Robinson,
+//! Devarakonda, SIGMETRICS 1990).
 //!
-//! insert -> count 1; hit -> count + 1, at most `count_max`. Victim: the page with the least count, of several
-//! the least recent. Once the mean count exceeds `mean_max`, every count is halved, rounded up; halved, the pages
-//! of a larger count stand as more recent than those they come to.
+//! An insertion sets the count to 1; a hit raises it by 1, to at most `count_max`. The victim is the page with the
+//! least count, of equals the least recent. Once the mean count exceeds `mean_max`, every count is halved, rounded
+//! up. If pages of two counts then have the same count, those with the larger count before are the more recent ones.
 //!
 //! ```text
 //! count 3:  7            most recent ... least recent

@@ -1,17 +1,21 @@
 //! LIRS: pages with a short distance between references stay (Jiang and Zhang, SIGMETRICS 2002).
 //!
-//! A LIR page has low inter-reference recency, all others are HIR. Stack S holds in recency order
-//! what was referenced since the least recent LIR page: LIR, HIR and HIR pages no longer cached.
-//! Queue Q holds the cached HIR pages. As long as there are too few LIR pages, a new page is LIR, but not where
-//! HIR pages have their share: then pages of Q were passed over and LIR pages evicted instead, and new pages that
-//! took their status would soon be all that is LIR.
+//! A LIR page has a low inter-reference recency; all other pages are HIR. Stack S holds, by recency, the pages
+//! referenced since the least recent LIR page: LIR pages, HIR pages, and HIR pages no longer cached. Queue Q holds
+//! the cached HIR pages. While there are too few LIR pages, a new page becomes LIR, unless HIR pages already have
+//! their share. In that case searches have passed over pages of Q and evicted LIR pages instead; if new pages
+//! replaced those, soon all LIR pages would be new ones.
 //!
-//! Hit on LIR -> top of S. Hit on HIR in S -> LIR, top of S, out of Q. Hit on HIR not in S -> top of
-//! S, end of Q. Miss: the front of Q is evicted; if the page is in S it becomes LIR, else HIR at the end of Q; in
-//! both cases it goes to the top of S. A LIR page too many: the one at the bottom of S becomes HIR, at the end of
-//! Q. Then S is pruned, so that a LIR page is at its bottom.
-//! S is bounded to twice the buffer: the page that was evicted first is forgotten (not in the paper, which leaves
-//! the bound open; as in libCacheSim).
+//! - Hit on a LIR page: to the top of S.
+//! - Hit on a HIR page in S: becomes LIR, to the top of S, out of Q.
+//! - Hit on a HIR page not in S: to the top of S and the end of Q.
+//! - Miss: the front of Q is evicted. The new page goes to the top of S. If it was in S it becomes LIR, otherwise
+//!   HIR, at the end of Q.
+//! - If there is one LIR page too many, the one at the bottom of S becomes HIR, at the end of Q. Then S is pruned, so
+//!   that a LIR page is at its bottom.
+//!
+//! S is bounded to twice the buffer: the page that was evicted first is forgotten. The paper leaves the bound open;
+//! libCacheSim has the same one.
 
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make, GENERAL};
 use crate::buffer::ghosts::{Ghosts, Incoming};
@@ -75,7 +79,7 @@ S (recent on top)      Q
 enum Status {
     #[default]
     Lir,
-    /// HIR page in Q; in S as well or not.
+    /// HIR page in Q; `in_stack` if it is also in S.
     Hir { in_stack: bool },
 }
 
@@ -87,7 +91,7 @@ enum InStack {
 }
 
 impl InStack {
-    /// The number of the entry in the list: even for pages, odd for ghosts.
+    /// Number of the entry in the list: even for pages, odd for ghosts.
     fn number(self) -> PageId {
         match self {
             InStack::Page(page) => PageId(page.0 * 2),
@@ -135,7 +139,7 @@ impl Lirs {
         }
     }
 
-    /// Whether the page that comes in was in S; it no longer is.
+    /// Returns whether the incoming page was in S, and removes it there.
     fn arrives(&mut self, lpn: Lpn) -> bool {
         if let Some(known) = self.incoming.known(lpn) {
             return known;
@@ -148,7 +152,7 @@ impl Lirs {
         self.incoming.keep(lpn, ghost.is_some())
     }
 
-    /// Makes a page of no list LIR; the least recent LIR page makes room.
+    /// Makes a page that is in no list LIR; if there are too many, the least recent LIR page becomes HIR.
     fn push_lir(&mut self, page: PageId) {
         self.status[page.0 as usize] = Status::Lir;
         self.stack.push_newest(InStack::Page(page).number());
@@ -209,7 +213,7 @@ impl Lirs {
         }
     }
 
-    /// The least recent LIR page that is not skipped: where all of Q is.
+    /// Returns the least recent LIR page that is not skipped; used if all pages of Q are skipped.
     #[cold]
     fn search_stack(
         &self,

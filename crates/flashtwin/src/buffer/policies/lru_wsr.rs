@@ -1,7 +1,8 @@
 //! LRU-WSR: LRU that gives a dirty page a second chance (Jung et al. 2008).
 //!
-//! hit, insert: as LRU, cold flag 0. Victim search from the least recent page: clean -> victim, its
-//! flag does not matter; dirty and cold -> victim; dirty and not cold -> cold, most recent end.
+//! Hits and insertions are as in LRU, with the cold flag cleared. The search starts at the least recent page: a clean
+//! page is the victim, whatever its flag; a dirty page with the flag is the victim; a dirty page without it gets the
+//! flag and moves to the most recent end.
 
 use crate::buffer::entry::{cost, example, Entry, Family, Make};
 use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};

@@ -1,11 +1,10 @@
-//! MIN: the most hits that any policy can have, for it knows the future (Belady, IBM Systems Journal
-//! 5(2), 1966).
+//! MIN: the most hits that any policy can have, because it knows the future (Belady, IBM Systems Journal 5(2), 1966).
 //!
-//! victim = the cached page whose next access is farthest away. Every page that misses comes in.
-//! It runs over a finished list of accesses only.
+//! The victim is the cached page whose next access is the latest. Every page that misses enters the buffer. MIN can
+//! only run over a complete list of accesses.
 //!
-//! Which pages are cached does not matter, only when each is accessed next: a set of positions in
-//! the list. An access hits if its own position is in the set; the victim is the largest position.
+//! The identity of the cached pages does not matter, only when each is accessed next: they are stored as a set of
+//! positions in the list. An access is a hit if its own position is in the set; the victim is the largest position.
 
 use crate::buffer::entry::{cost, Entry, Family, Make};
 use crate::component::{source, Provenance};
@@ -48,7 +47,7 @@ pub fn hits(accesses: &[Lpn], capacity: u32) -> u64 {
         return 0;
     }
     let mut cached = Positions::new(accesses.len());
-    // Cached pages that are not accessed again: one is as good a victim as the other.
+    // Cached pages that are not accessed again: any of them is an equally good victim.
     let mut never = 0_u64;
     let mut free = capacity;
     let mut hits = 0;
@@ -84,7 +83,7 @@ fn next_accesses(accesses: &[Lpn]) -> Vec<usize> {
     next
 }
 
-/// A set of numbers below a bound: a bitmap, with bitmaps of its words that are not empty above it.
+/// A set of numbers below a bound: a bitmap, and above it bitmaps of the words that are not empty.
 struct Positions {
     /// The last level is one word.
     levels: Vec<Vec<u64>>,

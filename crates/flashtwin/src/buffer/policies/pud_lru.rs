@@ -1,29 +1,29 @@
 //! PUD-LRU: blocks by predicted average update distance (a reconstruction after Hu, Jiang, Tian, Xu, MASCOTS
 //! 2010).
 //!
-//! PUD = (now - t) / f, with t when the block was inserted, f the page writes to it since, the insertion included,
-//! and page writes as the unit of time. Victim: of the blocks whose PUD is above the mean of all, or of all if
-//! none is, the one with most pages, then with the larger PUD, then the least
-//! recent; all its pages are evicted. The key is published; formula and threshold are ours. PUDs are compared as
-//! fractions; for the mean, 1 / f is kept in units of which f up to 46 are a whole number, rounded down beyond.
+//! PUD = (now - t) / f, with t the time when the block was inserted, f the number of page writes to it since,
+//! including the insertion, and page writes as the unit of time. The victim is chosen among the blocks whose PUD is
+//! above the mean, or among all if there are none: the block with the most pages, then with the larger PUD, then the
+//! least recent. All its pages are evicted. The key is published; formula and threshold are ours. PUDs are compared
+//! as fractions. For the mean, 1 / f is stored in units that make it a whole number for f up to 46, and rounded down
+//! beyond.
 //!
-//! The mean is kept. A young block waits, and is looked at no more than once in an octave of its age:
-//! with f of 2^k or more it waits in room k as long as (now - t) / 2^k, no less than its PUD, is not
-//! above the mean. Blocks enter every room in the order of t, so that it is enough to look at the
-//! first. The others stand, for each number of pages, in heaps by f, the earliest t first:
-//!
+//! The mean is kept up to date. A young block waits, and is examined at most once per octave of its age. With f of
+//! 2^k or more, it waits in room k while (now - t) / 2^k, which is at least its PUD, is not above the mean. Blocks
+//! enter every room in the order of t, so only the first one needs to be examined. The other blocks are, for each
+//! number of pages, in heaps by f, the earliest t first:
 //! ```text
 //! room 0   B6 - B5 - B0           room 1   -          room 2   B10
 //! 3 pages   f 3: B8 B1     f 4, 5 .. 7: -     f 8..9: B2      from 8 on four heaps an octave
 //! 2 pages   f 2: B7        f 3: B9 B4                         victim: B8 if its PUD is above the mean
 //! ```
 //!
-//! A write leaves a block in its room, and in its heap: f only grows, so the heap has too large a PUD, never too
-//! small. A block is put right when it comes up. For each number of pages a ceiling of the PUDs is known as well,
-//! which excludes heaps that hold no candidate.
+//! A write does not move a block to another room or heap. Since f only grows, the PUD that follows from the heap may
+//! be too large, but never too small. A block is moved to its right place when a search reaches it. For each number
+//! of pages an upper bound of the PUDs is also stored, which excludes heaps without candidates.
 //!
-//! `cache_reads`: reads enter and renew their block (the last tie-break) but count as no update.
-//! Without it they change nothing.
+//! `cache_reads`: reads enter and renew their block (the last tie-break), but do not count as updates. Without it
+//! reads change nothing.
 
 use crate::buffer::entry::{cost, example, Entry, Family, Make, BLOCKS};
 use crate::component::{source, Provenance};
@@ -65,7 +65,7 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ..Entry::PLAIN
 }];
 
-/// Heaps for each number of pages: those for the f below 2^32.
+/// Heaps for each number of pages, which cover f below 2^32.
 const HEAPS: usize = 128;
 /// Rooms: one for each octave of f.
 const ROOMS: usize = 32;
@@ -149,7 +149,7 @@ pub struct PudLru {
     /// Sums of 1 / f and of t / f over all blocks.
     shares: u128,
     shares_at: u128,
-    /// Blocks that have changed since the last search: only then heaps and sums follow.
+    /// Blocks changed since the last search; the search updates heaps and sums for them.
     changed: Vec<NodeId>,
 }
 

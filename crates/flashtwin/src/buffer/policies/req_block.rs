@@ -1,17 +1,18 @@
 //! Req-block: write requests as the unit (a reconstruction after Lin, Sha, Li, Cai, Gerofi, Shi, Liao,
 //! "DRAM Cache Management with Request Granularity for NAND-based SSDs", ICPP 2022).
 //!
-//! The abstract is certain: data are kept by write request, lists of several levels sift these request blocks by
-//! size and hotness, small ones are kept longer. The rest is ours:
+//! The abstract of the paper is certain: data are managed by write request, lists of several levels filter these
+//! request blocks by size and hotness, and small blocks are kept longer. The remaining rules are ours:
 //!
-//! insert -> the pages of a write request form a block at the head of IRL, the inserted requests.
-//! hit -> a small block (at most `small_request` pages when the request that hits it begins to) moves
-//! whole to the head of SRL, the small requests. From a large one the pages that are hit are divided:
-//! those of one request form a new block at the head of DRL, the divided requests.
-//! Victim: of the tails of IRL, DRL and SRL the block with the least hits / (pages * age), the
-//! first of several; hits are requests that touched it, its own among them, age is in page accesses.
-//! A victim from DRL takes along the block it was divided from if that still stands in IRL. The
-//! block that the request is filling is no victim unless it is the only one.
+//! - Insertion: the pages of a write request form a block at the head of IRL, the inserted requests.
+//! - Hit on a small block (at most `small_request` pages when the hitting request begins to access it): the whole
+//!   block moves to the head of SRL, the small requests.
+//! - Hit on a large block: the pages that are hit are divided from it; those of one request form a new block at the
+//!   head of DRL, the divided requests.
+//! - Victim: of the tails of IRL, DRL and SRL the block with the least hits / (pages * age), of equals the first.
+//!   Hits are the requests that accessed the block, including its own; age is in page accesses. Together with a
+//!   victim from DRL the block that it was divided from is evicted, if it is still in IRL. The block that the request
+//!   is filling is a victim only if it is the only one.
 //!
 //! ```text
 //! IRL  {8,9} - {20..27}          inserted           head ... tail
@@ -19,7 +20,7 @@
 //! SRL  {4} - {2,3}               small ones that were hit
 //! ```
 //!
-//! Only writes come in; reads hit as writes do.
+//! Only writes enter; reads count as hits, as writes do.
 
 use crate::buffer::blocks::{BlockTable, NodeId};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
@@ -126,7 +127,7 @@ impl ReqBlock {
         }
     }
 
-    /// The node of a block that is there still.
+    /// The node of a block, if the block still exists.
     fn find(&self, block: Option<Arrival>) -> Option<NodeId> {
         let (node, at) = block?;
         (self.blocks[node].at == at && self.blocks.pages(node) > 0).then_some(node)

@@ -1,10 +1,13 @@
-//! S3-FIFO: a small queue sorts out pages that do not come back (Yang et al., SOSP 2023, Algorithm 1).
+//! S3-FIFO: a small queue filters out pages that are not accessed again (Yang et al., SOSP 2023, Algorithm 1).
 //!
-//! S, small FIFO, takes new pages; M, main FIFO, those accessed again; G remembers what left S.
-//! Hit -> the page's count grows to at most 3. Miss: remembered in G -> M, else -> S; count 0.
-//! Victim: if M holds more than its share of the buffer, from M; else from S.
-//!   From S, oldest first: count 2 or more -> to M, count 0; else victim, which G remembers.
-//!   From M, oldest first: count 1 or more -> newest end, count one less; else victim.
+//! S, a small FIFO, takes new pages; M, the main FIFO, those accessed again; G remembers pages evicted from S. A hit
+//! raises the page's count to at most 3. A missed page goes to M if G remembers it, otherwise to S, with count 0. The
+//! victim comes from M if M holds more than its share of the buffer, otherwise from S:
+//!
+//! - From S, oldest first: a page with a count of 2 or more moves to M, with count 0; any other is the victim, which
+//!   G remembers.
+//! - From M, oldest first: a page with a count of 1 or more moves to the newest end, with its count lowered by 1; any
+//!   other is the victim.
 //!
 //! Until the first eviction, pages for which S has no room go to M, as in libCacheSim; in the paper
 //! S takes them all.
@@ -112,7 +115,7 @@ impl S3Fifo {
         }
     }
 
-    /// Whether the page that comes in was remembered; it no longer is.
+    /// Returns whether the incoming page was remembered, and forgets it.
     fn arrives(&mut self, lpn: Lpn) -> bool {
         let known = self.incoming.known(lpn);
         known.unwrap_or_else(|| {
@@ -133,7 +136,7 @@ impl S3Fifo {
         queues.len(M) > self.main_pages || queues.len(S) == 0
     }
 
-    /// The victim in S; pages accessed again move to M.
+    /// Returns the victim in S; pages accessed again move to M.
     fn search_small(
         &mut self,
         device: &dyn DeviceView,
@@ -217,12 +220,12 @@ impl Policy for S3Fifo {
             true => self.search_main(device, skip, out),
             false => None,
         };
-        // S may send all its pages to M; all of M may be skipped.
+        // All pages of S may have moved to M, and all of M may be skipped.
         let found = found
             .or_else(|| self.search_small(device, skip, out))
             .or_else(|| self.search_main(device, skip, out));
         let Some(page) = found else { return false };
-        // G makes room for the victim by forgetting the page that comes in, if it can (D-161).
+        // G makes room for the victim by forgetting the incoming page, if it can (D-161).
         self.arrives(incoming.lpn);
         if !self.pages[page.0 as usize].in_main {
             let lpn = device.lpn(page);

@@ -1,8 +1,8 @@
-//! SIEVE: FIFO with a hand that sorts out pages not visited (Zhang et al., NSDI 2024, Algorithm 1).
+//! SIEVE: FIFO with a hand that filters out pages not visited (Zhang et al., NSDI 2024, Algorithm 1).
 //!
-//! hit -> visited; miss -> newest end, not visited. The hand goes from the oldest page to the newest
-//! and then begins again: visited -> not visited, the page stays where it is; not visited -> victim,
-//! and the hand stays where it stood.
+//! A hit marks the page as visited; a missed page enters at the newest end, not visited. The hand moves from the
+//! oldest page to the newest and then starts again. It clears the mark of a visited page, which keeps its place; a
+//! page without the mark is the victim, and the hand stays at this position.
 
 use crate::buffer::entry::{cost, example, Entry, Family, Make, GENERAL};
 use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
@@ -45,7 +45,7 @@ pub struct Sieve {
     queue: List,
     /// Per page.
     visited: Vec<bool>,
-    /// The page under the hand; none: the oldest.
+    /// The page at the hand; `None` for the oldest.
     hand: Option<PageId>,
 }
 

@@ -1,10 +1,10 @@
-//! 2Q, full version: a page proves itself by coming back (Johnson and Shasha, VLDB 1994).
+//! 2Q, full version: a page is kept longer once it is referenced again (Johnson and Shasha, VLDB 1994).
 //!
-//! A1in, FIFO, takes first references; A1out remembers what left it; Am, LRU, holds pages referenced again.
-//! Hit in Am -> most recent end. Hit in A1in -> nothing: references close together count as one.
-//! Miss: remembered in A1out -> Am, else -> A1in.
-//! Victim: if A1in holds more than Kin pages, its oldest, which A1out remembers; else the least
-//! recent page of Am, which is forgotten. A1out holds Kout numbers; the oldest makes room.
+//! A1in, a FIFO, takes first references; A1out remembers pages evicted from it; Am, an LRU list, holds pages
+//! referenced again. A hit in Am moves the page to the most recent end; a hit in A1in changes nothing, since
+//! references in quick succession count as one. A missed page goes to Am if A1out remembers it, otherwise to A1in. If
+//! A1in holds more than Kin pages, the victim is its oldest page, which A1out remembers; otherwise the least recent
+//! page of Am, which is not remembered. A1out holds Kout page numbers, and forgets the oldest when it is full.
 
 use crate::buffer::age_index::AgedLists;
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make, GENERAL};
@@ -92,7 +92,7 @@ impl TwoQ {
         }
     }
 
-    /// Whether the page that comes in was remembered; it no longer is.
+    /// Returns whether the incoming page was remembered, and forgets it.
     fn arrives(&mut self, lpn: Lpn) -> bool {
         let known = self.incoming.known(lpn);
         known.unwrap_or_else(|| {
@@ -152,7 +152,7 @@ impl Policy for TwoQ {
         let mut oldest = |list| self.lists.oldest_not(list, device, skip, out);
         let found = lists.into_iter().find_map(&mut oldest);
         let Some(page) = found else { return false };
-        // A1out makes room for the victim by forgetting the page that comes in, if it can (D-161).
+        // A1out makes room for the victim by forgetting the incoming page, if it can (D-161).
         self.arrives(incoming.lpn);
         if !self.in_am[page.0 as usize] {
             self.a1out.push_bounded(0, device.lpn(page), self.k_out);

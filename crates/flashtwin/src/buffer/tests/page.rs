@@ -1,5 +1,5 @@
-//! Page policies beyond the access strings of the vectors: pages that are cleaned in the buffer, and pages whose
-//! chip changes or is not known.
+//! Page policies beyond the access strings of the vectors: pages that are cleaned in the buffer, and pages whose chip
+//! changes or is unknown.
 
 use super::super::entry::Family;
 use super::super::policies::ad_lru::AdLru;
@@ -83,7 +83,7 @@ impl Fake {
         policy.cleaned(self, PageId(page));
     }
 
-    /// The victim, and the entries looked at.
+    /// The victim, and the number of inspected entries.
     fn victim(&self, policy: &mut impl Policy, skip: Skip) -> (Option<u32>, u64) {
         let mut out = Eviction::default();
         let found = policy.evict(self, &access(99, true, true), skip, &mut out);
@@ -154,8 +154,8 @@ fn a_page_is_skipped_by_its_current_chip() {
     );
 }
 
-/// Of pages that are all on a chip in GC, the one that moves to another chip leaves, whatever policy of pages GCaR
-/// filters.
+/// If all pages are on a chip in GC and one of them moves to another chip, that one is evicted, whatever policy of
+/// pages GCaR filters.
 #[test]
 fn every_policy_of_pages_follows_one_to_another_chip() {
     for base in ChosenPolicy::base_names() {
@@ -190,7 +190,7 @@ fn every_policy_of_pages_follows_one_to_another_chip() {
     }
 }
 
-/// Lists of AD-LRU, the oldest page first; each page with its cold flag.
+/// Lists of AD-LRU, the oldest page first, each page with its cold flag.
 #[derive(Default)]
 struct Plain {
     lists: [Vec<(u32, bool)>; 2],

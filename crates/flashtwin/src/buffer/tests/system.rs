@@ -20,7 +20,7 @@ struct Chip {
     open_pages: u32,
 }
 
-/// Page i is logical page i; collects at 2 free blocks.
+/// A device in which page i is logical page i; it collects at 2 free blocks.
 struct Fake {
     chips: Vec<Chip>,
     in_gc: ChipSet,
@@ -257,7 +257,7 @@ fn co_active_waits_for_the_whole_channel() {
     assert_eq!(idle(&mut chip, &device, 3, 0, &[]), None, "page 3 is hot");
     assert_eq!(idle(&mut chip, &device, 1, 7, &[]), Some(1));
     assert_eq!(idle(&mut chip, &device, 1, 8, &[]), None, "eight now");
-    // Page 1 comes to channel 0, where it is more recent than page 0; page 4 gets a copy there.
+    // Page 1 moves to channel 0, where it is more recent than page 0; page 4 gets a copy there.
     for (page, chip) in [(1, 0), (4, 2)] {
         device.chip_of[page as usize] = Some(chip);
         channel.moved(&device, PageId(page));
@@ -311,8 +311,8 @@ fn the_dispatcher_names_the_stream_of_a_page_that_has_left() {
     );
 }
 
-/// The states of a dispatcher after `W1 W2 W1 W3 W2 W4 W1`. Three distinct pages have entered the filter before the
-/// second W2: it forgets then.
+/// The states of a dispatcher after `W1 W2 W1 W3 W2 W4 W1`. Before the second W2 three distinct pages have entered
+/// the filter, which is then reset.
 #[test]
 fn the_dispatcher_forgets_by_distinct_pages() {
     let after = |set: &[(&str, &str)]| {
@@ -375,7 +375,7 @@ fn the_dispatcher_forgets_by_distinct_pages() {
     );
 }
 
-/// 16 pages of 4 KiB, of which 5 % are 26 214 bits: 0.1455 of them are 3814; two halves have 1907 each.
+/// 16 pages of 4 KiB, of which 5 % are 26 214 bits; 0.1455 of these are 3814; two halves have 1907 each.
 #[test]
 fn the_filter_forgets_at_five_percent_of_false_positives() {
     for (set, items) in [

@@ -1,4 +1,4 @@
-//! Page accesses of host requests: hits, misses, reads of what is cached.
+//! Page accesses of host requests: hits, misses, reads of cached pages.
 
 use super::page::{Index, Page, Pool, Rank};
 use super::view::{with_view, View};
@@ -23,8 +23,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// One page access of a host request; `sectors` are those it covers. False, with nothing changed, if
-    /// it needs room and all that might make room is in flight.
+    /// Executes one page access of a host request; `sectors` are those that the access covers. Returns false, with
+    /// nothing changed, if the access needs room and all pages that could be evicted are in flight.
     #[inline(always)]
     pub(super) fn access_page(
         &mut self,
@@ -39,14 +39,14 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Repeats an access that was held up, out of line: such accesses are rare.
+    /// Repeats an access that was held up; out of line, since such accesses are rare.
     #[inline(never)]
     pub(super) fn access_page_again(&mut self, request: ReqId, lpn: Lpn, sectors: u64) -> bool {
         let write = self.requests[request].op == Op::Write;
         self.access_page(request, lpn, write, sectors)
     }
 
-    /// An access to a page that is in the directory, as `id`: cached, or leaving.
+    /// Executes an access to a page that is in the directory, as `id`: cached, or evicted but not yet released.
     #[inline(never)]
     fn access_found(
         &mut self,
@@ -108,7 +108,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// The access is done. If it took time, it waited for its turn: until something could be evicted.
+    /// Completes an access whose page is available. If time has passed since its dispatch, the access was held up
+    /// until a page could be evicted.
     #[inline(always)]
     fn done_at_once(&mut self, request: ReqId, id: u32) {
         let since = self.requests[request].dispatched;
@@ -118,7 +119,7 @@ impl<B: Backend> Device<B> {
         self.page_done_in_slot(request);
     }
 
-    /// A write whose page is in the directory and dirty: it is done once the page has its slot.
+    /// Executes a write whose page is in the directory and dirty; it completes once the page has its slot.
     #[inline(always)]
     pub(super) fn write_cached(&mut self, request: ReqId, id: u32) {
         let since = self.requests[request].dispatched;
@@ -185,7 +186,7 @@ impl<B: Backend> Device<B> {
             Way::ReadCache => Pool::ReadCache,
             Way::Past => Pool::Policy,
         };
-        // Evict before insert: the page coming in is never its own victim.
+        // Evict before insert: the incoming page is never its own victim.
         let Some(evicted) = self.make_room(way, &access) else {
             return false;
         };
@@ -226,8 +227,8 @@ impl<B: Backend> Device<B> {
         true
     }
 
-    /// The page is programmed after the copy `older` of the same logical page, which is being written back; what
-    /// that has and the page lacks is still in the buffer memory.
+    /// Orders the page's program after that of `older`, a copy of the same logical page that is being written back.
+    /// The sectors of `older` are still in the buffer memory, so the page has them, too.
     #[inline(always)]
     pub(super) fn link_older(&mut self, id: u32, older: Option<u32>) {
         let Some(older) = older else { return };

@@ -1,12 +1,12 @@
-//! Slots under a policy whose blocks take the room of all their pages (`room = "whole"`, D-209).
+//! Slots under a policy whose blocks occupy the room of all their pages (`room = "whole"`, D-209).
 //!
-//! An open block claims a slot for each of its pages, and its pages take what has been granted to it. A block that is
-//! evicted gives the slot of each page back when its write-back is done, and the slots that no page used with the last
-//! one. Slots that are free go to the claims in the order in which these were made: a block opened for an eviction
-//! fills as the write-backs of that end, as where single pages are evicted (D-41).
+//! An open block claims a slot for each of its pages, and its pages use the slots granted to it. An evicted block
+//! returns the slot of each page when that page's write-back has completed, and its unused slots with the last page.
+//! Free slots are granted to claims in the order in which these were made. A block opened for an eviction thus fills
+//! as the write-backs of that eviction complete, as with the eviction of single pages (D-41).
 //!
-//! Pages that take room by themselves (those of BPAC's page list) claim one slot each. They get none of what the policy
-//! keeps for its blocks while write-backs are running.
+//! Pages that occupy room individually (those of BPAC's page list) claim one slot each. While write-backs are running
+//! they do not receive the slots that the policy reserves for its blocks.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -17,7 +17,7 @@ const NONE: u32 = u32::MAX;
 struct Claim {
     /// The block, while it is open.
     block: Option<u32>,
-    /// Pages are no more written to it: it was evicted.
+    /// The block was evicted, so that no more pages are written to it.
     closed: bool,
     /// Slots granted that no page uses.
     unused: u32,
@@ -89,7 +89,7 @@ impl Claims {
         self.of_page[at] = claim;
     }
 
-    /// A page comes in, of this block or by itself. It takes a slot of its claim or waits for one.
+    /// Adds a page, of this block or by itself. The page takes a slot of its claim or waits for one.
     pub fn enter(&mut self, page: u32, block: Option<u32>) {
         let known = block.and_then(|block| self.of_block.get(&block).copied());
         let at = known.unwrap_or_else(|| {
@@ -123,7 +123,7 @@ impl Claims {
         }
     }
 
-    /// Pages are evicted together; `is_block`: they leave the room of a block.
+    /// Notes that pages are evicted together; with `is_block` they occupied the room of a block.
     pub fn evict(&mut self, pages: impl Iterator<Item = u32>, is_block: bool) {
         let mut together = None;
         for page in pages {
@@ -154,7 +154,7 @@ impl Claims {
         }
     }
 
-    /// A block is evicted: it gets no more slots, except for trimmed pages that wait for one.
+    /// Closes the claim of an evicted block: it gets no more slots, except for trimmed pages that wait for one.
     fn close(&mut self, at: u32) {
         let claim = &mut self.claims[at as usize];
         claim.closed = true;
@@ -209,7 +209,8 @@ impl Claims {
         }
     }
 
-    /// The next page that takes its slot; `kept`: slots that the policy keeps for its blocks.
+    /// Returns the next page that takes its slot; `kept` is the number of slots that the policy reserves for its
+    /// blocks.
     pub fn next(&mut self, kept: u32) -> Option<u32> {
         let kept = match self.draining {
             0 => {
@@ -225,8 +226,8 @@ impl Claims {
         self.ready.pop_front()
     }
 
-    /// Without a write-back to wait for, the first page that waits gets a slot, if one is free or granted to a block
-    /// that does not use it; false if not.
+    /// Called when no write-back is running: grants a slot to the first waiting page, if a slot is free or granted to
+    /// a block that does not use it; otherwise returns false.
     fn serve_waiting(&mut self) -> bool {
         let waits = |&&at: &&u32| !self.claims[at as usize].waiting.is_empty();
         let Some(&at) = self.queue.iter().find(waits) else {
@@ -255,7 +256,7 @@ impl Claims {
         self.give(at);
     }
 
-    /// Slots that are free, or granted and not used, and the pages that wait: for another policy.
+    /// Returns the number of slots that are free, or granted and unused, and the waiting pages, for another policy.
     pub fn into_rest(self) -> (u32, VecDeque<u32>) {
         let unused: u32 = self.claims.iter().map(|claim| claim.unused).sum();
         let mut waiting = self.ready;
@@ -271,7 +272,7 @@ impl Claims {
 mod tests {
     use super::*;
 
-    /// Two blocks of four pages in a buffer of eight; a third one takes the place of the first.
+    /// Two blocks of four pages in a buffer of eight; a third block replaces the first.
     #[test]
     fn a_block_fills_as_the_evicted_one_is_written() {
         let mut claims = Claims::new(8, 4);

@@ -1,4 +1,4 @@
-//! Making room: the victims of an access, and write-backs that idle chips start.
+//! Evictions: the victims of an access, and write-backs that idle chips start.
 
 use super::claims::Claims;
 use super::page::{Pool, Rank, Want};
@@ -10,7 +10,7 @@ use crate::memory::prefetch;
 use crate::nand::FlashEvent;
 use crate::units::{ChipId, Lpn};
 
-/// Panic message: a policy of the user broke the contract.
+/// Panic message: a user's policy violated the contract.
 const HELD: &str = "a policy names pages that it holds";
 
 /// Pages evicted for an access.
@@ -18,15 +18,15 @@ const HELD: &str = "a policy names pages that it holds";
 pub(super) enum Evicted {
     /// Nothing had to.
     Nothing,
-    /// This page; its slot goes to the access.
+    /// One page; its slot goes to the access.
     One(u32),
-    /// The pages that the last eviction names; their slots go to the waiting accesses.
+    /// The pages in [`Cache::eviction`](super::Cache); their slots go to the waiting accesses.
     Group,
 }
 
 impl<B: Backend> Device<B> {
-    /// Lets the policy choose what leaves. It is still to be written back: [`Device::seek_slot`]. `None` if
-    /// something must, and all that might is in flight.
+    /// Lets the policy choose victims if the buffer is full. [`Device::seek_slot`] writes them back afterwards.
+    /// Returns `None` if the buffer is full and all candidates are in flight.
     #[inline(always)]
     pub(super) fn make_room(&mut self, way: Way, access: &Access) -> Option<Evicted> {
         if !self.cache.room.is_full(way, access) {
@@ -63,8 +63,8 @@ impl<B: Backend> Device<B> {
         Some(evicted)
     }
 
-    /// Evicts this page alone, the last of `inspected` entries of the policy. Returns the only unit that it is written
-    /// to, if it is dirty and there is one; else [`NO_HOME`].
+    /// Evicts one page, after the policy has inspected `inspected` entries. Returns the only unit that the page is
+    /// written to, if it is dirty and there is one; otherwise [`NO_HOME`].
     #[inline(always)]
     pub(super) fn evict_one(&mut self, id: u32, inspected: u64, by: u32) -> u32 {
         self.charge_scan(inspected);
@@ -118,7 +118,7 @@ impl<B: Backend> Device<B> {
         self.charge_scan(inspected);
     }
 
-    /// Counts a dirty victim whose flash copy is on a chip in GC (ECR Fig. 3).
+    /// Counts a dirty victim if its flash copy is on a unit in GC (ECR Fig. 3).
     #[inline(always)]
     fn count_if_in_gc(&mut self, lpn: Lpn, home: u32) {
         let unit = match home {
@@ -132,9 +132,9 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Starts loading what the next victims' write-backs touch, three steps ahead: the page, then
-    /// where its address leads, then where that leads. What was the third victim from now at the last eviction is
-    /// the second one now.
+    /// Starts loading the data that the next victims' write-backs access. The chain has three loads: the page's
+    /// record, the entries that its address leads to, and the data that these lead to. Each eviction starts one load
+    /// for each of three victims. The third victim of the last eviction is now the second.
     #[inline(always)]
     fn look_ahead(&mut self) {
         if let Some(third) = self.cache.room.policy.third_victim() {
@@ -144,8 +144,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Starts these loads if the policy knows its fourth victim: the first load is for the fourth victim, not the
-    /// third, so each later one has more time.
+    /// Starts these loads if the policy knows its fourth victim. The first load is then for the fourth victim instead
+    /// of the third, so that each later one has more time.
     #[inline(always)]
     pub(super) fn look_ahead_to(&mut self, fourth: PageId) {
         let [third, second, first] = self.cache.ahead;
@@ -164,7 +164,7 @@ impl<B: Backend> Device<B> {
         self.backend.prefetch_ahead(next, later);
     }
 
-    /// The page waits for its slot: that of its victim, a free one, or the next that comes free.
+    /// Gives the page a slot: that of its victim after its write-back, a free one, or the next that becomes free.
     #[inline(always)]
     pub(super) fn seek_slot(&mut self, id: u32, pool: Pool, evicted: Evicted) {
         if !B::PLAIN && pool == Pool::Policy && self.cache.claims.is_some() {
@@ -185,7 +185,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// A slot for the page where blocks take the room of all their pages: granted to its block, or waited for.
+    /// Gives the page a slot under a policy whose blocks occupy the room of all their pages: one granted to its
+    /// block, or the next that is.
     #[inline(never)]
     fn claim_slot(&mut self, id: u32, evicted: Evicted) {
         let cache = &mut self.cache;
@@ -273,7 +274,7 @@ impl<B: Backend> Device<B> {
     fn write_back_at(&mut self, chip: usize) {
         let depth = self.cache.background;
         if depth.is_some_and(|depth| self.cache.writing_back >= depth) {
-            // Evictions come first: an active write-back would only wait among them.
+            // Evictions come first: an active write-back would only wait behind them.
             return;
         }
         let chip = ChipId(chip as u16);
@@ -295,7 +296,7 @@ impl<B: Backend> Device<B> {
         self.pump(id);
     }
 
-    /// For tests: a device with nothing to come writes nothing back.
+    /// For tests: checks that a device without pending events has no write-backs in flight.
     pub(crate) fn check_write_backs(&self) -> Result<(), String> {
         let (idle, slots) = (self.cache.active_write_backs, self.cache.writing_back);
         match self.next_event() {

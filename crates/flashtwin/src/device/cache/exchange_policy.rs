@@ -1,10 +1,10 @@
-//! Another policy in the place of the one at work (D-144).
+//! Replacement of the running policy (D-144).
 //!
-//! The old policy is asked for victims until it has none left: that is the order in which the new one gets
-//! the pages, the next victim first, each as if it had just come in a request of its own, written if flash
-//! lacks it, else read. A page that the new policy would not have taken in that way leaves; no such page is
-//! dirty. Pages in flight, which no policy names, come last. Slots, programs and the requests that wait for
-//! them stay as they are.
+//! The old policy is asked for victims until it has none left. The new policy receives the pages in that order, the
+//! next victim first, each as if it had just arrived in a request of its own: a write if flash lacks its contents,
+//! otherwise a read. A page that the new policy would not accept from such a request is evicted; no such page is
+//! dirty. Pages in flight, which no policy names as victims, come last. Slots, programs and the requests that wait
+//! for them are unchanged.
 
 use super::page::{Page, Pool, Rank};
 use super::view::{with_view, View};
@@ -13,8 +13,8 @@ use crate::device::{Backend, Device};
 use crate::units::Lpn;
 
 impl<B: Backend> Device<B> {
-    /// Has this policy, made for a buffer of this `setup`, govern the buffer from now on. It must have the room
-    /// that the old one had.
+    /// Replaces the buffer's policy by this one, made for a buffer of this `setup`. The new policy must have the same
+    /// room as the old one.
     pub(crate) fn exchange_policy(&mut self, policy: &ChosenPolicy, setup: &Setup) {
         let now = self.now;
         self.advance(now);
@@ -32,7 +32,8 @@ impl<B: Backend> Device<B> {
                 lpn: p.lpn,
                 write: dirty,
                 dirty,
-                // No request's number comes that far; the last one of all asks for victims.
+                // Larger than the number of any request; the largest number is that of the access that asks for
+                // victims.
                 request: u64::MAX - number,
                 request_pages: 1,
             };
@@ -64,7 +65,7 @@ impl<B: Backend> Device<B> {
         self.backend.settle(now, &mut self.events);
     }
 
-    /// The pages of the policy, the next victim first. The policy is not to be used any more.
+    /// Returns the pages of the policy, the next victim first. The policy must not be used afterwards.
     fn eviction_order(&mut self) -> Vec<PageId> {
         let cache = &self.cache;
         let is_in = |p: &Page| p.rank != Rank::Left && p.pool == Pool::Policy;
@@ -92,7 +93,7 @@ impl<B: Backend> Device<B> {
             let victims = out.victims.drain(..);
             order.extend(victims.filter(|page| std::mem::take(&mut left[page.0 as usize])));
         }
-        // Pages in flight are not named, nor are blocks that have one: they are the most recent.
+        // Pages in flight are not named, nor are blocks with such pages: these are the most recent.
         let rest = (0..).zip(left).filter(|&(_, left)| left);
         let mut rest: Vec<u32> = rest.map(|(page, _)| page).collect();
         debug_assert!(

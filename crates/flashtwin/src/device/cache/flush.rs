@@ -33,7 +33,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// If something that was acknowledged is lost and no request has failed for it, this one does (D-148).
+    /// Fails this request if acknowledged data are lost and no request has failed for that yet (D-148).
     #[inline]
     pub(in crate::device) fn report_loss(&mut self, request: ReqId) {
         if let Some(how) = self.cache.unreported_error.take() {
@@ -41,7 +41,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Has what is behind the buffer write what it holds itself; false if there is nothing to do.
+    /// Makes the back end write its volatile data; returns false if it has none, or has done so for this request.
     pub(in crate::device) fn flush_behind(&mut self, request: ReqId) -> bool {
         let now = self.now;
         let r = &mut self.requests[request];
@@ -70,12 +70,12 @@ impl<B: Backend> Device<B> {
         self.want_flush_since(request, id, now);
     }
 
-    /// Lets `request` wait until what the page holds now is on flash.
+    /// Lets `request` wait until the page's present contents are on flash.
     pub(super) fn want_flush_since(&mut self, request: ReqId, id: u32, since: Time) {
         let p = self.page(id);
         let programs = u32::from(p.is_programming()) + u32::from(p.dirty);
         if programs == 0 {
-            // Trimmed while it waited for its slot: there is nothing to program.
+            // The page was trimmed while it waited for its slot, so there is no program to wait for.
             let parts = self.cache.wait_parts(id, since, None, self.now);
             let is_logged = self.logs_buffer();
             (self.cache).count_slot_wait(id, since, parts.slot(), is_logged);

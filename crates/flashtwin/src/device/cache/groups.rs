@@ -1,7 +1,7 @@
 //! Pages that are evicted together and written together.
 //!
-//! Pages of a group are programmed in the order of the eviction once all of them are whole: BPLRU reads what its
-//! block lacks, then writes the block in ascending order (Kim and Ahn, FAST 2008).
+//! Pages of a group are programmed in the order of eviction once all of them are complete: BPLRU reads the missing
+//! pages of its block, then writes the block in ascending order (Kim and Ahn, FAST 2008).
 
 use super::page::{Membership, Page, Pool, Rank, Residency, Slot, Want};
 use crate::buffer::PageId;
@@ -18,7 +18,7 @@ pub(super) struct Group {
 }
 
 impl<B: Backend> Device<B> {
-    /// Writes back what the last eviction names.
+    /// Writes back the pages that the last eviction names.
     #[inline(never)]
     pub(super) fn write_group(&mut self) {
         let out = std::mem::take(&mut self.cache.eviction);
@@ -63,7 +63,7 @@ impl<B: Backend> Device<B> {
             pages.sort_unstable_by_key(|&id| cache.pages[id as usize].lpn);
         }
         self.open_group(pages);
-        // Clean pages are dropped at once; the others when the group is complete.
+        // Clean pages are dropped immediately; the others when the group is complete.
         for victim in &out.victims {
             if self.page(victim.0).group == Membership::None {
                 self.pump(victim.0);
@@ -72,7 +72,7 @@ impl<B: Backend> Device<B> {
         self.cache.eviction = out;
     }
 
-    /// A page to be read from flash and written with a group; it takes no slot.
+    /// Adds a page to read from flash and write with a group; the page takes no slot.
     fn add_padding(&mut self, lpn: Lpn, by: u32) -> u32 {
         let older = self.cache.find(lpn).map(|page| page.0);
         let id = self.cache.add_page(Page {
@@ -109,7 +109,7 @@ impl<B: Backend> Device<B> {
             missing: count,
         };
         for i in 0..count as usize {
-            // The group may be complete, and this page gone on, before the walk ends.
+            // The group may be complete, and this page released, before the loop ends.
             let Some(&id) = self.cache.groups[group as usize].pages.get(i) else {
                 break;
             };
@@ -117,7 +117,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// A page of a group is whole; if it was the last one, all are programmed.
+    /// Notes that a page of a group is complete; with the last one, starts the programs of all.
     #[inline(never)]
     pub(super) fn whole_in_group(&mut self, id: u32) {
         let p = self.page(id);

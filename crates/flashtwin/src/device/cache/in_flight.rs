@@ -1,8 +1,8 @@
 //! Pages in flight: those whose slot or data have not arrived (D-36).
 //!
-//! A page in flight is pinned, as in a real controller: no policy can evict it. Its rank among the
-//! others is that of its accesses all the same. Where every page that might make room is in flight, the
-//! access that needs room waits, and all later ones behind it, until one has arrived.
+//! A page in flight is pinned, as in a real controller: no policy can evict it. It is ranked among the other pages by
+//! its accesses nevertheless. If every page that could be evicted is in flight, the access that needs room waits, and
+//! all later ones behind it, until one of these pages is no longer in flight.
 
 use super::page::{Pool, Rank};
 use super::view::{with_view, View};
@@ -20,7 +20,7 @@ pub(super) struct HeldUp {
 }
 
 impl<B: Backend> Device<B> {
-    /// One page access of a host request; `sectors` are those it covers.
+    /// Executes one page access of a host request; `sectors` are those that the access covers.
     #[inline(always)]
     pub(in crate::device) fn cached_page(
         &mut self,
@@ -35,7 +35,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Accesses one of a request's several pages; out of line, to keep the loop small.
+    /// Executes one page access of a request with several; out of line, to keep the loop small.
     #[inline(never)]
     pub(in crate::device) fn one_cached_page(
         &mut self,

@@ -1,6 +1,6 @@
-//! The usual miss: the policy keeps its pages in one order whatever the device does, as LRU does, the
-//! buffer is full, and the page that leaves needs no more than its write-back. Everything else takes the way of
-//! [`super::access`], with the same result.
+//! The fast path of a miss. It applies if the policy keeps its pages in one order whatever the device does, as LRU
+//! does, the buffer is full, and the victim needs no more than its write-back. All other misses take the general path
+//! in [`super::access`], with the same result.
 
 use super::page::{Index, Page, Pool, Program, Rank, Residency};
 use super::waiters::Wants;
@@ -11,7 +11,7 @@ use crate::device::{Backend, Device, NO_HOME};
 use crate::nand::{Cause, Owner};
 use crate::units::Lpn;
 
-/// Pages exchanged by a miss in the ordinary case: the victim and the incoming page.
+/// Pages exchanged by a miss on the fast path: the victim and the incoming page.
 struct Exchanged {
     victim: u32,
     /// Record of the incoming page.
@@ -21,8 +21,8 @@ struct Exchanged {
 }
 
 impl Cache {
-    /// Exchanges the victim for the page that comes in, in the policy's list, if a miss of this kind is a usual one;
-    /// `None`, with nothing changed, if it is not.
+    /// Exchanges the victim for the incoming page in the policy's list, if the fast path applies; otherwise returns
+    /// `None`, with nothing changed.
     #[inline(always)]
     fn exchange_usual(&mut self, write: bool, is_logged: bool) -> Option<Exchanged> {
         if is_logged || !(write || self.room.takes_reads()) {
@@ -44,7 +44,7 @@ impl Cache {
 }
 
 impl<B: Backend> Device<B> {
-    /// A miss, if it is a usual one; false if not, with nothing changed.
+    /// Executes a miss on the fast path; returns false, with nothing changed, if it does not apply.
     #[inline(always)]
     pub(super) fn usual_miss(
         &mut self,
@@ -108,7 +108,7 @@ impl<B: Backend> Device<B> {
         true
     }
 
-    /// The evicted page `victim` is written back if it is dirty, and gives its slot to `successor` when that is done.
+    /// Writes back the evicted page `victim` if it is dirty; its slot goes to `successor` when that is done.
     #[inline(always)]
     pub(super) fn hand_over_slot(&mut self, victim: u32, successor: u32) {
         if self.page(victim).is_plain() {
@@ -119,7 +119,8 @@ impl<B: Backend> Device<B> {
         self.pump(victim);
     }
 
-    /// Does this for a page that [`Page::is_plain`]; `home` is the only unit that it is written to, or [`NO_HOME`].
+    /// [`Device::hand_over_slot`] for a page that [`Page::is_plain`]; `home` is the only unit that it is written to,
+    /// or [`NO_HOME`].
     #[inline(always)]
     fn write_back_plain(&mut self, victim: u32, successor: u32, home: u32, stream: Stream) {
         let whole = self.cache.whole;

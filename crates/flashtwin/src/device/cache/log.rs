@@ -8,7 +8,7 @@ use crate::nand::{Cause, PageOp};
 use crate::request::Op;
 use crate::units::{Lpn, Time};
 
-/// One thing that happened in a buffer. Requests are known by their numbers.
+/// An event in a buffer. Requests are identified by their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BufferEvent {
     /// A page was accessed.

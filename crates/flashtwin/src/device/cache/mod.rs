@@ -1,11 +1,11 @@
 //! The buffer at work: cached pages between host requests and flash.
 //!
-//! A page passes its slot on to its *slot successor*: the access that needed the slot. In blocking mode the
-//! successor gets it when the page's program has completed, in background mode when its write-back starts (D-2).
-//! Where several pages are evicted at once, the slots go to the waiting accesses, first come first served (D-41).
-//! A page in flight, whose slot or data have not arrived, is not evicted; where all candidates are in flight,
-//! accesses wait in their order (D-36). An evicted page stays in the directory until it is released: reads are
-//! served from it, a write creates a new page that is written back after it.
+//! A page passes its slot on to its *slot successor*: the access that needed the slot. In blocking mode the successor
+//! receives it when the page's program has completed, in background mode when its write-back starts (D-2). If several
+//! pages are evicted together, their slots go to the waiting accesses, first come first served (D-41). A page in
+//! flight, whose slot or data have not arrived, is not evicted; if all candidates are in flight, accesses wait in
+//! their order (D-36). An evicted page stays in the directory until it is released: reads are served from it, and a
+//! write creates a new page that is written back after it.
 //!
 //! | file | content |
 //! |---|---|
@@ -66,17 +66,17 @@ struct Counters {
     /// Evictions for the sake of an access, and list entries inspected for that.
     evictions: u64,
     inspected: u64,
-    /// Evictions by their number of pages written: 1, 2, 3-4, 5-8, 9-16, 17-32, 33-64, more.
+    /// Evictions by the number of dirty pages: 1, 2, 3-4, 5-8, 9-16, 17-32, 33-64, more.
     destages: [u64; 8],
     lost_pages: u64,
     slot_waits: u64,
-    /// In picoseconds: waits of an overloaded device add up to more than a `Time` holds.
+    /// In picoseconds; wider than a `Time`, which the sum of the waits of an overloaded device exceeds.
     slot_wait_total: u128,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Cache {
-    /// The device has a buffer at all; if not, nothing of this is used.
+    /// Whether the device has a buffer; if not, nothing else here is used.
     pub present: bool,
     room: Room,
     eviction: Eviction,
@@ -85,7 +85,7 @@ pub(super) struct Cache {
     free_pages: Vec<u32>,
     /// Free slots, by [`Pool`].
     free_slots: [u32; 2],
-    /// Slots of [`Pool::Policy`] where blocks take the room of all their pages, in place of `free_slots`.
+    /// Slots of [`Pool::Policy`] if blocks occupy the room of all their pages; they replace `free_slots`.
     claims: Option<Box<Claims>>,
     /// Pages that wait for a slot of no particular other page, by [`Pool`].
     waiting: [VecDeque<u32>; 2],
@@ -93,20 +93,22 @@ pub(super) struct Cache {
     in_flight: u32,
     /// Accesses that wait until something may be evicted, in their order.
     held_up: VecDeque<HeldUp>,
-    /// A held-up access may succeed now: a page has become evictable.
+    /// Whether a held-up access may succeed now, because a page has become evictable.
     may_retry: bool,
     waiters: Waiters,
     /// The flash operation of a cached page that ended last.
     ended: Ended,
     /// By page, what ended as it got its slot, if accesses waited for it then.
     slot_ends: Vec<Ended>,
-    /// Pages likely to be evicted: the fourth from now at the last eviction, then the third and the second. A hint.
+    /// A hint at the pages that will be evicted: the fourth victim from now at the last eviction, then the third and
+    /// the second.
     ahead: [PageId; 3],
     groups: Vec<Group>,
     free_groups: Vec<u32>,
     /// Pages whose contents flash does not have, as bits.
     unstable: TrustedTable<u64>,
-    /// Write-backs at a time in background mode, of evicted pages and active ones; `None`: blocking.
+    /// Largest number of write-backs at a time in background mode, of evicted pages and active ones; `None` in
+    /// blocking mode.
     background: Option<u32>,
     writing_back: u32,
     write_back_queue: VecDeque<u32>,
@@ -121,8 +123,8 @@ pub(super) struct Cache {
     /// The memory survives a power loss.
     pub protected: bool,
     counters: Counters,
-    /// Something that was acknowledged is lost, and no request has failed for it: the status of the next flush
-    /// or forced write (D-148).
+    /// Status of the next flush or forced write, if acknowledged data are lost and no request has failed for that yet
+    /// (D-148).
     unreported_error: Option<Status>,
     /// Pages lost since the power was cut, while protected memory is written.
     lost: Option<Vec<Lpn>>,
@@ -161,7 +163,7 @@ impl Cache {
             room: Room::new(policy, setup, b.read_cache_pages),
             eviction: Eviction::default(),
             directory: Directory::new(slots),
-            // SAFETY: by page; `add_page` gives numbers out, and `evict` checks those that a policy names.
+            // SAFETY: indexed by page; `add_page` assigns the numbers, and `evict` checks those that a policy names.
             pages: unsafe { TrustedTable::new(Vec::with_capacity(slots)) },
             free_pages: Vec::new(),
             free_slots: [b.capacity_pages, b.read_cache_pages],
@@ -198,8 +200,8 @@ impl Cache {
         }
     }
 
-    /// A buffer is there and blocks, its policy does not write back by itself, no block takes more room than its pages, and nothing
-    /// is logged.
+    /// Whether the device has a buffer in blocking mode whose policy does not write back on its own and whose blocks
+    /// occupy only the room of their pages, and nothing is logged.
     pub fn is_plain(&self) -> bool {
         let blocks = self.background.is_none() && !self.uses_idle;
         self.present && blocks && self.claims.is_none() && !self.is_logged()
@@ -279,21 +281,21 @@ impl Cache {
         }
     }
 
-    /// Flash lacks what the page holds.
+    /// Marks the page as unstable: flash lacks its contents.
     #[inline(always)]
     fn set_unstable(&mut self, id: u32) {
         debug_assert!(self.pages[id as usize].is_unstable());
         self.unstable[id as usize / 64] |= 1 << (id % 64);
     }
 
-    /// Flash has what the page holds.
+    /// Marks the page as stable: flash has its contents.
     #[inline(always)]
     fn clear_unstable(&mut self, id: u32) {
         debug_assert!(!self.pages[id as usize].is_unstable());
         self.unstable[id as usize / 64] &= !(1 << (id % 64));
     }
 
-    /// Keeps the page among the unstable ones exactly while flash lacks what it holds.
+    /// Marks the page as unstable if flash lacks its contents, otherwise as stable.
     #[inline(always)]
     fn note_stability(&mut self, id: u32) {
         let unstable = u64::from(self.pages[id as usize].is_unstable());

@@ -1,5 +1,4 @@
-//! The record of a cached page: one line of the processor cache, which a miss touches for the page that
-//! leaves and for the one that enters.
+//! The record of a cached page: one cache line, which a miss accesses for the victim and for the incoming page.
 
 use std::num::NonZeroU32;
 
@@ -7,7 +6,7 @@ use super::waiters::WaitList;
 use crate::nand::FlashEvent;
 use crate::units::{Lpn, Time};
 
-/// An index into a table; `Option<Index>` takes no more room.
+/// An index into a table; `Option<Index>` needs no more memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Index(NonZeroU32);
 
@@ -46,7 +45,7 @@ pub(super) enum Slot {
 pub(super) enum Residency {
     /// The record is unused.
     Free,
-    /// The slot still belongs to another page. `writer`: the write that created the page and waits for the slot.
+    /// The slot still belongs to another page. `writer` is the write that created the page and waits for the slot.
     Awaiting { writer: Option<Index> },
     /// Being read from flash.
     Filling(Slot),
@@ -190,8 +189,8 @@ impl Page {
         matches!(self.program, Program::Running { .. })
     }
 
-    /// Once the page has its slot nothing is to be done with it: it is the policy's, nothing waits for it but its
-    /// writer, and nothing is wanted of it.
+    /// True if nothing more has to be done for the page once it has its slot: the policy manages it, only the request
+    /// that writes it is waiting for it, and no other operation on it is pending.
     #[inline(always)]
     pub fn is_plain_arrival(&self) -> bool {
         self.rank == Rank::InFlight
@@ -200,7 +199,7 @@ impl Page {
             && self.want == Want::Nothing
     }
 
-    /// The page was evicted, holds its slot until its running program has ended, and nothing else is wanted of it.
+    /// Whether the evicted page holds its slot only until its running program has ended, with nothing else pending.
     #[inline(always)]
     pub fn is_held_by_program(&self) -> bool {
         debug_assert!(self.has_left());
@@ -212,8 +211,8 @@ impl Page {
             && self.waiters.is_empty()
     }
 
-    /// The page holds its slot, no program of it runs, and its eviction is the only reason for one: there is no older
-    /// copy, no other want and no group.
+    /// Whether the page holds its slot, no program of it is running, and only its eviction requires one: it has no
+    /// older copy, no other want and no group.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
         self.residency == Residency::Ready(Slot::Held)
@@ -223,7 +222,7 @@ impl Page {
             && self.group == Membership::None
     }
 
-    /// Flash lacks what the page holds.
+    /// Whether flash lacks the page's contents.
     #[inline]
     pub fn is_unstable(&self) -> bool {
         self.dirty | matches!(self.program, Program::Running { fresh: true, .. })

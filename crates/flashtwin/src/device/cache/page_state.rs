@@ -1,7 +1,7 @@
 //! The states of a page: slot, data from flash, program, release.
 //!
-//! [`Device::pump`] takes one page and performs the next step that its state allows; every change of a page
-//! ends in a call of it.
+//! [`Device::pump`] performs the next step that a page's state allows; it must be called after every change of a
+//! page.
 
 use super::page::{Membership, Page, Pool, Program, Residency, Slot, Want};
 use super::view::{with_view, View};
@@ -30,7 +30,7 @@ impl<B: Backend> Device<B> {
         !B::PLAIN && self.cache.is_logged()
     }
 
-    /// Write-backs at a time in background mode; `None`: blocking.
+    /// Largest number of write-backs at a time in background mode; `None` in blocking mode.
     #[inline(always)]
     pub(super) fn background(&self) -> Option<u32> {
         match B::PLAIN {
@@ -90,8 +90,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Reads what the page lacks from flash; at once if flash has nothing of it. What its older copy is
-    /// reading already comes with that.
+    /// Reads the page from flash to complete it; completes it immediately if flash has no copy. If its older copy is
+    /// being read, that read completes it, too.
     #[inline(never)]
     pub(super) fn fill(&mut self, id: u32) {
         let p = self.page(id);
@@ -117,7 +117,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Completes the sectors of the page and of younger copies of the same logical page. `done` is the read that
-    /// brought them, if any.
+    /// returned them, if any.
     #[inline(never)]
     fn filled(&mut self, id: u32, done: Option<&Done>) {
         let whole = self.cache.whole;
@@ -196,8 +196,8 @@ impl<B: Backend> Device<B> {
         self.whole_in_group(id);
     }
 
-    /// The program of a page that was evicted, or is written back actively, begins if fewer than `depth` of them run.
-    /// The slot of an evicted page passes on at once.
+    /// Starts the program of a page that was evicted, or is written back actively, if fewer than `depth` are running;
+    /// otherwise queues it. With the start the slot of an evicted page passes on.
     #[inline(never)]
     fn write_back_in_background(&mut self, id: u32, depth: u32) {
         let cache = self.cache();
@@ -338,7 +338,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// A write-back of background mode has ended: the next one starts.
+    /// Starts the next write-back of background mode, because one has ended.
     #[inline(never)]
     fn next_write_back(&mut self) {
         self.cache.writing_back -= 1;
@@ -351,9 +351,9 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Handles a failed fill (D-146): accesses that wait for the missing sectors fail. If the page was to be written,
-    /// its writes are lost and flash keeps the old content. Younger copies of the same logical page keep their
-    /// content and read missing sectors themselves.
+    /// Handles a failed fill (D-146): accesses that wait for the missing sectors fail. If the page had to be
+    /// programmed, its writes are lost and flash keeps the old contents. Younger copies of the same logical page keep
+    /// their contents and read missing sectors themselves.
     #[cold]
     fn fill_failed(&mut self, id: u32, done: &Done) {
         let p = self.page(id);
@@ -402,8 +402,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// A program has ended: a page that stays is clean now, and the flash copy of the cached page
-    /// may have come to another chip.
+    /// Notifies the policy that a program has ended. With `cleaned` the page, which stays cached, is now clean. The
+    /// flash copy of the cached page may be on another chip now.
     #[inline(never)]
     fn notify_policy(&mut self, id: u32, lpn: Lpn, cleaned: bool) {
         if cleaned {
@@ -487,14 +487,14 @@ impl<B: Backend> Device<B> {
 }
 
 impl Cache {
-    /// Takes a page from between the copies of the same logical page; returns the next one if that is to be
-    /// programmed now.
+    /// Removes a page from the list of copies of the same logical page. Returns the next younger copy if that was
+    /// waiting to be programmed.
     #[inline(never)]
     fn unlink_copies(&mut self, id: u32) -> Option<u32> {
         let p = &self.pages[id as usize];
         let (older, younger) = (p.older, p.younger);
         if let Some(older) = older {
-            // Trimmed before its turn: the copies around it now follow each other.
+            // The page was trimmed before its turn; its neighbours in the list now follow each other.
             self.pages[older.get() as usize].younger = younger;
         }
         let younger = younger?.get();

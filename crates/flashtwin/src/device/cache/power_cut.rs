@@ -1,4 +1,4 @@
-//! Power losses: what they take from the buffer, and an orderly shutdown before one.
+//! Power losses: the data that the buffer loses, and an orderly shutdown before one.
 
 use std::collections::HashSet;
 
@@ -18,8 +18,8 @@ pub struct PowerCut {
 }
 
 impl<B: Backend> Device<B> {
-    /// Has the device write what its buffer holds, protected or not, as a drive does that is notified of a power
-    /// loss to come; takes at most `steps` steps and returns how many are left. Its own completion is among
+    /// Writes the contents of the buffer, protected or not, as a drive does when it is notified of a coming power
+    /// loss. Takes at most `steps` steps and returns how many are left. The flush for this is among
     /// [`Device::completions`].
     pub fn shut_down(&mut self, mut steps: u64) -> u64 {
         let protected = std::mem::take(&mut self.cache.protected);
@@ -41,8 +41,8 @@ impl<B: Backend> Device<B> {
         steps
     }
 
-    /// Has protected memory write what it holds after a power loss ([`Device::shut_down`]), and adds to the
-    /// result what it could not.
+    /// Writes the contents of protected memory after a power loss ([`Device::shut_down`]), and adds pages that could
+    /// not be written to the losses.
     pub(in crate::device) fn write_protected(&mut self, cut: &mut PowerCut, steps: u64) -> u64 {
         self.cache.lost = Some(Vec::new());
         let steps = self.shut_down(steps);
@@ -53,7 +53,7 @@ impl<B: Backend> Device<B> {
         steps
     }
 
-    /// Returns the losses of a power loss at this instant: content of volatile buffer memory that flash lacks (none
+    /// Returns the losses of a power loss at this instant: contents of volatile buffer memory that flash lacks (none
     /// if the memory is non-volatile or protected), and of the volatile memory of an array's members. Running
     /// programs count as not done; trimmed pages do not count.
     pub fn power_cut(&self) -> PowerCut {
@@ -68,7 +68,7 @@ impl<B: Backend> Device<B> {
                 .map(|p| p.lpn);
             match self.cache.protected {
                 false => lost.extend(held),
-                // What is in there is newer than what is lost.
+                // Pages in the protected buffer are newer than those lost.
                 true => {
                     let held: HashSet<Lpn> = held.collect();
                     lost.retain(|lpn| !held.contains(lpn));

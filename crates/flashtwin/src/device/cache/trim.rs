@@ -1,4 +1,4 @@
-//! Trim: a page is forgotten in the buffer and on flash.
+//! Trim: removes a page from the buffer and from flash.
 
 use super::page::{Index, Program, Want};
 use crate::buffer::PageId;
@@ -18,7 +18,7 @@ impl<B: Backend> Device<B> {
             self.leave_policy(id);
         }
         self.backend.trim(lpn, self.now, &mut self.events);
-        // This copy and all older ones that are not on flash yet: none of them is wanted any more.
+        // This copy and all older ones that are not on flash yet need not be programmed any more.
         let mut next = Some(id);
         while let Some(at) = next {
             let cache = self.cache();
@@ -34,7 +34,7 @@ impl<B: Backend> Device<B> {
             }
             next = p.older.map(Index::get);
             cache.note_stability(at);
-            // Flushes have nothing left to wait for; accesses still wait for slot and data.
+            // Flushes need not wait any more; accesses still wait for slot and data.
             self.serve_waiters(at, None, false);
         }
         self.pump(id);

@@ -1,4 +1,4 @@
-//! Accesses that wait for a page: in its own order, first come, first served.
+//! Accesses that wait for a page; for each page a list, first come first served.
 
 use super::page::{Index, Residency};
 use crate::device::cache::Cache;
@@ -34,11 +34,11 @@ pub(super) struct Waiter {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     waiter: Waiter,
-    /// The next of the list; of the last one, the first.
+    /// The next entry of the list; for the last entry, the first.
     next: u32,
 }
 
-/// The waiters of one page: the last of them.
+/// The waiters of one page, as the last entry of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct WaitList(Option<Index>);
 
@@ -127,7 +127,7 @@ impl Cache {
             .any(|waiter| matches!(waiter.wants, Wants::Programs(_)))
     }
 
-    /// One access waits, for sectors that the page lacks: there is nothing to serve.
+    /// Whether exactly one access waits, for sectors that the page lacks, so that no waiter can be served.
     #[inline(always)]
     pub(super) fn lacks_for_lone_waiter(&self, page: u32) -> bool {
         let p = &self.pages[page as usize];
@@ -169,8 +169,8 @@ impl Cache {
 }
 
 impl<B: Backend> Device<B> {
-    /// Completes the accesses for which the page has what they wait for. `done` is the flash operation that
-    /// just ended, if one did; `program` that it was a program.
+    /// Completes the accesses for which the page now has what they wait for. `done` is the flash operation that has
+    /// just ended, if any; `program` is true if that was a program.
     #[inline(never)]
     pub(super) fn serve_waiters(&mut self, id: u32, done: Option<&Done>, program: bool) {
         let now = self.now;

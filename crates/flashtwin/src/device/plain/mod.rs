@@ -1,8 +1,8 @@
-//! The plain front end: copies of a request's path that do not test for what the device does not have.
+//! The plain front end: copies of the request path without tests for features that the device does not have.
 //!
-//! The path is written once and compiled several times: for any device, and for plain ones ([`Device::is_plain`]) with
-//! any back end and with the two most frequent kinds of flash. [`Device::submit`] and the loop over events choose the
-//! copy. The code asks [`Work::PLAIN`], a constant of each copy.
+//! The path is written once and compiled several times: for any device, and for plain devices ([`Device::is_plain`])
+//! with any back end and with the two most frequent kinds of flash. [`Device::submit`] and the event loop choose the
+//! copy. The code tests [`Work::PLAIN`], a constant of each copy.
 
 use std::mem::offset_of;
 
@@ -63,8 +63,8 @@ const fn assert_same_layout<B: Backend, const KIND: u8>() {
 }
 
 impl<B: Backend> Device<B> {
-    /// There is one submission queue, and a bus without command overhead; processor and buffer take no time; the
-    /// buffer blocks, and its policy does not write back by itself; nothing is logged.
+    /// Whether there is one submission queue, a bus without command overhead, and a buffer in blocking mode whose
+    /// policy does not write back on its own, processor and buffer take no time, and nothing is logged.
     fn is_plain(&self) -> bool {
         let front = self.queues.are_plain()
             && self.link.has_mode_alone(Mode::Bus)
@@ -74,13 +74,13 @@ impl<B: Backend> Device<B> {
         front && self.cache.is_plain() && !self.programs.is_on() && !self.metrics.are_elsewhere()
     }
 
-    /// Chooses the copy anew, once something has changed that [`Device::is_plain`] depends on.
+    /// Chooses the copy again, after a change that [`Device::is_plain`] depends on.
     pub(super) fn find_path(&mut self) {
         self.path = self.path_now();
     }
 
-    /// Names of the copies of the code that serve requests now: of the front end, then of what is behind it, as in "plain
-    /// front end, msr flash". The table of paths in ARCHITECTURE.md has the conditions.
+    /// Names of the copies of the code that serve requests now: that of the front end, then that of the back end, as
+    /// in "plain front end, msr flash". The table of paths in ARCHITECTURE.md has the conditions.
     pub fn path(&self) -> String {
         let (front, is_plain) = match self.path {
             Path::ANY => ("general", false),
@@ -96,10 +96,9 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// The device as a plain one with a back end of this kind.
+    /// Returns the device as a plain one with a back end of this kind.
     ///
-    /// # Panics
-    /// If its back end is of another kind.
+    /// # Panics Panics if its back end is of another kind.
     #[inline(always)]
     pub(super) fn as_plain<const KIND: u8>(&mut self) -> &mut Device<Plain<B, KIND>> {
         const { assert_same_layout::<B, KIND>() };
@@ -107,8 +106,8 @@ impl<B: Backend> Device<B> {
             self.backend.kind() == KIND,
             "the path of another kind of back end"
         );
-        // SAFETY: both devices have one layout: `Device` that of C, with the same fields except the back end, and `Plain`
-        // that of the back end in it. A back end of this kind is a valid `Plain`.
+        // SAFETY: both devices have the same layout: `Device` is `repr(C)` with the same fields except the back end,
+        // and `Plain` has the layout of the back end in it. A back end of this kind is a valid `Plain`.
         unsafe { &mut *std::ptr::from_mut(self).cast() }
     }
 }
@@ -116,8 +115,8 @@ impl<B: Backend> Device<B> {
 impl<B: Backend, const KIND: u8> Plain<B, KIND> {
     #[inline(always)]
     fn get(&self) -> &B {
-        // SAFETY: `as_plain` alone makes a `Plain`, of a back end of this kind, which none of the methods called here
-        // changes: see `Work`.
+        // SAFETY: only `as_plain` makes a `Plain`, from a back end of this kind, and no method called here changes
+        // the kind: see `Work`.
         unsafe { self.0.assume(KIND) };
         &self.0
     }
@@ -130,7 +129,7 @@ impl<B: Backend, const KIND: u8> Plain<B, KIND> {
     }
 }
 
-// SAFETY: its kind is a constant.
+// SAFETY: the kind is a constant.
 unsafe impl<B: Backend, const KIND: u8> Work for Plain<B, KIND> {
     const PLAIN: bool = true;
 

@@ -12,8 +12,9 @@ use crate::{Array, ArraySpec, DeviceSpec, Ssd};
 const PAGE: u64 = 4096;
 const MODERN: [(&str, &str); 2] = [("nand.backend", "modern"), ("geometry.channels", "2")];
 
-/// Random requests: what ended, how, and when, and what the flash did. On the path of any device where `logged`, which
-/// changes nothing but that; from one half on, the other way round.
+/// Submits random requests; returns which completed, how and when, and the operations of the flash. In one half of
+/// the run programs are logged, so that the device is on the path of any device: the first half if `logged`,
+/// otherwise the second.
 fn run<B: Backend>(device: &mut Device<B>, seed: u64, logged: bool, plain: Path) -> String {
     let mut rng = Rng::new(seed);
     let pages = device.exported_bytes() / PAGE;
@@ -133,8 +134,8 @@ fn state(ssd: &Ssd) -> Vec<u8> {
     bytes
 }
 
-/// Random requests to a device that stays on its path and to one that is moved between the paths with requests in
-/// flight.
+/// Compares random requests to a device that stays on its path and to one that is moved between the paths with
+/// requests in flight.
 fn compare_switched(what: &str, ssd: Ssd, seed: u64) {
     let mut rng = Rng::new(seed);
     let pages = ssd.exported_bytes() / PAGE;
@@ -250,7 +251,7 @@ fn features_of_the_front_end_select_the_general_path() {
     }
 }
 
-/// In every build: what the copy leaves out would be undefined behaviour.
+/// Checked in every build: code omitted in the wrong copy would be undefined behaviour.
 #[test]
 #[should_panic(expected = "the path of another kind of back end")]
 fn stale_path_panics() {

@@ -1,12 +1,12 @@
-//! Submission queues and the arbitration between them, at the head of the controller (D-100).
+//! Submission queues and the arbitration between them, in front of the controller (D-100).
 //!
-//! As NVMe has it (Base Specification 2.0, 3.4.4): round robin takes at most a burst of commands from one queue
-//! after the other. Weighted round robin has four classes of queues: what is urgent goes first; of the others
-//! each may go as often as its weight allows, high before medium before low, and when all that have commands have
-//! used that up a new round begins. Within a class it is round robin.
+//! As in NVMe (Base Specification 2.0, 3.4.4), round robin takes at most a burst of commands from one queue after the
+//! other. Weighted round robin has four classes of queues. Urgent commands come first. Each of the other classes may
+//! be served as often as its weight permits, high before medium before low; when all classes with commands have used
+//! up their weight, a new round begins. Within a class queues are served round robin.
 //!
-//! Requests wait in three places: at the host while their queue is full, in their queue, and behind the
-//! limit of commands that the controller works on. Nothing of this takes time by itself.
+//! Requests wait in three places: at the host while their queue is full, in their queue, and for the limit of
+//! commands that the controller executes at a time. None of this takes time by itself.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -130,12 +130,12 @@ impl Queues {
         queue as u16
     }
 
-    /// The queue of that number; beyond the last they count from the first again.
+    /// Returns the queue for a number; numbers beyond the last queue wrap around.
     pub fn queue_of(&self, number: u16) -> u16 {
         (usize::from(number) % self.queues.len()) as u16
     }
 
-    /// A request comes to the host's side of its queue; true if it has a place there.
+    /// Adds a request at the host's side of its queue; returns true if the queue has a place for it.
     #[inline]
     fn enter(&mut self, queue: u16, id: ReqId) -> bool {
         let queue = &mut self.queues[usize::from(queue)];
@@ -247,7 +247,7 @@ impl<B: Backend> Device<B> {
         self.admit_pending();
     }
 
-    /// A request has been finished: others have its place, once nothing is in the middle of anything.
+    /// Releases the queue place of a finished request; other requests take it in [`Device::admit_pending`].
     #[inline]
     pub(super) fn leave_queue(&mut self, queue: u16) {
         if !B::PLAIN && self.queues.is_limited() {

@@ -1,4 +1,4 @@
-//! Turns of queues, by hand and at random; what waits for what.
+//! Arbitration between queues, by hand and at random, and waits for places.
 
 use super::*;
 use crate::request::Request;
@@ -68,7 +68,7 @@ fn whose_turn_it_is_by_hand() {
         ("host.high_weight", "3"),
         ("host.medium_weight", "2"),
     ];
-    // Urgent 0; high 1 and 2 by turns, three in a round; medium 3, two; low 4, one.
+    // Urgent 0; high 1 and 2 alternately, three per round; medium 3, two per round; low 4, one per round.
     let submitted = [4, 4, 4, 3, 3, 3, 2, 2, 1, 1, 1, 1, 0, 0];
     assert_eq!(
         served(&weighted, &submitted),
@@ -76,8 +76,8 @@ fn whose_turn_it_is_by_hand() {
     );
 }
 
-/// Random queues, weights, bursts, limits and arrivals: every request is served once, those of a queue in
-/// order, and while all classes have commands each gets its share of every round, however small.
+/// Random queues, weights, bursts, limits and arrivals: every request is served once, those of a queue in order.
+/// While all classes have commands, each gets its share of every round, however small.
 #[test]
 fn nothing_is_lost_or_overtaken_and_shares_follow_weights() {
     for seed in crate::seeds(3) {
@@ -138,8 +138,8 @@ fn nothing_is_lost_or_overtaken_and_shares_follow_weights() {
     }
 }
 
-/// Of two queues with a place each, one more request of either waits at the host until the one before
-/// it is done; with one command at a time the device does one thing after the other.
+/// With two queues of one place each, a further request of either queue waits at the host until the one before it is
+/// done; with one command at a time the device executes one after the other.
 #[test]
 fn requests_wait_for_places() {
     let ends = |host: &[(&str, &str)]| -> Vec<(u64, u64)> {
@@ -153,7 +153,7 @@ fn requests_wait_for_places() {
                 op: Op::Write,
                 ..read()
             };
-            // Pages of chips 0 to 3; queues 0, 0, 1, 1.
+            // Pages on chips 0 to 3; queues 0, 0, 1, 1.
             ssd.submit_to(Time::ZERO, &write, tag, tag as u16 / 2)
                 .unwrap();
         }

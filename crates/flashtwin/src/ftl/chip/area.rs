@@ -1,5 +1,5 @@
-//! A log that logical blocks share: its blocks in the order in which they were begun, the newest
-//! being written page after page.
+//! A log that logical blocks share: its blocks in the order in which they were begun. Pages are written to the newest
+//! block, one after the other.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -51,7 +51,7 @@ impl Area {
         self.next == self.pages_per_block && self.claims() == 0
     }
 
-    /// The page to write next; begins a block if that is due.
+    /// Returns the page to write next; begins a block if the newest one is full.
     pub fn place(&mut self, store: &mut Store) -> u32 {
         if self.next == self.pages_per_block {
             self.blocks.push_back(store.take());

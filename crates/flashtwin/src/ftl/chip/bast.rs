@@ -1,8 +1,8 @@
 //! BAST: each of a few logical blocks has a log block of its own (Kim et al., IEEE TCE 48(2), 2002).
 //!
-//! A page whose place in the data block was never written goes there; any other goes to the log
-//! block of its logical block. A log block is merged when it is full and another page comes, or when
-//! a log block is needed and its own was written longest ago.
+//! A page whose place in the data block was never written is written there; any other page is written to the log
+//! block of its logical block. A log block is merged when another page arrives for it and it is full. If a log block
+//! is needed and none is free, the log block whose last write is the oldest is merged.
 
 use std::io::{self, Read, Write};
 
@@ -185,7 +185,7 @@ impl Bast {
             && (!log.in_order || self.blocks.may_adopt(log.owner, log.block, log.count))
     }
 
-    /// Merges a log with its data block: switch, partial or full, by what is in it.
+    /// Merges a log with its data block; the log's contents determine whether by a switch, partial or full merge.
     fn merge(&mut self, log: u32, ops: &mut Vec<FlashOp>) {
         let Log {
             block,
@@ -213,7 +213,8 @@ impl Bast {
         }
     }
 
-    /// The log to write a page of this logical block to; its own one is not full.
+    /// Returns the log to write a page of this logical block to; the logical block's present log, if any, is not
+    /// full.
     fn log_for(&mut self, owner: u32, ops: &mut Vec<FlashOp>) -> u32 {
         let own = self.log_of[owner as usize];
         if own != NONE {
@@ -303,7 +304,7 @@ impl ChipFtl for Bast {
         self.blocks.counters
     }
 
-    /// `log1[5 4] log0[- 0]`: most recently written first.
+    /// `log1[5 4] log0[- 0]`: the log most recently written first.
     fn state(&self) -> String {
         let mut texts: Vec<String> = self
             .order

@@ -1,9 +1,8 @@
 //! Shared by the translation layers that map blocks: the block map, the page map of the logs, writing in place, and
 //! merges.
 //!
-//! A logical block has at most one data block, in which page o lies at offset o. Where the newest
-//! version of a page is, in a data block or in a log, stands in one array; the published tables of
-//! log blocks hold the same.
+//! A logical block has at most one data block, in which page o lies at offset o. One array has the location of the
+//! newest version of each page, in a data block or in a log; the published tables of log blocks hold the same.
 
 use std::io::{self, Read, Write};
 
@@ -99,8 +98,8 @@ impl Blocks {
             .is_none_or(|ppn| self.store.is_erased(ppn))
     }
 
-    /// Writes a page whose place is unwritten. A new data block is taken only if all that the logs
-    /// and merges may claim stays free.
+    /// Writes a page whose place is unwritten. If it needs a new data block, `claims` free blocks must remain for the
+    /// logs and merges.
     pub fn write_in_place(
         &mut self,
         page: u32,
@@ -133,8 +132,8 @@ impl Blocks {
         self.map[page as usize] = ppn;
     }
 
-    /// Copies the pages of a logical block at `offsets` to the same offsets of `to`; where one is
-    /// `new`, that is the host's page, and programmed.
+    /// Copies the pages of a logical block at `offsets` to the same offsets of `to`. The page `new`, if it is among
+    /// them, is the host's and is programmed instead of copied.
     pub fn gather(
         &mut self,
         block: u32,
@@ -154,8 +153,8 @@ impl Blocks {
         }
     }
 
-    /// Full merge: the newest pages of a logical block, with the host's page if that is one of them,
-    /// are collected in a new block; the data block is erased.
+    /// Full merge: gathers the newest pages of a logical block, including the host's page `new`, in a new block, and
+    /// erases the data block.
     pub fn merge_full(&mut self, block: u32, new: Option<u32>, ops: &mut Vec<FlashOp>) {
         self.counters.full_merges += 1;
         let n = self.store.pages_per_block();
@@ -169,8 +168,8 @@ impl Blocks {
         self.replace(block, to, ops);
     }
 
-    /// Switch or partial merge: a log block with the first `count` offsets of a logical block in
-    /// order gets the rest of its pages and becomes its data block; the old one is erased.
+    /// Switch or partial merge of a log block that holds the first `count` offsets of a logical block in order:
+    /// copies the other pages to it and makes it the data block. The old data block is erased.
     pub fn adopt(&mut self, block: u32, log: u32, count: u32, ops: &mut Vec<FlashOp>) {
         let n = self.store.pages_per_block();
         if count == n {
@@ -205,13 +204,13 @@ impl Blocks {
         }
     }
 
-    /// Writes all there is to know: where pages are stands in the pages.
+    /// Writes the state; the locations of pages follow from the contents of the pages.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         self.store.save(out)?;
         write_u32(out, &self.data)
     }
 
-    /// Reads it over new blocks; returns the owners of the blocks.
+    /// Reads a state into new blocks; returns the owners of the blocks.
     pub fn load(&mut self, input: &mut dyn Read) -> Result<Roles, StateError> {
         self.store.load(self.map.len() as u32, input)?;
         read_u32(input, &mut self.data)?;
@@ -227,8 +226,8 @@ impl Blocks {
         Ok(roles)
     }
 
-    /// Whether a block holds the first `count` pages of a logical block, in place, and nothing else;
-    /// it may then become its data block. A page that does not exist leaves a hole.
+    /// Whether a block may become the data block of a logical block: it holds the first `count` pages of that block,
+    /// in place, and no others. Pages that do not exist leave holes.
     pub fn may_adopt(&self, block: u32, log: u32, count: u32) -> bool {
         let n = self.store.pages_per_block();
         let mut offsets = 0..n;

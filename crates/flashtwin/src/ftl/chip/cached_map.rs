@@ -1,5 +1,5 @@
-//! The cached mapping table (CMT) of DFTL: some entries of the page map, with their dirty bits, in a
-//! segmented LRU order.
+//! The cached mapping table (CMT) of DFTL: some entries of the page map, with their dirty bits, in segmented LRU
+//! order.
 
 use std::io::{self, Read, Write};
 
@@ -28,8 +28,8 @@ pub(super) struct Entry {
     older: u32,
 }
 
-/// The cache. A page enters on probation; a hit there protects it; what the protected part has no
-/// room for returns to probation. Without a protected part this is LRU.
+/// The cache. A new entry is on probation; a hit there makes it protected. If the protected part is full, its oldest
+/// entry returns to probation. Without a protected part this is LRU.
 #[derive(Clone, Debug)]
 pub(super) struct CachedMap {
     entries: Vec<Entry>,
@@ -66,7 +66,8 @@ impl CachedMap {
         self.entries.get(self.place_of[page as usize] as usize)
     }
 
-    /// A page is elsewhere now: its entry, if it is cached, becomes dirty. Returns where it was.
+    /// Changes the location of a page: its entry, if cached, becomes dirty. Returns the old location of a cached
+    /// page.
     #[inline]
     pub fn change(&mut self, page: u32, ppn: u32) -> Option<u32> {
         let place = self.place_of[page as usize];
@@ -94,7 +95,8 @@ impl CachedMap {
         self.dirty[which as usize] != NONE
     }
 
-    /// The page's entry goes to flash, if it is dirty: where the page is.
+    /// Marks a page's entry clean, since it is being written to flash. Returns the page's location if the entry was
+    /// dirty.
     pub fn clean(&mut self, page: u32) -> Option<u32> {
         let place = self.place_of[page as usize] as usize;
         let entry = self.entries.get_mut(place).filter(|entry| entry.is_dirty)?;
@@ -112,7 +114,7 @@ impl CachedMap {
         Some(ppn)
     }
 
-    /// Marks some dirty entry of a translation page clean, if there is one: returns page and place.
+    /// Marks a dirty entry of a translation page, if there is one, clean; returns its page and location.
     pub fn clean_one(&mut self, which: u32) -> Option<(u32, u32)> {
         let newest = self.dirty[which as usize];
         let page = self.entries.get(newest as usize)?.page;
@@ -125,7 +127,7 @@ impl CachedMap {
         prefetch(&self.place_of, page as usize);
     }
 
-    /// The entry that leaves when another comes; `None` while there is room.
+    /// Returns the entry to evict for a new one; `None` while there is room.
     pub fn victim(&self) -> Option<&Entry> {
         if self.entries.len() < self.entries_max {
             return None;
@@ -187,8 +189,7 @@ impl CachedMap {
         self.probation.push_newest(PageId(place));
     }
 
-    /// Writes the pages cached, protected before those on probation, oldest first, with their dirty
-    /// bits.
+    /// Writes the cached pages with their dirty bits: protected ones, then those on probation, each oldest first.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         for list in [&self.protected, &self.probation] {
             let entries = list.iter_oldest_first();
@@ -201,7 +202,7 @@ impl CachedMap {
         Ok(())
     }
 
-    /// Reads them into an empty cache; `place` is where each page is.
+    /// Reads cached pages into an empty cache; `places` has the location of each page.
     pub fn load(&mut self, places: &[u32], input: &mut dyn Read) -> Result<(), StateError> {
         for is_protected in [true, false] {
             let most = match is_protected {
@@ -242,7 +243,7 @@ impl CachedMap {
         self.entries.iter()
     }
 
-    /// `[4 1*|0]`: protected, then on probation, most recent first; `*` dirty.
+    /// `[4 1*|0]`: protected entries, then those on probation, most recent first; `*` dirty.
     pub fn text(&self) -> String {
         let list = |list: &List| {
             let entry = |place: PageId| {

@@ -1,10 +1,9 @@
-//! Every translation layer of this room in words, for the command line, Python and `docs/ftls.md`. Each layer's
-//! file has its entry; the table in `mod.rs` names the files.
+//! Descriptions of all translation layers of this module for the command line, Python and `docs/ftls.md`. Each
+//! layer's file has its entry; the table in `mod.rs` lists the files.
 
 pub use crate::component::{Parameter, Provenance, Source};
 
-/// A string of accesses that shows the rule at work, on 16 blocks of 4 pages of which half are
-/// exported, all written.
+/// An example access string, on 16 blocks of 4 pages of which half are exported, all written.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
     /// Parameters.

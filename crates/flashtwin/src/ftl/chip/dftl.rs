@@ -1,9 +1,9 @@
-//! DFTL: page mapping whose map lies in flash, of which a part is cached (Gupta, Kim, Urgaonkar, ASPLOS 2009).
+//! DFTL: page mapping with the map in flash and a part of it cached (Gupta, Kim, Urgaonkar, ASPLOS 2009).
 //!
-//! A translation page holds the map entries of consecutive logical pages; the directory, in memory, has the
-//! location of each. Translation pages and data are written to blocks of their own. Collection is greedy over
-//! both kinds. Entries of moved pages that are cached only become dirty; the translation pages of the others are
-//! each written once.
+//! A translation page holds the map entries of consecutive logical pages; the directory, in memory, has the location
+//! of each translation page. Translation pages and data are written to separate blocks. Collection is greedy over
+//! both kinds. If the entries of moved pages are cached, they only become dirty. The translation pages of the other
+//! moved pages are each written once.
 
 use std::io::{self, Read, Write};
 
@@ -150,11 +150,11 @@ const ENTRY: Entry = Entry {
     },
 };
 
-/// Free blocks that an access may find at least: it can begin a block of each kind, and one remains
-/// for the collection that follows.
+/// Free blocks that every access finds at least: the access can begin a block of each kind, and one remains for the
+/// collection that follows.
 const FREE_MIN: u32 = 3;
 
-/// The block being written of a kind; once it is full it may be collected.
+/// The block being written of one kind of pages; a full one may be collected.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frontier {
     block: u32,
@@ -169,7 +169,7 @@ pub(super) struct Frontier {
 pub struct Dftl {
     pub(super) store: Store,
     pub(super) cache: CachedMap,
-    /// The contents of the translation pages on flash: physical page of each logical page.
+    /// Contents of the translation pages on flash: the physical page of each logical page.
     pub(super) stored: Vec<u32>,
     /// Physical page of each translation page (GTD).
     directory: Vec<u32>,
@@ -287,7 +287,7 @@ impl Dftl {
         Ok(())
     }
 
-    /// The next page to write data or a translation page to; begins a block if that is due.
+    /// Returns the next page for data or for a translation page; begins a block if the present one is full.
     fn place(&mut self, is_translation: bool) -> u32 {
         let frontier = if is_translation {
             &mut self.translation
@@ -401,7 +401,7 @@ impl Dftl {
         }
     }
 
-    /// Writes a translation page anew: what is on flash of it is read first.
+    /// Writes a new version of a translation page; its version on flash, if any, is read first.
     fn write_translation(&mut self, which: u32, why: Why, ops: &mut Vec<FlashOp>) {
         let old = self.directory[which as usize];
         if old != NONE {
@@ -414,8 +414,8 @@ impl Dftl {
         self.directory[which as usize] = to;
     }
 
-    /// Brings a page's entry into the cache; `false` if it must stay out, since there is no room to
-    /// write back another.
+    /// Looks up a page's entry and caches it. Returns `false` if the entry is not cached because its victim is dirty
+    /// and there is no room to write that back.
     fn resolve(&mut self, page: u32, ops: &mut Vec<FlashOp>) -> bool {
         if self.cache.get(page).is_some() {
             self.counters.map_hits += 1;
@@ -574,8 +574,7 @@ impl ChipFtl for Dftl {
         self.counters
     }
 
-    /// `CMT[4 1*|0] free 5`: protected entries, then those on probation, most recent first; `*`
-    /// dirty.
+    /// `CMT[4 1*|0] free 5`: protected entries, then those on probation, most recent first; `*` dirty.
     fn state(&self) -> String {
         format!("CMT{} free {}", self.cache.text(), self.store.free_blocks())
     }

@@ -1,8 +1,7 @@
 //! FAST: log blocks shared by all logical blocks (Lee et al., ACM TECS 6(3), 2007).
 //!
-//! One log block takes sequential writes and can become a data block; the others, for random writes
-//! (RW), are used in turn. When they are full the oldest is reclaimed: each logical block of which it
-//! holds a newest page is merged.
+//! One log block takes sequential writes and can become a data block; the others, for random writes (RW), are used in
+//! turn. When they are full the oldest is reclaimed: each logical block with a newest page in it is merged.
 
 use std::io::{self, Read, Write};
 
@@ -111,7 +110,7 @@ impl Fast {
         self.random.load(&mut roles, &self.blocks.store, input)
     }
 
-    /// Merges what the oldest RW block holds, and erases it.
+    /// Merges the logical blocks with pages in the oldest RW block, and erases it.
     fn reclaim(&mut self, ops: &mut Vec<FlashOp>) {
         let Some(victim) = self.random.pop_oldest() else {
             return;
@@ -184,7 +183,7 @@ impl ChipFtl for Fast {
         self.blocks.counters
     }
 
-    /// `SW1[4 5] RW[- 9] [10]`: RW blocks oldest first, `-` stale.
+    /// `SW1[4 5] RW[- 9] [10]`: RW blocks, oldest first; `-` stale.
     fn state(&self) -> String {
         let sequential = self.sequential.text(&self.blocks);
         let random = self.random.text(&self.blocks.store, |_| "");

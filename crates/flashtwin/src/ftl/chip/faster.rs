@@ -1,8 +1,8 @@
-//! FASTER: FAST whose log gives pages a second chance and sets cold ones apart (Lim, Lee, Moon, SNAPI 2010).
+//! FASTER: FAST whose log gives pages a second chance and separates cold ones (Lim, Lee, Moon, SNAPI 2010).
 //!
-//! When the random-write (RW) log is full nothing is merged: the oldest block's newest pages go to
-//! its head once more, marked; marked ones go to the isolation area. Only that is merged, a logical
-//! block at a time, spread over the host's writes once it is nearly full.
+//! When the random-write (RW) log is full, nothing is merged. The live pages of its oldest block are written to the
+//! log's head again and marked; those already marked go to the isolation area. Only the isolation area is merged, one
+//! logical block at a time; once it is nearly full, the merges are spread over the host's writes.
 
 use std::io::{self, Read, Write};
 
@@ -46,7 +46,7 @@ impl Own for FasterSetup {
         logs * u64::from(chip.pages_per_block)
     }
 
-    /// One for a full merge, the log block for sequential writes, and the log's new head while its oldest
+    /// One block for a full merge, the log block for sequential writes, and a new head of the log while its oldest
     /// block is reclaimed.
     fn blocks_min(&self, chip: &Chip) -> u64 {
         let logs = u64::from(self.rw_log_blocks) + u64::from(self.isolation_blocks);
@@ -110,8 +110,8 @@ pub struct Faster {
     progress: Progress,
 }
 
-/// When the next step of progressive merging is due: a step as often as it takes to empty the oldest
-/// isolation block while the newest fills, at the speed at which the last one filled.
+/// Schedule of progressive merging. Steps are spaced so that the oldest isolation block is empty when the newest is
+/// full, if that fills as fast as the last one did.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     /// Log writes during which the last isolation block filled, and since the present one was begun.
@@ -244,8 +244,8 @@ impl Faster {
         self.blocks.move_to(page, to, Why::Gc, ops);
     }
 
-    /// Merges the logical block of the oldest page that is live in the isolation area's oldest block,
-    /// and erases that block when no page is left in it.
+    /// Merges the logical block of the first live page in the isolation area's oldest block, and erases that block
+    /// once it has no live pages.
     fn merge_step(&mut self, ops: &mut Vec<FlashOp>) {
         let Some(oldest) = self.isolation.oldest() else {
             return;
@@ -267,7 +267,7 @@ impl Faster {
     /// A step of progressive merging, if the isolation area is nearly full and one is due.
     fn progress(&mut self, ops: &mut Vec<FlashOp>) {
         self.progress.write();
-        // The block being written is not merged. When it is the last there is no time to lose.
+        // The block being written is not merged. If no other block can be begun, the merge cannot wait.
         let is_nearly_full = self.isolation.len() > 1 && self.isolation.claims() <= RESERVED;
         if let Some(oldest) = self.isolation.oldest().filter(|_| is_nearly_full) {
             let is_last = self.isolation.claims() == 0;
@@ -277,7 +277,7 @@ impl Faster {
         }
     }
 
-    /// Counts consecutive pages: whether a sequential stream has just been found.
+    /// Counts consecutive pages; returns whether they are a sequential stream.
     fn finds_stream(&mut self, page: u32) -> bool {
         self.run = if page == self.last.wrapping_add(1) {
             self.run.saturating_add(1)
@@ -365,7 +365,7 @@ impl ChipFtl for Faster {
         self.blocks.counters
     }
 
-    /// `SW[] RW[6 5] [9* 18] ISO[-]`: oldest block first, `*` second chance had, `-` stale.
+    /// `SW[] RW[6 5] [9* 18] ISO[-]`: oldest block first; `*` had its second chance, `-` stale.
     fn state(&self) -> String {
         let store = &self.blocks.store;
         let sequential = self.sequential.text(&self.blocks);

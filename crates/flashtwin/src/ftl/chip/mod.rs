@@ -1,10 +1,10 @@
 //! The flash translation layers of one chip: page-mapped with a cached map (DFTL), and those that
 //! map blocks and log pages (BAST, FAST, FASTER).
 //!
-//! No time passes here, and nothing is queued: a host access goes in, the flash operations that it
-//! takes come out, in the order in which the chip must do them, and the tables already show what
-//! they lead to. Pages and blocks are numbered within the chip. A merge or a collection that an
-//! access causes is among its operations, and so are the reads and writes of the map.
+//! No time passes here, and nothing is queued. Each host access returns the flash operations that it takes, in the
+//! order in which the chip must execute them; the tables already contain their results. Pages and blocks are numbered
+//! within the chip. The operations include merges and collections that the access causes, and reads and writes of the
+//! map.
 
 mod area;
 mod bast;
@@ -40,8 +40,8 @@ pub struct FlashOp {
     pub why: Why,
 }
 
-/// Kinds of operations of a chip. Every page moves at most once an operation, so a copy is a read and a program, which
-/// a chip with copy-back does without a transfer.
+/// Kinds of operations of a chip. An operation moves a page at most once, so a copy is one read and one program,
+/// which a chip with copy-back executes without a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpKind {
     /// Reads a page.
@@ -71,11 +71,11 @@ pub enum OpKind {
 /// Purpose of a flash operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The page that the host reads or writes: at most one an access.
+    /// Reads or writes the host's page; at most one per access.
     Host,
     /// A translation page, because the host's page must be looked up, or the map flushed.
     Map,
-    /// Reclaiming a block: pages of it that move, and its erase.
+    /// Reclaims a block: moves its live pages and erases it.
     Gc,
     /// A translation page, because pages of its entries have moved.
     GcMap,
@@ -83,8 +83,8 @@ pub enum Why {
     Merge,
 }
 
-/// The chip has no room for the page: nothing was written and nothing is lost. No setup that [`Setup::check`] accepts
-/// leads to this.
+/// The chip has no room for the page: nothing was written and nothing is lost. Does not occur with a setup that
+/// [`Setup::check`] accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoSpace;
 
@@ -155,10 +155,10 @@ impl Sub for Counters {
 ///
 /// Operations are appended to `ops`; page numbers must be below [`Setup::logical_pages`].
 pub trait ChipFtl {
-    /// Puts every logical page on flash, in place and in order, without operations; on a new one.
+    /// Puts every logical page on flash, in place and in order, without operations; for a new layer.
     fn fill(&mut self);
 
-    /// Reads a page; one that was never written or is trimmed costs no flash read of its own.
+    /// Reads a page; a page that was never written or is trimmed needs no flash read of its own.
     fn read(&mut self, page: u32, ops: &mut Vec<FlashOp>);
 
     /// Writes a page: exactly one program has [`Why::Host`].
@@ -178,10 +178,9 @@ pub trait ChipFtl {
     /// Physical page with the newest version of a page.
     fn lookup(&self, page: u32) -> Option<u32>;
 
-    /// Proves the tables against each other: what is wrong, if anything is.
+    /// Checks that the tables agree with each other.
     ///
-    /// # Errors
-    /// Names what disagrees.
+    /// # Errors Names the first disagreement.
     fn check(&self) -> Result<(), String>;
 
     /// Counters since the layer was made.
@@ -191,8 +190,8 @@ pub trait ChipFtl {
     fn state(&self) -> String;
 }
 
-/// The table: file, type and parameters of every layer, in the order of the documentation. Another layer is
-/// another line.
+/// The table: file, type and parameters of every layer, in the order of the documentation. Add a layer by adding a
+/// line.
 macro_rules! layers {
     ($then:ident! $rest:tt) => {
         $then! { $rest
@@ -258,10 +257,9 @@ macro_rules! declare {
         }
 
         impl Ftl {
-            /// The translation layer that `setup` describes, with nothing written.
+            /// Creates the translation layer that `setup` describes, with nothing written.
             ///
-            /// # Errors
-            /// Fails as [`Setup::check`] does.
+            /// # Errors Fails as [`Setup::check`] does.
             pub fn new(setup: &Setup) -> Result<Ftl, SetupError> {
                 setup.check()?;
                 Ok(Ftl::unchecked(setup))

@@ -1,5 +1,5 @@
-//! Queries of a device to the translation layer of a chip beside its accesses: how near it is to collecting or merging,
-//! and the state of its blocks.
+//! Queries of a device to the translation layer of a chip: how near it is to collecting or merging, and the state of
+//! its blocks.
 
 use super::store::Store;
 use super::{dispatch, each, layers, ChipFtl, Ftl};
@@ -7,7 +7,7 @@ use super::{dispatch, each, layers, ChipFtl, Ftl};
 /// Room for writes before a chip must collect or merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outlook {
-    /// Blocks that it may begin; of a log, before it must give one back.
+    /// Blocks that the layer may begin; for a log, before a block must be reclaimed.
     pub free_blocks: u32,
     /// The layer collects when this many blocks are free and the open block is full.
     pub trigger_blocks: u32,
@@ -66,7 +66,7 @@ impl Ftl {
         each!(self, ftl => ftl.prefetch(page));
     }
 
-    /// Logical pages with a copy on flash: costs a pass over them.
+    /// Returns the number of logical pages with a copy on flash; looks up every page.
     pub(crate) fn pages_mapped(&self, logical_pages: u32) -> u64 {
         let mapped = (0..logical_pages).filter(|&page| self.lookup(page).is_some());
         mapped.count() as u64

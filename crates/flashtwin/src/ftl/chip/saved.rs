@@ -1,9 +1,9 @@
-//! The state of a translation layer as bytes: what a snapshot of a device holds for each chip.
+//! The state of a translation layer as bytes, which a device's snapshot has for each chip.
 //!
-//! What each page holds and which block is used for what is written; the maps follow from that.
-//! Little-endian 32-bit numbers; lengths are fixed by the setup, or bounded by it where a list's own
-//! length is in the file. A state that is read is checked whole before it is used: each block has one
-//! use, each page is once on flash, and a log is as its rules leave it.
+//! The state has the contents of each page and the use of each block; the maps follow from these. Little-endian
+//! 32-bit numbers; lengths are fixed by the setup, or bounded by it if the file has a list's length. A state is
+//! validated completely before it is used: each block has one use, each page is on flash once, and logs obey their
+//! rules.
 
 use std::io::{self, Read, Write};
 

@@ -1,5 +1,5 @@
-//! The log block for sequential writes (SW) of FAST and FASTER: it fills with the pages of one
-//! logical block in order, so that it can take the place of its data block.
+//! The log block for sequential writes (SW) of FAST and FASTER. It fills with the pages of one logical block in
+//! order, so that it can replace its data block.
 
 use std::io::{self, Read, Write};
 
@@ -35,14 +35,14 @@ impl Sequential {
         u32::from(self.open.is_some())
     }
 
-    /// The place of this offset in the SW block has been passed: the data block is older there, even
-    /// where it was never written.
+    /// Whether the SW block is for this logical block and has been written beyond this offset. The data block's page
+    /// at that offset is then older, even if it was never written.
     pub fn has_passed(&self, block: u32, offset: u32) -> bool {
         self.open
             .is_some_and(|open| open.owner == block && offset < open.count)
     }
 
-    /// Writes the page if the SW block takes it: rules 2 and 3 of FAST.
+    /// Writes the page to the SW block if rules 2 and 3 of FAST permit; returns whether it did.
     pub fn write(&mut self, blocks: &mut Blocks, page: u32, ops: &mut Vec<FlashOp>) -> bool {
         let (block, offset) = blocks.split(page);
         if offset == 0 {
@@ -71,8 +71,8 @@ impl Sequential {
         true
     }
 
-    /// Closes the SW block and begins it anew with this page, after the pages of its logical block
-    /// that precede it.
+    /// Closes the SW block and begins a new one with the pages of the logical block that precede this page, and this
+    /// page.
     pub fn begin(&mut self, blocks: &mut Blocks, page: u32, ops: &mut Vec<FlashOp>) {
         self.close(blocks, ops);
         let (owner, offset) = blocks.split(page);
@@ -88,14 +88,14 @@ impl Sequential {
         });
     }
 
-    /// Makes the SW block its owner's data block: switch if it is full, else partial merge.
+    /// Makes the SW block its owner's data block, by a switch merge if it is full, otherwise by a partial merge.
     pub fn close(&mut self, blocks: &mut Blocks, ops: &mut Vec<FlashOp>) {
         if let Some(open) = self.open.take() {
             blocks.adopt(open.owner, open.block, open.count, ops);
         }
     }
 
-    /// Brings a logical block together: full merge, or closing the SW block if that is its own.
+    /// Merges a logical block: closes the SW block if it belongs to that logical block, otherwise a full merge.
     pub fn merge(&mut self, blocks: &mut Blocks, block: u32, ops: &mut Vec<FlashOp>) {
         match self.open {
             Some(open) if open.owner == block => self.close(blocks, ops),

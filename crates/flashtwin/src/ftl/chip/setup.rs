@@ -1,4 +1,4 @@
-//! Setup of a translation layer: the chip, the pages it exports, and its parameters, which each layer declares in its
+//! Setup of a translation layer: the chip, the exported pages, and the layer's parameters, which are declared in its
 //! own file.
 
 use std::fmt;
@@ -68,24 +68,24 @@ pub(super) trait Own: Sized {
     /// The defaults for a chip.
     fn new(chip: &Chip) -> Self;
 
-    /// Works out anew what follows from others and was not given.
+    /// Computes parameters again that depend on others and were not given.
     fn follow(&mut self, _chip: &Chip, _is_given: &dyn Fn(&str) -> bool) {}
 
-    /// Pages to write until nothing is left of an older state: all of them, or those of the logs.
+    /// Returns the pages to write until nothing remains of an older state: all pages, or those of the logs.
     fn turn_pages(&self, chip: &Chip) -> u64;
 
-    /// Blocks that the chip needs for its data, its logs or translation pages, and for merging or
-    /// collecting whatever the host does.
+    /// Returns the number of blocks that the chip needs for its data, its logs or translation pages, and for merges
+    /// and collections under any load.
     fn blocks_min(&self, chip: &Chip) -> u64;
 
-    /// Checks the parameters beyond their ranges: an error has the parameter, a colon and the valid values.
+    /// Checks the parameters beyond their ranges. An error has the parameter, a colon and the valid values.
     fn check(&self, _chip: &Chip) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// Declares the parameters of a layer: numbers whose default follows from the chip, with what they are then, and
-/// switches with their default.
+/// Declares the parameters of a layer: numbers with a default that depends on the chip, a description of the default,
+/// and switches with their default.
 macro_rules! own {
     ($(#[$meta:meta])* pub struct $Name:ident {
         $(#[doc = $doc:literal] $field:ident: $type:ident = $kind:expr, $default:literal, $from:literal;)+
@@ -107,7 +107,7 @@ macro_rules! own {
                 None
             }
 
-            /// Sets a parameter: if there is one, whether the text is a value of it.
+            /// Sets a parameter from text; returns `None` if it does not exist, otherwise whether the text is valid.
             pub(super) fn set(&mut self, parameter: &str, text: &str) -> Option<bool> {
                 $(if parameter == stringify!($field) {
                     return Some(match text.parse() {
@@ -204,11 +204,9 @@ impl Setup {
         self.kind.value(parameter)
     }
 
-    /// Sets several parameters, given as text; those that follow from others and are not
-    /// given are worked out anew.
+    /// Sets several parameters, given as text. Parameters that depend on others and are not given are computed again.
     ///
-    /// # Errors
-    /// Fails if a parameter is unknown or its value is none that it takes.
+    /// # Errors Fails if a parameter is unknown or its value is invalid.
     pub fn set_all(&mut self, settings: &[(&str, &str)]) -> Result<(), SetupError> {
         for (key, value) in settings {
             self.set(key, value)?;
@@ -242,7 +240,7 @@ impl Setup {
         }
     }
 
-    /// Pages to write until nothing is left of an older state: all of them, or those of the logs.
+    /// Returns the pages to write until nothing remains of an older state: all pages, or those of the logs.
     pub(crate) fn turn_pages(&self) -> u64 {
         self.kind.turn_pages(&self.chip())
     }
@@ -252,16 +250,15 @@ impl Setup {
         self.chip().logical_blocks()
     }
 
-    /// Blocks that the chip needs for its data, its logs or translation pages, and for merging or
-    /// collecting whatever the host does.
+    /// Returns the number of blocks that the chip needs for its data, its logs or translation pages, and for merges
+    /// and collections under any load.
     pub fn blocks_min(&self) -> u64 {
         self.kind.blocks_min(&self.chip())
     }
 
     /// Checks the setup.
     ///
-    /// # Errors
-    /// Names the first parameter that is wrong, and what would be right.
+    /// # Errors Names the first wrong parameter and its valid values.
     pub fn check(&self) -> Result<(), SetupError> {
         let wrong = |text: String| Err(SetupError(text));
         let n = self.pages_per_block;

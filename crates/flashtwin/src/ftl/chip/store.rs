@@ -1,6 +1,5 @@
-//! The blocks of a chip: what each page holds, how many pages of each block are live, and which
-//! blocks are free. Every flash operation of a translation layer is written down here, so that the
-//! operations and the tables cannot disagree.
+//! The blocks of a chip: the contents of each page, the number of live pages in each block, and the free blocks.
+//! Every flash operation of a translation layer is recorded here, so that operations and tables cannot disagree.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -19,7 +18,7 @@ const ERASED: u32 = u32::MAX;
 /// Tag of a page whose content is no longer wanted.
 const STALE: u32 = u32::MAX - 1;
 
-/// Set in the tally of a block that may not be collected: it is free, or still being written.
+/// Flag in the tally of a block that may not be collected because it is free or still being written.
 const OPEN: u16 = 1 << 15;
 
 /// Pages that a block can have.
@@ -29,7 +28,7 @@ pub(super) const PAGES_PER_BLOCK_MAX: u32 = OPEN as u32 - 1;
 #[derive(Clone, Debug)]
 pub(super) struct Store {
     pages_per_block: u32,
-    /// Contents of each page; logical pages for data.
+    /// Contents of each page; for data, the logical page.
     tags: Vec<u32>,
     /// Live pages of each block, with [`OPEN`].
     tallies: Vec<u16>,
@@ -61,8 +60,7 @@ impl Store {
         self.erases.fill(0);
     }
 
-    /// Pages that were erased without having been programmed: a merge leaves holes in a block where
-    /// pages do not exist.
+    /// Pages erased without having been programmed: a merge leaves holes in a block for pages that do not exist.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
@@ -79,7 +77,7 @@ impl Store {
         write_list(out, self.free.iter().copied())
     }
 
-    /// Reads it over a new store; pages may hold tags below `tags_end`. No block is sealed yet.
+    /// Reads a state into a new store; contents of pages are below `tags_end`. No block is sealed yet.
     pub fn load(&mut self, tags_end: u32, input: &mut dyn Read) -> Result<(), StateError> {
         read_u32(input, &mut self.tags)?;
         read_u32(input, &mut self.erases)?;
@@ -150,20 +148,20 @@ impl Store {
         u32::from(self.tallies[block as usize] & !OPEN)
     }
 
-    /// Takes a free block. The caller has one reserved, or has looked.
+    /// Takes a free block. The caller has reserved one, or has checked that there is one.
     pub fn take(&mut self) -> u32 {
         self.free
             .pop_front()
             .expect("a block is kept free for this")
     }
 
-    /// The block is full: it may be collected.
+    /// Marks a full block, which may then be collected.
     pub fn seal(&mut self, block: u32) {
         self.tallies[block as usize] &= !OPEN;
     }
 
-    /// The sealed block with the fewest live pages, if it has a stale one; of equals that with the
-    /// lowest number.
+    /// Returns the sealed block with the fewest live pages, of equals the one with the lowest number; `None` if it
+    /// has no stale page.
     pub fn victim(&self) -> Option<u32> {
         // Looking for the number first and then for its place takes vector instructions.
         let least = *self.tallies.iter().min()?;
@@ -217,7 +215,7 @@ impl Store {
         ops.push(FlashOp { kind, why });
     }
 
-    /// The page now holds `tag`, without an operation: for initial states.
+    /// Sets the contents of a page without an operation, for initial states.
     pub fn set(&mut self, ppn: u32, tag: u32) {
         debug_assert!(self.is_erased(ppn), "page {ppn} is programmed twice");
         self.tags[ppn as usize] = tag;
@@ -231,8 +229,8 @@ impl Store {
         self.tallies[(ppn / self.pages_per_block) as usize] -= 1;
     }
 
-    /// Checks that live pages are exactly the `places`, each with its tag, and that tallies and free
-    /// blocks agree with them.
+    /// Checks that the live pages are exactly `places`, each with its contents, and that tallies and free blocks
+    /// agree with them.
     pub fn check(&self, places: impl Iterator<Item = (u32, u32)>) -> Result<(), String> {
         let mut mapped = 0;
         for (tag, ppn) in places {
@@ -261,7 +259,7 @@ impl Store {
         Ok(())
     }
 
-    /// `[9 13 -]`: what the first pages of a block hold, `-` what is stale.
+    /// `[9 13 -]`: contents of the first pages of a block; `-` stale.
     pub fn text(&self, block: u32, pages: u32, mark: impl Fn(u32) -> &'static str) -> String {
         let page = |offset| match self.tag(self.ppn(block, offset)) {
             Some(tag) => format!("{tag}{}", mark(self.ppn(block, offset))),

@@ -1,5 +1,5 @@
-//! Chips too small for their translation layer, which only tests can make: what cannot be written is
-//! refused, and what was written stays. States saved, read back, and damaged.
+//! Chips too small for their translation layer, which only tests can make: writes without room are refused, and data
+//! written before remain. Also states that are saved, loaded and damaged.
 
 use super::{
     Bast, ChipFtl, Counters, Dftl, Fast, Faster, FlashOp, Ftl, Layer, NoSpace, OpKind, Setup, Why,
@@ -49,8 +49,8 @@ fn write_without_room_is_refused_and_loses_nothing() {
     }
 }
 
-/// A hole is left where a merge makes room for a page that did not exist; a page that went to a log instead would be
-/// older than one written there later.
+/// A merge leaves a hole for a page that does not exist. If that page were later written to a log, it would be older
+/// than a page written to the hole afterwards.
 #[test]
 fn a_log_never_passes_a_hole_of_its_data_block() {
     let mut setup = Setup::new("bast", 16, 16, 4).unwrap();
@@ -70,8 +70,8 @@ fn a_log_never_passes_a_hole_of_its_data_block() {
     assert!(ftl.lookup(0).is_some(), "page 0 is lost");
 }
 
-/// DFTL collects before a write that finds no more than two blocks free. Of 32 blocks of four pages, all free, 29 are
-/// begun and filled above that, and the first page of the 30th still finds three.
+/// DFTL collects before a write that finds no more than two free blocks. Of 32 free blocks of four pages, 29 are
+/// begun and filled without collecting, and the first page of the 30th still finds three free blocks.
 #[test]
 fn dftl_foresees_the_page_that_begins_its_last_block() {
     let mut setup = Setup::new("dftl", 66, 32, 4).unwrap();
@@ -81,7 +81,7 @@ fn dftl_foresees_the_page_that_begins_its_last_block() {
     assert_eq!(outlook.writes, 29 * 4 + 1);
 }
 
-/// A translation layer in use: writes, trims and reads, some pages missing.
+/// Returns a translation layer after writes, trims and reads, with some pages unmapped.
 fn used(setup: &Setup, seed: u64, accesses: u32) -> Ftl {
     let mut ftl = Ftl::new(setup).unwrap();
     ftl.fill();
@@ -151,8 +151,7 @@ fn a_loaded_state_continues_as_the_saved_one() {
     }
 }
 
-/// Bytes that were changed are refused, or make a state that works: nothing panics, be it with all
-/// assertions on.
+/// A state with changed bytes is refused, or works: nothing panics, even with all assertions enabled.
 #[test]
 fn a_damaged_state_is_refused_or_works() {
     let (mut refused, mut taken) = (0, 0);
@@ -235,8 +234,8 @@ fn collections_are_the_erases_that_they_cause() {
     }
 }
 
-/// Data take all blocks but those that the map may need once it is collected: 25 translation pages are on 4 blocks
-/// at most, and 3 blocks stay free.
+/// Data use all blocks except those that the map may need after its collection: 25 translation pages need at most 4
+/// blocks, and 3 blocks stay free.
 #[test]
 fn data_leave_room_for_the_map() {
     for seed in crate::seeds(3) {

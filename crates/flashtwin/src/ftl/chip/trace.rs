@@ -1,7 +1,7 @@
 //! Stepping a translation layer through an access string, in the notation of the specification.
 //!
-//! `0 1 R5 T3 F`: write pages 0 and 1, read page 5, trim page 3, write what is dirty of the map. `4x3` writes
-//! pages 4 to 6. A step has the flash operations; copies are counted as copies, not as reads and programs.
+//! `0 1 R5 T3 F`: write pages 0 and 1, read page 5, trim page 3, write back the dirty map entries. `4x3` writes pages
+//! 4 to 6. A step lists the flash operations; copies are counted as copies, not as reads and programs.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -60,7 +60,7 @@ impl Cost {
         ]
     }
 
-    /// Counts flash operations; merges are none.
+    /// Counts flash operations; leaves the numbers of merges at 0.
     pub fn of(ops: &[FlashOp]) -> Cost {
         let mut cost = Cost::default();
         for op in ops {
@@ -93,7 +93,7 @@ impl AddAssign for Cost {
 }
 
 impl fmt::Display for Cost {
-    /// `1 host program, 3 copies, 1 erase, 1 partial merge`: what is not 0.
+    /// `1 host program, 3 copies, 1 erase, 1 partial merge`: all counts that are not 0.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = Cost::NAMES.iter().zip(self.numbers());
         let counts = counts.filter(|(_, number)| *number > 0);
@@ -192,11 +192,10 @@ fn parse(token: &str, logical_pages: u32) -> Result<Token, String> {
     Ok(Token::Write { first, pages })
 }
 
-/// Steps the translation layer of `setup` through `accesses`, from every page written in place, or
-/// from an `empty` chip.
+/// Steps the translation layer of `setup` through `accesses`, starting with every page written in place, or with an
+/// `empty` chip.
 ///
-/// # Errors
-/// Fails if an access cannot be read or is beyond the chip.
+/// # Errors Fails if an access cannot be read or is beyond the chip.
 pub fn trace_ftl(setup: &Setup, empty: bool, accesses: &str) -> Result<Vec<Step>, TraceError> {
     let mut ftl = Ftl::new(setup).map_err(TraceError::Setup)?;
     if !empty {
@@ -248,7 +247,7 @@ pub fn total(steps: &[Step]) -> Cost {
     total
 }
 
-/// Steps as a table: what was done, what flash had to do, the state afterwards; then the total.
+/// Formats steps as a table: accesses, flash operations, the state afterwards; then the total.
 pub fn steps_text(steps: &[Step]) -> String {
     let mut rows = vec![["op".to_owned(), "flash".to_owned(), "state".to_owned()]];
     let row = |step: &Step| [step.op.clone(), step.cost.to_string(), step.state.clone()];

@@ -1,9 +1,9 @@
-//! Victim rules: which sealed block is collected. A rule is a file of this folder and a line of the table below.
+//! Victim rules: which sealed block is collected. A rule is a file in this directory and a line of the table below.
 //!
-//! Candidates are the sealed blocks, those without a dead page among them: a rule that takes such a block moves
-//! it whole, as published. All are looked at, once per collected block; of equals the one that `tie` selects.
-//! Randomness comes from where the pool stands, so that it needs no state of its own and a device that was saved
-//! continues as it would have. A block's age is how many blocks of its chip were opened after it (D-61).
+//! Candidates are all sealed blocks, including those without an invalid page: a rule that chooses such a block moves
+//! it as a whole, as published. All are compared, once per collected block; among equals `tie` selects. Random
+//! numbers are seeded with the pool's position, so that a rule has no state of its own and a loaded device continues
+//! as the saved one. A block's age is the number of blocks of its chip that were opened after it (D-61).
 
 mod cost_age_time;
 mod cost_benefit;
@@ -17,7 +17,7 @@ use crate::component::{Chosen, Component, Settings};
 use crate::ftl::{Foresight, PageMap};
 use crate::rng::Rng;
 
-/// The table: file and type of every rule, in the order of the documentation. Another rule is another line.
+/// The table: file and type of every rule, in the order of the documentation. Add a rule by adding a line.
 macro_rules! rules {
     ($then:ident! $rest:tt) => {
         $then! { $rest
@@ -62,7 +62,7 @@ macro_rules! declare {
 
 rules!(declare!());
 
-/// A victim rule: chooses the block of a pool that is collected.
+/// A victim rule: chooses the block of a pool to collect.
 trait Rule: Sized {
     /// Description of the rule, for device files and documentation.
     const COMPONENT: Component;
@@ -70,7 +70,7 @@ trait Rule: Sized {
     /// Makes the rule with the values of its parameters.
     fn new(settings: &Settings) -> Self;
 
-    /// The block to collect next; `None` if none may be.
+    /// Returns the block to collect next; `None` if no block may be collected.
     fn choose<'a>(&self, pool: &Pool<'a>) -> Option<Candidate<'a>>;
 }
 
@@ -86,8 +86,8 @@ pub(crate) enum Tie {
     Highest,
 }
 
-/// Position in its pool, and live pages, of the block to collect next; `None` if none may be. Static
-/// wear levelling comes first.
+/// Returns the position, in its pool, and the live pages of the block to collect next; `None` if no block may be
+/// collected. A block that static wear levelling chooses comes first.
 #[inline]
 pub(crate) fn victim(ftl: &PageMap, pool: u32, of: Victims, tie: Tie) -> Option<(u32, u32)> {
     if let Some(bit) = ftl.left_behind(pool) {
@@ -98,7 +98,7 @@ pub(crate) fn victim(ftl: &PageMap, pool: u32, of: Victims, tie: Tie) -> Option<
     of.choose(&pool).map(|chosen| (chosen.bit, chosen.live))
 }
 
-/// Makes the map load ahead the data of a collection of `pages` pages at a time; with `maps`, map entries too. Only for
+/// Makes the map load data of a collection ahead, `pages` pages at a time; with `maps`, map entries too. Only for
 /// rules that find their victim in a few steps.
 pub(crate) fn foresee(ftl: &mut PageMap, of: Victims, tie: Tie, pages: u32, maps: bool) {
     if let Victims::Greedy(_) = of {
@@ -107,8 +107,8 @@ pub(crate) fn foresee(ftl: &mut PageMap, of: Victims, tie: Tie, pages: u32, maps
     }
 }
 
-/// A block that may be collected. What only some rules ask for is looked up when they do: it is seldom in the
-/// processor's caches.
+/// A block that may be collected. Values that only some rules use are looked up on demand, since they are seldom in
+/// the processor's caches.
 #[derive(Clone, Copy)]
 struct Candidate<'a> {
     ftl: &'a PageMap,
@@ -178,8 +178,8 @@ impl<'a> Pool<'a> {
         })
     }
 
-    /// The candidate with the fewest live pages among `choices` drawn at random; the greedy one where
-    /// draws meet no candidate.
+    /// Returns the candidate with the fewest live pages among `choices` drawn at random; if no draw finds a
+    /// candidate, the greedy one.
     fn drawn(&self, choices: u32) -> Option<Candidate<'a>> {
         const DRAWS_MAX: usize = 64;
         let mut rng = Rng::new(self.ftl.position_hash(self.pool));

@@ -1,7 +1,7 @@
-//! Log entries of chips and channels: each flash operation as it is done.
+//! Log entries of chips and channels: the beginning and end of each flash operation.
 //!
-//! Steps are planned ahead and put together, so that a chip has few instants. Each part of a step has a note of
-//! what it is; a step that begins takes its own.
+//! Steps are planned in advance and merged, so that a chip has few events. Each part of a step has a note that
+//! describes it; a step that begins takes its notes.
 
 use super::super::{Cause, FlashEvent, PageOp, Place};
 use super::plan::{Costs, Lane};
@@ -25,7 +25,7 @@ pub(super) struct Note {
 }
 
 impl Note {
-    /// An operation; `host` is what it is done for if it serves that itself.
+    /// An operation; `host` is the host's operation, if this flash operation serves it directly.
     pub fn new(kind: OpKind, cause: Cause, host: Option<PageOp>) -> Note {
         let block = match kind {
             OpKind::Erase { block } => Some(block),

@@ -1,13 +1,13 @@
-//! Chips that each have a translation layer of their own: DFTL, BAST, FAST, FASTER, in time.
+//! Chips that each have a translation layer of their own: DFTL, BAST, FAST, FASTER, with time.
 //!
 //! When an operation is dispatched to its chip, the chip's translation layer (`ftl::chip`) returns the flash
-//! operations for it, in order; these become the chip's steps (`plan`). Nothing comes between them: a merge or a
-//! collection is done to its end, and reads with priority overtake only what waits. The host's operation ends
-//! with its own page; what the translation layer does after that keeps the chip busy. From the first to the last
-//! page that an access makes it move or erase, the chip is in GC.
+//! operations for it, in order; these become the chip's steps (`plan`). They are not interrupted: a merge or a
+//! collection runs to its end, and reads with priority overtake only waiting operations. The host's operation ends
+//! with its own page; the flash operations after that keep the chip busy. From the first to the last page that an
+//! access makes it move or erase, the chip is in GC.
 //!
-//! On a device whose chips have their own pins no transfer ever waits: it is then part of the work
-//! of the array, and a chip needs an instant only where something ends or begins.
+//! On a device whose chips have their own pins no transfer ever waits. It is then added to the time of the array, and
+//! a chip needs an event only where an operation or a GC begins or ends.
 
 mod chip_log;
 mod plan;
@@ -48,7 +48,7 @@ pub(crate) struct Layered {
     lanes: Vec<Lane>,
     /// None where each chip has its own pins.
     channels: Vec<Channel>,
-    /// Flash operations of the access being planned; kept for its allocation.
+    /// Flash operations of the access being planned; a field, to reuse its memory.
     ops: Vec<FlashOp>,
     /// Duration of each chip's last collection or merge: the estimate for the next.
     gc_took: Vec<Time>,
@@ -61,7 +61,7 @@ pub(crate) struct Layered {
     read_priority: bool,
 }
 
-/// Where a page of the device stands among those of its chip.
+/// Converts page numbers of the device to chips and page numbers within them.
 #[derive(Clone, Copy, Debug)]
 struct Pages {
     by_stride: Divider,
@@ -151,8 +151,8 @@ impl Layered {
         chip
     }
 
-    /// Goes on to the next step of a chip that takes time, or frees it. Returns the operation that ends with
-    /// that, if one does.
+    /// Starts the next step of a chip that takes time, or frees the chip. Returns the operation, if any, that ends
+    /// before it.
     fn proceed(&mut self, chip: usize, now: Time, events: &mut EventQueue) -> Option<Done> {
         let mut done = None;
         loop {
@@ -174,7 +174,7 @@ impl Layered {
                     if self.log.is_some() {
                         self.log_wait(chip, now);
                     }
-                    // Neighbours stand on different channels.
+                    // Adjacent chips are on different channels.
                     let lane = &mut self.lanes[chip];
                     let at = chip % self.channels.len();
                     let channel = &mut self.channels[at];
@@ -246,7 +246,7 @@ impl Layered {
         self.start(chip, now, events);
     }
 
-    /// Drops a page. What that takes on flash follows what the chip has in hand.
+    /// Trims a page. The flash operations of the trim follow those of the operation in service.
     pub fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue) {
         let (chip, page) = self.pages.split(lpn);
         self.ops.clear();
@@ -303,8 +303,8 @@ impl Layered {
         self.ftls[chip].prefetch(page);
     }
 
-    /// ECR's chip queue complete time (ECR section 3, Eqs 1-4). A collection or merge to come is taken to be
-    /// as long as the chip's last one was (D-79): what it will move is known only when it begins.
+    /// ECR's chip queue complete time (ECR section 3, Eqs 1-4). A future collection or merge is assumed to take as
+    /// long as the chip's last one (D-79), since the pages it moves are known only when it begins.
     pub fn drain_time(&self, chip: usize, exact: bool, now: Time) -> Time {
         let (of, l) = (&self.chips[chip], &self.times);
         let [reads, writes] = of.inside;
@@ -386,9 +386,9 @@ impl Layered {
         self.reset_stats();
     }
 
-    /// The state that random writing converges to: one chip is written until nothing is left of its
-    /// sequential start, then stamped on all, with further writes between two stamps (D-40). Pages
-    /// keep their numbers: a chip's state depends on which pages are neighbours.
+    /// The state that random writing converges to. One chip is written until nothing remains of its sequential start,
+    /// then its state is copied to all, with further writes between two copies (D-40). Pages keep their numbers,
+    /// since a chip's state depends on which pages are adjacent.
     pub fn fill_steady(&mut self, rng: &mut Rng) {
         let mut worn = Ftl::new(&self.setup).expect("the device was checked");
         worn.fill();

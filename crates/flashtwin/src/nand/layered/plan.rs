@@ -18,7 +18,7 @@ pub(super) enum Step {
     Transfer(Time),
     /// The chip goes into GC, or comes out of it.
     Gc(bool),
-    /// The operation in hand has waited to its end: its own pages are next, or those of the map.
+    /// The waiting time of the operation in service ends; its own pages, or those of the map, are next.
     Serve,
     /// The operation in hand has ended.
     Deliver,
@@ -101,7 +101,7 @@ impl Lane {
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
     pages_per_block: u32,
-    /// By page type; one where all are alike. Page i of a block is of type i mod types.
+    /// Times by page type; one if all types are alike. Page i of a block is of type i mod types.
     read: Vec<Time>,
     program: Vec<Time>,
     erase: Time,
@@ -130,7 +130,7 @@ impl Costs {
         }
     }
 
-    /// Returns the parts of an operation's latency; true marks a transfer on the channel.
+    /// Returns the parts of an operation's latency; true for a transfer on the channel.
     pub fn parts(&self, kind: OpKind) -> Vec<(Time, bool)> {
         let array = |times: &[Time], ppn| (self.of_type(times, ppn), false);
         let transfer = (self.transfer, true);
@@ -148,7 +148,7 @@ impl Costs {
         }
     }
 
-    /// Appends what the operation does; returns what it takes on the channel and in the array.
+    /// Appends the steps of an operation; returns its time on the channel and in the array.
     fn append(&self, kind: OpKind, lane: &mut Lane) -> (Time, Time) {
         let transfer = self.transfer;
         match kind {
@@ -202,8 +202,8 @@ fn is_gc(op: &FlashOp) -> bool {
 }
 
 impl Layered {
-    /// Appends the operations of an access to the steps of its chip: for one of the host with what
-    /// it is, and whether its page was written; a trim has none.
+    /// Appends the flash operations of an access to the steps of its chip. `host` is the host's operation, with
+    /// whether its page was written; a trim has none.
     pub(super) fn plan(&mut self, chip: usize, host: Option<(PageOp, bool)>, now: Time) {
         let lane = &mut self.lanes[chip];
         let first_gc = self.ops.iter().position(is_gc);
@@ -250,8 +250,8 @@ impl Layered {
             lane.mark(Step::Serve);
         }
         if !has_ended {
-            // A read of a page that is nowhere takes as long as any; a write that failed ends at
-            // once, as an event of its own.
+            // A read of a page that was never written takes as long as any read. A write that failed ends
+            // immediately, as an event of its own.
             if op.is_read() {
                 let nowhere = OpKind::Read { ppn: 0 };
                 let (on_channel, in_array) = self.costs.append(nowhere, lane);

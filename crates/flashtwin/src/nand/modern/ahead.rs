@@ -1,9 +1,9 @@
-//! Cached commands: what a die does next begins while it is still at something else (D-68).
+//! Cached commands: a die begins its next operation while the present one is still running (D-68).
 //!
-//! A die has a second register. The data of the next program cross the channel while the array
-//! programs, and the array reads for the next read while the data of the last one cross. What has begun
-//! so stands in a lane of its own, up to the step for which it needs the array or the channel as its
-//! predecessor does; there it waits until the die is free, and moves to the die's first lane.
+//! A die has a second register. While the array programs, the data of the next program cross the channel; while the
+//! data of a read cross the channel, the array reads for the next read. The operation begun ahead is in a lane of its
+//! own, up to the step for which it needs the part of the die that its predecessor uses. There it waits until the die
+//! is free, and moves to the die's first lane.
 
 use super::lane::Step;
 use super::*;
@@ -31,7 +31,7 @@ impl Modern {
         self.params.cached_commands && !self.lanes[self.ahead(die)].is_free()
     }
 
-    /// Begins an operation ahead, or resumes one already begun; true if no other may begin now.
+    /// Begins an operation ahead, or continues one in a free die; returns true if no other operation may begin now.
     #[inline(never)]
     pub(super) fn continue_ahead(
         &mut self,

@@ -1,4 +1,4 @@
-//! Collecting a block: a run of moves, as many pages at a time as one program takes, and an erase.
+//! Collection of a block, a *run*: moves, each of as many pages as one program takes, and an erase.
 
 use super::lane::Step;
 use super::*;
@@ -7,12 +7,13 @@ use crate::gc::{self, Tie};
 
 /// Pages between the one being moved and the first whose map entry is not loaded yet, at least.
 const AHEAD: u32 = 4;
-/// Pages whose map entries are loaded together: a power of two up to 64. One by one, each would have the core wait.
+/// Pages whose map entries are loaded together: a power of two up to 64. Loading them one by one would make the core
+/// wait for each.
 const TOGETHER: u32 = 16;
 /// Pages ahead of them of which it is loaded which they are.
 pub(super) const FAR_AHEAD: u32 = 32;
 
-/// A block being collected. As long as a power of two: it is looked up at every move.
+/// A block being collected. Its size is a power of two, since every move indexes the table of runs.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 pub(super) struct Run {
@@ -60,7 +61,8 @@ impl Run {
         }
     }
 
-    /// The host has not used more of what the block gives back than its share of the moves done (D-170).
+    /// Whether the fraction of the gained pages that the host has used is below the fraction of the moves that are
+    /// done (D-170).
     fn keeps_pace(&self, pages_per_block: u32) -> bool {
         let gains = u64::from(pages_per_block.saturating_sub(self.live));
         u64::from(self.passed) * u64::from(self.live) < u64::from(self.moved) * gains
@@ -78,14 +80,15 @@ struct Move {
 }
 
 impl Modern {
-    /// Whether the die has at most `low` free blocks, and a block worth collecting; begins to collect it.
+    /// Begins to collect a block if the die has at most `low` free blocks, or an order, and a block worth collecting.
+    /// Returns whether it did.
     #[inline(never)]
     pub(super) fn pick_victim(&mut self, die: usize, low: u32, now: Time) -> bool {
         let pool = die as u32;
         if !self.orders.wants(pool, self.free_of(die), low) {
             return false;
         }
-        // A block of the cache first: all of it gives back more than its pages take.
+        // A block of the cache comes first: in SLC mode, even a fully live block frees more pages than its data take.
         let victim = self.ftl.oldest_slc(pool);
         let victim = victim.or_else(|| gc::victim(&self.ftl, pool, self.victims, Tie::Lowest));
         let taken = victim.is_some_and(|(bit, valid)| self.begin_collection(die, bit, valid, now));
@@ -104,7 +107,7 @@ impl Modern {
         }
     }
 
-    /// The die is at its watermark: a collection is due before the next write.
+    /// Whether the die is at its watermark: a collection is due before the next write.
     #[inline]
     pub(super) fn is_short(&self, die: usize) -> bool {
         self.ftl.is_needy(die as u32) || self.in_pages && self.free_of(die) <= self.ftl.low()
@@ -139,8 +142,8 @@ impl Modern {
         true
     }
 
-    /// Begins to collect the oldest block of the cache if the die has been idle long enough; else ensures that it
-    /// is asked again then.
+    /// Begins to collect the oldest block of the cache if the die has been idle long enough. Otherwise sets an event
+    /// for the instant at which it will have been.
     #[inline(never)]
     pub(super) fn fold_when_idle(
         &mut self,
@@ -167,7 +170,8 @@ impl Modern {
         false
     }
 
-    /// Moves the next live page of the block under collection in the map; or erases the block, and returns `None`.
+    /// Moves the next live page of the block under collection in the map. Without live pages, erases the block and
+    /// returns `None`.
     #[inline(always)]
     fn collect_page(&mut self, die: usize) -> Option<Move> {
         let run = self.collecting[die].as_mut().expect("a run is under way");
@@ -213,8 +217,8 @@ impl Modern {
         next == Some(stream)
     }
 
-    /// Moves more pages after the `first`, at most `left` in all: how many, the time of reading them,
-    /// and whether the last one sealed its block.
+    /// Moves more pages after the `first`, at most `left` in all. Returns the number of pages moved, the time of
+    /// reading them, and whether the last one sealed its block.
     #[inline(never)]
     fn collect_row(&mut self, die: usize, first: Move, left: u32) -> (u32, Time, bool) {
         let mut sensing = self.layout.sensing();
@@ -233,7 +237,7 @@ impl Modern {
         }
     }
 
-    /// [`Modern::start_gc_step`], out of line: for rare callers.
+    /// Calls [`Modern::start_gc_step`], out of line, for callers that are rarely executed.
     #[inline(never)]
     pub(super) fn start_gc_step_again(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         self.start_gc_step(die, now, events);
@@ -251,8 +255,9 @@ impl Modern {
         }
     }
 
-    /// Makes the next move of the run where each takes `time` and a program of its own, and all go to one block: how
-    /// long it takes. `None`, with nothing done, if it is to be looked for farther on, or needs another block.
+    /// Makes the next move of a run in which each move takes `time` and a program of its own, and all go to one
+    /// block. Returns its duration; `None`, with nothing done, if the next live page is not in the present word, or
+    /// another block must be opened.
     #[inline(always)]
     pub(super) fn move_plainly(&mut self, die: usize, time: Time) -> Option<Time> {
         let run = self.collecting[die].as_mut()?;
@@ -266,7 +271,7 @@ impl Modern {
         }
     }
 
-    /// A block is sealed: counts its summary page, if there is one. What that takes.
+    /// Counts the summary page, if any, of a block that was sealed; returns the time it takes.
     #[inline(never)]
     fn summary(&mut self) -> Time {
         let Some(transfer) = self.summary_transfer else {
@@ -314,8 +319,8 @@ impl Modern {
         self.start(die, now, events);
     }
 
-    /// A write of the host may pass although the die is at the watermark: the collection keeps pace, and
-    /// leaves a free block for its moves (D-170).
+    /// Whether a write of the host may pass although the die is at the watermark: the collection keeps pace, and a
+    /// free block remains for its moves (D-170).
     pub(super) fn keeps_pace(&self, die: usize) -> bool {
         let pages = self.ftl.shape.pages_per_block;
         self.ftl.pool(die as u32).free > 1

@@ -1,11 +1,11 @@
-//! A die that dies (D-146). Its lanes bring to an end what they have begun, so that channels, suspended
-//! operations and clocks need to know nothing of it; the receiver of the ends marks them as failed.
+//! The failure of a die (D-146). Its lanes complete the steps they have begun, so that channels, suspended operations
+//! and clocks need no special cases; the receiver of the completions marks them as failed.
 
 use super::*;
 
 impl Modern {
-    /// Pages that the die holds and that no running program there is to write: those are done elsewhere if it
-    /// dies.
+    /// Pages that are lost if the die dies: those on it, except pages of programs in service, which are programmed
+    /// elsewhere.
     pub fn pages_to_lose(&self, die: usize) -> u32 {
         let of_die = |lane: &usize| self.die_of(*lane) == die;
         let lanes = (0..self.lanes.len()).filter(of_die);
@@ -21,8 +21,8 @@ impl Modern {
         self.ftl.pages_in(die as u32) - pages.len() as u32
     }
 
-    /// The die is dead from now on: no page of it is free, none is collected. Returns the writes that waited
-    /// for it, in their order; they have changed nothing yet.
+    /// Makes the die dead: none of its pages is free or collected any more. Returns the writes that waited for it, in
+    /// their order; they have changed nothing yet.
     pub fn kill(&mut self, die: usize, now: Time) -> VecDeque<PageOp> {
         self.ftl.retire(die as u32);
         let lane = &self.lanes[die];

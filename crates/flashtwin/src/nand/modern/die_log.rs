@@ -82,7 +82,8 @@ impl Modern {
         let lane = &self.lanes[at];
         let channel = usize::from(self.lanes[self.die_of(at)].channel);
         let Some(log) = &mut self.log else { return };
-        // Reads end one by one, each after its transfer; of writes as many are left as steps are.
+        // Reads complete one by one, each after its transfer. Of writes as many operations as transfer steps are
+        // left.
         let left = |step: &&Step| matches!(step, Step::Transfer(_));
         let left = lane.steps.iter().filter(left).count();
         let done = match lane.ops.first() {

@@ -1,15 +1,15 @@
-//! One thing that a die does: its steps still to do, and the page operations they are for.
+//! An operation of a die: its remaining steps, and the page operations that they serve.
 
 use super::super::{Done, InHand};
 use crate::short::Short;
 use crate::units::Time;
 
-/// A step of a die's work; each but the last takes time.
+/// A step of a die's work; every step except the last takes time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// The array works and cannot be stopped: a read.
+    /// The array reads, which cannot be suspended.
     Array(Time),
-    /// The array programs or erases: it may be suspended.
+    /// The array programs or erases, which may be suspended.
     Pulse(Time),
     /// The array works on a move of a collection, after which the lane has nothing to deliver.
     Move,
@@ -29,14 +29,14 @@ impl Step {
     }
 }
 
-/// The work that a die has in hand. Free while no step is running. What a move of a collection takes stands in the
+/// The work in service of a die; free while no step is running. The fields that a collection's move uses are in the
 /// first cache line.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct Lane {
     /// The running step.
     pub step: Option<Step>,
-    /// When it ends; `NEVER` while it waits for the channel or is suspended.
+    /// End of the step; `NEVER` while it waits for the channel or is suspended.
     pub ends: Time,
     pub since: Time,
     /// Remaining time of a suspended step.
@@ -49,7 +49,7 @@ pub(super) struct Lane {
     pub channel: u16,
     /// An instant of the lane is in the event queue.
     pub pending: bool,
-    /// Operations of the host that have not ended; none for a move or an erase.
+    /// Operations of the host that have not completed; empty for a move or an erase.
     pub ops: Short<Done>,
     /// Steps not begun, in order.
     pub steps: Short<Step>,

@@ -1,16 +1,16 @@
-//! Where the pages of a block stand, and what reading and programming them takes.
+//! The layout of the pages of a block, and the times of reading and programming them.
 //!
-//! A block is striped over the planes that work at once. A row is one flash page of each of these
-//! planes, and a flash page holds one page of the map or several: page `i` of a block is in row
-//! `i / unit`, a unit being the pages of a row, and there in plane `i % unit / pages of a flash
-//! page`. Row `r` is of page type `r mod types`, lowest first. (Real parts shift the types against
-//! each other so that a word line is not finished at once; their shares are the same.)
+//! A block is striped over the planes that work together. A row is one flash page of each of these planes, and a
+//! flash page holds one or several pages of the map. A unit is the number of pages in a row: page `i` of a block is
+//! in row `i / unit`, and there in plane `i % unit / pages of a flash page`. Row `r` is of page type `r mod types`,
+//! lowest first. (Real parts shift the types against each other, so that the pages of a word line are not written in
+//! succession; the shares of the types are the same.)
 
 use crate::divide::Divider;
 use crate::spec::{DeviceSpec, ModernNand};
 use crate::units::{Ppn, Time};
 
-/// Planes that can work at once; the limit of `nand.multi_plane`.
+/// Largest number of planes that work together; the limit of `nand.multi_plane`.
 const PLANES_MAX: usize = 16;
 /// No flash page has this number.
 const NONE: u32 = u32::MAX;
@@ -22,7 +22,7 @@ pub(super) struct Layout {
     flash_page: u32,
     independent: bool,
     by_pages_per_block: Divider,
-    /// By page type; one where all are alike.
+    /// Times by page type; one if all types are alike.
     read: Vec<Time>,
     program: Vec<Time>,
 }
@@ -71,7 +71,7 @@ impl Layout {
         }
     }
 
-    /// The plane of a page among those that work together; `None` if none do.
+    /// The plane of a page among those that work together; `None` with single planes.
     pub fn plane(&self, ppn: Ppn) -> Option<u32> {
         let together = self.unit > self.flash_page;
         together.then(|| ppn.0 % self.unit / self.flash_page)
@@ -113,7 +113,7 @@ pub(super) struct Sensing {
 }
 
 impl Sensing {
-    /// The page is in what was read last: it costs nothing more.
+    /// Whether the page is part of the last read, so that it takes no further time.
     pub fn has(&self, layout: &Layout, ppn: Ppn) -> bool {
         let (plane, what) = layout.sensed(ppn);
         self.last[plane] == what

@@ -1,15 +1,15 @@
-//! Channels shared by dies: a drive of today.
+//! Channels shared by dies: a current drive.
 //!
-//! A die does one thing at a time, and a channel carries one page at a time, first come first
-//! served. Read: array, then transfer. Program: transfer, then array. One program takes as many
-//! waiting pages as a row of planes holds, and one read the waiting pages of a row (`layout`). A
-//! collected page is read and programmed inside the die (copy-back) or crosses the channel twice.
-//! Collecting a block is a run of separate operations between which host reads may pass if they have
-//! priority (`collect`); host writes of the die wait until the run is over, or pass as well while there
-//! is room and else in step with the moves (`gc.preemptible`). A program or erase may
-//! be suspended for host reads, which then go in a lane of their own (`lane`), and what comes next may
-//! begin before its end (`ahead`). One write frontier a die serves host and GC, except for hot pages on a device
-//! with two streams, and for what the host writes where blocks in SLC mode take it.
+//! A die executes one operation at a time, and a channel transfers one page at a time, in order of arrival. A read is
+//! array time, then transfer; a program is transfer, then array time. One program takes as many waiting pages as a
+//! row of planes holds, and one read the waiting pages of a row (`layout`). A collected page is read and programmed
+//! inside the die (copy-back), or crosses the channel twice.
+//!
+//! Collecting a block is a run of separate operations (`collect`). Host reads with priority may pass between them.
+//! Host writes of the die wait until the run is over, or, with `gc.preemptible`, pass while there is room, and
+//! otherwise in step with the moves. A program or erase may be suspended for host reads, which have a lane of their
+//! own (`lane`), and the next operation may begin before its end (`ahead`). One write frontier per die serves host
+//! and GC. Hot pages on a device with two streams, and host writes to an SLC cache, have a second one.
 
 mod ahead;
 mod collect;
@@ -37,11 +37,11 @@ use layout::Layout;
 use std::collections::VecDeque;
 use superblock::Superblocks;
 
-/// Waiting reads looked at for those that join one that starts.
+/// Waiting reads examined for those that can join a read that starts.
 const READS_LOOKED_AT: usize = 64;
 /// Times that a page is read again at most.
 const RETRIES_MAX: u64 = 8;
-/// Of the draws for read retries: every device makes the same.
+/// Seed of the draws for read retries; every device has the same.
 const RETRY_SEED: u64 = 1;
 
 #[derive(Clone, Debug, Default)]
@@ -72,8 +72,8 @@ pub(crate) struct Modern {
     pub first_resource: usize,
     pub times: Latencies,
     pub orders: Orders,
-    /// Lanes of all dies: first those of the work in service, then those of reads that suspend a die, then, with
-    /// cached commands, those of operations begun ahead.
+    /// Lanes of all dies: first those of the work in service, then those of reads for which a die is suspended, then,
+    /// with cached commands, those of operations begun ahead.
     lanes: TrustedTable<Lane>,
     collecting: TrustedTable<Option<Run>>,
     /// Collections in place of `collecting`, if whole superblocks are collected.
@@ -84,8 +84,8 @@ pub(crate) struct Modern {
     resting: Vec<bool>,
     channels: TrustedTable<Channel>,
     layout: Layout,
-    /// Duration of a collection's move, if all moves take equally long: each is a read and a program, and causes
-    /// nothing else.
+    /// Duration of a collection's move if all moves take equally long: each is one read and one program, and has no
+    /// other effects.
     move_time: Option<Time>,
     /// `move_time`, or none if a log is kept.
     plain_move: Option<Time>,
@@ -112,7 +112,7 @@ impl Modern {
             plain_move: move_time,
             orders: Orders::new(&ftl),
             ftl,
-            // SAFETY: by die; the event queue and the placement of pages number as many.
+            // SAFETY: indexed by die; the event queue and the placement of pages number as many.
             chips: unsafe { TrustedTable::new(vec![Chip::default(); dies]) },
             stats: FlashStats::default(),
             log: None,
@@ -124,19 +124,19 @@ impl Modern {
             ideal: spec.gc.ideal,
             first_resource: 0,
             times: Latencies::of(spec, params.copy_back),
-            // SAFETY: by die, in as many rounds of all dies as are used.
+            // SAFETY: indexed by die plus a multiple of the number of dies; there is room for all multiples used.
             lanes: unsafe {
                 TrustedTable::new(
                     (0..(2 + usize::from(params.cached_commands)) * dies)
                         .map(|lane| Lane {
-                            // Neighbours stand on different channels.
+                            // Adjacent dies are on different channels.
                             channel: (lane % dies % g.channels as usize) as u16,
                             ..Lane::default()
                         })
                         .collect(),
                 )
             },
-            // SAFETY: by die, as `chips`.
+            // SAFETY: indexed by die, as `chips`.
             collecting: unsafe { TrustedTable::new(vec![None; dies]) },
             sets: spec
                 .gc
@@ -144,7 +144,8 @@ impl Modern {
                 .then(|| Box::new(Superblocks::new(g.chips))),
             timed: vec![false; dies],
             resting: vec![false; dies],
-            // SAFETY: lanes name channels modulo their number, and resources after those of dies.
+            // SAFETY: indexed by the channel of a lane, which is modulo their number, or by a resource after those of
+            // dies.
             channels: unsafe { TrustedTable::new(vec![Channel::default(); g.channels as usize]) },
             layout,
             params: Box::new(params.clone()),
@@ -189,8 +190,8 @@ impl Modern {
 
     // ---- time passes ----
 
-    /// A die begins the next move of its collection, or the erase, if a move of it ends here and no operation of the
-    /// host comes between: what [`Modern::on_event`] and [`Modern::activate`] do then.
+    /// Begins the next move of a die's collection, or the erase, if a move of it ends here and no operation of the
+    /// host comes before. Has the effect of [`Modern::on_event`] and [`Modern::activate`]; returns whether it did so.
     #[inline(always)]
     pub fn continue_collection(
         &mut self,
@@ -221,7 +222,7 @@ impl Modern {
         self.continue_any_collection(die, now, events)
     }
 
-    /// [`Modern::continue_collection`] where moves differ, something may come between, or a log is kept.
+    /// [`Modern::continue_collection`] if moves differ, host operations may come before, or a log is kept.
     #[inline(never)]
     fn continue_any_collection(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
         let continues = self.log.is_none() && !self.yields(die);
@@ -306,8 +307,8 @@ impl Modern {
         self.die_of(lane)
     }
 
-    /// Goes on to the next step of a lane, or frees it. The operation that ends here, if one of the host's does, is
-    /// put into `done`.
+    /// Starts the next step of a lane, or frees the lane. Stores the host's operation that completes here, if any, in
+    /// `done`.
     #[inline(always)]
     fn proceed(&mut self, at: usize, now: Time, events: &mut EventQueue, done: &mut Option<Done>) {
         let die = self.die_of(at);
@@ -420,7 +421,7 @@ impl Modern {
         }
     }
 
-    /// Work in service on a die. A transfer that waits for the channel counts with its own time.
+    /// Work in service on a die. A transfer that waits for the channel counts only its own time.
     pub fn in_hand(&self, die: usize, now: Time) -> InHand {
         let (main, aside) = (&self.lanes[die], &self.lanes[self.aside(die)]);
         let mut in_hand = InHand {
@@ -504,7 +505,8 @@ impl Modern {
         }
     }
 
-    /// Whether an operation that comes finds its die idle, so that queueing it and [`Modern::activate`] would start it.
+    /// Whether an operation that arrives now starts immediately, as it would if queued and followed by
+    /// [`Modern::activate`].
     #[inline(always)]
     pub fn takes_at_once(&self, die: usize, op: &PageOp, overtakes: bool) -> bool {
         let chip = &self.chips[die];
@@ -560,7 +562,8 @@ impl Modern {
         }
     }
 
-    /// A free die starts what waits, if it need not wait for more; else a step of its collection.
+    /// Starts a waiting operation of a free die. If that waits for others to fill its row, starts a step of the die's
+    /// collection instead.
     #[inline(never)]
     fn start_next(&mut self, die: usize, collects: bool, now: Time, events: &mut EventQueue) {
         if self.waits_for_writes(die, now, events) {
@@ -578,7 +581,7 @@ impl Modern {
         }
     }
 
-    /// A collection lets what waits go first: there is room for it, or it is its turn.
+    /// Whether a collection lets waiting operations go first: there is enough room, or the collection keeps pace.
     #[inline(always)]
     fn yields(&self, die: usize) -> bool {
         let folds = || self.collecting[die].is_some_and(|run| run.folds);
@@ -589,9 +592,9 @@ impl Modern {
 
     // ---- suspending ----
 
-    /// Suspends a running program or erase for an arriving host read, unless it ends about as soon or has let enough
-    /// reads pass. A program that still receives data is not suspended: the read then waits for its end, unless
-    /// another read arrives.
+    /// Suspends a running program or erase for an arriving host read, unless it ends about as soon, or has been
+    /// suspended for enough reads. A program whose successor's data are being transferred is not suspended: the read
+    /// then waits for its end, unless another read arrives.
     #[inline(never)]
     pub fn suspend_for_read(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let data_come = self.data_come(die);

@@ -1,4 +1,4 @@
-//! Operations that begin: which pages share a sense or a program, and how long their steps take.
+//! Starts operations: determines which pages share a read or a program, and how long the steps take.
 
 use super::*;
 
@@ -10,7 +10,7 @@ impl Modern {
         lane.since = now;
         lane.passed = 0;
         if lane.steps.first() == Some(&Step::Deliver) {
-            // Nothing to do (a write that failed): it ends at once, as an event of its own.
+            // No work (a write that failed): the operation ends immediately, as an event of its own.
             lane.steps.push_front(Step::Array(Time::ZERO));
         }
         let mut done = None;
@@ -125,8 +125,8 @@ impl Modern {
         self.start(at, now, events);
     }
 
-    /// Puts the waiting reads that can be read with one of `first`, which takes `array`, into its lane.
-    /// How long it takes then.
+    /// Adds the waiting reads that can be executed together with that of `first`, which takes `array`, to its lane.
+    /// Returns the array time of all of them.
     fn join_reads(&mut self, at: usize, first: Ppn, array: Time, now: Time) -> Time {
         let die = self.die_of(at);
         let mut sensing = self.layout.sensing();
@@ -267,7 +267,8 @@ impl Modern {
         self.cross_channel(at, die, transfer, now, events);
     }
 
-    /// Write-backs wait a while for others that fill their row. A host that waits does not.
+    /// Whether a write waits for others that fill its row. Only write-backs wait; a write for which the host waits
+    /// does not.
     #[inline(always)]
     pub(super) fn waits_for_writes(
         &mut self,
@@ -297,7 +298,7 @@ impl Modern {
         true
     }
 
-    /// Puts an operation into a lane. What it takes is not known yet.
+    /// Puts an operation into a lane. Its transfer and array times are not known yet.
     #[inline(always)]
     fn begin_op(&mut self, at: usize, op: PageOp, now: Time) {
         let queue_gc = self.chips[self.die_of(at)].gc_time(now) - op.gc_before;

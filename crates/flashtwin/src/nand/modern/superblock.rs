@@ -1,14 +1,14 @@
 //! Collecting a superblock: a block of every die, as one (D-98).
 //!
-//! All dies take part at once. Each reads the live pages of its own block, row by row; they cross its channel to
-//! the controller and go, over the dies in turn, to where the host's writes go as well. When all are programmed
-//! each die erases its block, and the run is over. Which page goes where is settled when its read begins, as
-//! everything is at dispatch. During a run the host's reads pass between two steps, and its writes wait, or pass
-//! where the die has room (`gc.preemptible`).
+//! All dies take part together. Each reads the live pages of its own block, row by row. The pages cross its channel
+//! to the controller and are distributed over the dies in turn, to the blocks that the host's writes also use. When
+//! all are programmed, each die erases its block, and the run is over. The new place of a page is determined when its
+//! read begins, as all changes to the map are made at dispatch. During a run the host's reads pass between two steps,
+//! and its writes wait, or pass if the die has room (`gc.preemptible`).
 //!
-//! A die whose queue is longer than that of others lags behind them. So that no more than a few
-//! superblocks stand open, a host's write opens a die's next block only once every other die has opened
-//! its last one.
+//! A die whose queue is longer than that of others falls behind them. So that only a few superblocks are open, a
+//! host's write opens a die's next block only once every other die has opened its block of the superblock that this
+//! die opened last.
 
 use super::lane::Step;
 use super::*;
@@ -37,7 +37,7 @@ struct Part {
     /// The reads of all its live pages have begun.
     read: bool,
     doing: Doing,
-    /// Pages it is reading: the die and the page of its open block that each goes to.
+    /// Pages being read: for each, the die and the page of that die's open block to which it moves.
     taken: Vec<(u32, u32)>,
     /// Pages of its open block whose data wait in the controller.
     arrived: Vec<u32>,
@@ -59,11 +59,11 @@ struct Run {
 #[derive(Clone, Debug)]
 pub(super) struct Superblocks {
     run: Option<Run>,
-    /// Pages of the host, and pages moved, that were handed out over the dies, modulo a whole turn. Each
-    /// has a turn of its own: every die gets its share of a run, whatever the host writes meanwhile.
+    /// Pages of the host, and moved pages, distributed over the dies so far, modulo a whole round. They are counted
+    /// separately, so that every die gets its share of a run, whatever the host writes meanwhile.
     turns: [u32; 2],
     parts: Vec<Part>,
-    /// Dies that have to look again at what they have to do.
+    /// Dies that must check for work again.
     woken: Vec<u32>,
 }
 
@@ -85,7 +85,7 @@ impl Superblocks {
         }
     }
 
-    /// The die that the next page goes to: as many pages as one program takes, then the next die.
+    /// Returns the die for the next page: as many pages as one program takes go to a die, then the next die follows.
     fn next_die(&mut self, whose: usize, unit: u32) -> u32 {
         let turn = &mut self.turns[whose];
         let die = *turn / unit;
@@ -109,12 +109,12 @@ impl Modern {
         self.sets.as_mut().map(|sets| sets.next_die(HOST, unit))
     }
 
-    /// Where the turns stand.
+    /// The present turns.
     pub fn turns(&self) -> &[u32] {
         self.sets.as_ref().map_or(&[], |sets| &sets.turns)
     }
 
-    /// Sets that; false if there are no such turns.
+    /// Sets the turns; returns false if they are invalid.
     pub fn set_turns(&mut self, turns: &[u32]) -> bool {
         let end = self.layout.unit * self.chips.len() as u32;
         if turns.len() != self.turns().len() || turns.iter().any(|&turn| turn >= end) {
@@ -194,7 +194,8 @@ impl Modern {
         self.sets.is_some() && self.ftl.is_full(die as u32) && self.ftl.is_ahead(die as u32, false)
     }
 
-    /// True if the die must wait for another die: not if that die has no block left and never opens one.
+    /// Whether the die must wait for another die: not outside a run if the other die has no block left and never
+    /// opens one.
     pub(super) fn must_hold(&self, die: usize) -> bool {
         self.is_blocked(die) && (self.in_run() || !self.ftl.is_ahead(die as u32, true))
     }
@@ -208,8 +209,8 @@ impl Modern {
 
     // ---- runs ----
 
-    /// Begins to collect the superblock with the fewest live pages, if a die has at most `low` free blocks, or
-    /// was ordered to collect, and if that leads anywhere.
+    /// Begins to collect the superblock with the fewest live pages if a die has at most `low` free blocks, or was
+    /// ordered to collect, and collecting gains anything. Returns whether it did.
     fn begin_run(&mut self, low: u32, now: Time) -> bool {
         let wants = |&pool: &u32| self.orders.wants(pool, self.ftl.pool(pool).free, low);
         let Some(pool) = (0..self.chips.len() as u32).find(wants) else {
@@ -285,8 +286,8 @@ impl Modern {
         }
     }
 
-    /// Takes the pages of the next row whose data have arrived, if it is whole or the die has nothing to
-    /// read: one of them, and their number.
+    /// Takes the pages of the next row whose data have arrived, if the row is complete or the die has nothing left to
+    /// read. Returns one of the pages, and their number.
     fn row_arrived(&mut self, die: usize) -> Option<(u32, u32)> {
         let unit = self.layout.unit;
         let part = &mut self.sets.as_mut()?.parts[die];
@@ -312,7 +313,7 @@ impl Modern {
         events: &mut EventQueue,
     ) {
         if self.log.is_some() {
-            // Programs go to the block that stands open.
+            // Programs go to the open block.
             let block = (self.sets.as_ref())
                 .filter(|_| read.is_some())
                 .and_then(|sets| sets.parts[die].block);
@@ -326,7 +327,7 @@ impl Modern {
         self.start(die, now, events);
     }
 
-    /// Moves the next live pages of the die's block in the map, as many as a program takes: how many, and
+    /// Moves the next live pages of the die's block in the map, as many as a program takes. Returns their number, and
     /// the time of reading them.
     fn take_row(&mut self, die: usize) -> (u32, Time) {
         let mut sensing = self.layout.sensing();
@@ -348,7 +349,7 @@ impl Modern {
         (pages, sensing.total())
     }
 
-    /// Moves the next live page of the die's block in the map: where it stood, the die that it goes to and
+    /// Moves the next live page of the die's block in the map. Returns its old place, the die that it moves to, and
     /// the page of that die's open block.
     fn take_page(&mut self, die: usize) -> Option<(Ppn, u32, u32)> {
         let unit = self.layout.unit;
@@ -381,7 +382,7 @@ impl Modern {
         Some((from, to, page))
     }
 
-    /// The block of the die, once every page of the superblock stands elsewhere.
+    /// The block of the die, once every page of the superblock has been moved.
     fn block_to_erase(&self, die: usize) -> Option<u32> {
         let sets = self.sets.as_ref()?;
         let run = sets.run?;

@@ -1,10 +1,10 @@
-//! Log entries of batches and collections. All of it is known when they begin.
+//! Log entries of batches and collections, all of which are known when these begin.
 
 use super::super::Place;
 use super::*;
 
 impl Msr {
-    /// Where a plane's work is shown: its parallel unit, if the chip has several.
+    /// The place in which a plane's work is shown: its parallel unit, if the chip has several.
     fn place(&self, chip: usize, plane: u32) -> Place {
         match self.params.parallel_units {
             1 => Place::Chip(chip as u32),
@@ -12,8 +12,8 @@ impl Msr {
         }
     }
 
-    /// The page operation that was last started at a chip was so `now`, and begins at `since`; the plane of a write is
-    /// given. A write that found no free page is not logged.
+    /// Logs the page operation last started at a chip: dispatched at `now`, begun at `since`, on `plane` if it is a
+    /// write. A write that found no free page is not logged.
     #[cold]
     pub(super) fn log_started(
         &mut self,
@@ -54,7 +54,7 @@ impl Msr {
         log.push(FlashEvent::End { at: done_at, place });
     }
 
-    /// A part of a collection, if a log is kept: `pages` of a block are moved, or it is erased.
+    /// Logs a part of a collection, if a log is kept: `pages` of a block are moved, or the block is erased.
     #[inline]
     pub(super) fn log_part(&mut self, block: u32, part: (Cause, u32), at: Time, took: Time) {
         if self.log.is_some() && !self.ideal && took > Time::ZERO {

@@ -1,10 +1,10 @@
-//! Cleaning: which blocks are collected when, and how long that takes.
+//! Cleaning: which blocks are collected, when, and how long that takes.
 
 use super::*;
 
 impl Msr {
-    /// Collects what the watermarks, or the array's controller, ask for now: how long it takes, and
-    /// whether it is the beginning of a collection; `None` if nothing.
+    /// Collects blocks as the watermarks, or the array's controller, require now. Returns the time, and whether a
+    /// collection begins with this; `None` if nothing is collected.
     pub(super) fn clean(&mut self, chip: usize, now: Time) -> Option<(Time, bool)> {
         let ordered = self.orders.any(chip);
         if !ordered && !self.ftl.is_needy(chip as u32) {
@@ -22,8 +22,8 @@ impl Msr {
         time.map(|time| (time, true))
     }
 
-    /// Collects a block page by page: the next move, or the erase. Between two of them the chip may stop; the
-    /// block then holds what was not moved.
+    /// Executes a step of a collection page by page: the next move, or the erase. The chip may stop between two
+    /// steps; the block then keeps the pages not moved.
     fn clean_step(&mut self, chip: usize, now: Time) -> Option<(Time, bool)> {
         let mut first = false;
         if self.service[chip].in_steps.is_none() {
@@ -86,8 +86,8 @@ impl Msr {
         None
     }
 
-    /// With copy-back: in each parallel unit at most one needy plane collects one block; the chip
-    /// is busy for the longest of these collections.
+    /// With copy-back: in each parallel unit at most one needy plane collects one block. The chip is busy for the
+    /// longest of these collections.
     fn clean_planes(&mut self, chip: usize, now: Time) -> Option<Time> {
         let units = self.params.parallel_units;
         let per_unit = self.planes / units;
@@ -136,8 +136,7 @@ impl Msr {
         victim.map(|(bit, valid)| (bit, valid, None))
     }
 
-    /// Moves the data of the block `cold` to `worn`, which was collected, and erases `cold`; returns the
-    /// time.
+    /// Moves the data of the block `cold` to `worn`, which was collected before, and erases `cold`; returns the time.
     fn migrate(&mut self, cold: u32, worn: u32, now: Time) -> Time {
         let pages = self.ftl.migrate(cold, worn);
         self.ftl.erase(cold);
@@ -150,8 +149,8 @@ impl Msr {
         moving + self.times.erase
     }
 
-    /// Without copy-back: blocks of the whole chip, fewest live pages first, until the free count
-    /// is above the upper watermark; all in one action.
+    /// Without copy-back: collects blocks of the whole chip, fewest live pages first, until the free count is above
+    /// the upper watermark, in one action.
     fn clean_chip(&mut self, chip: usize, now: Time) -> Option<Time> {
         let pool = chip as u32;
         let first = pool * self.ftl.shape.blocks_per_pool;

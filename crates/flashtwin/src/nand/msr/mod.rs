@@ -1,10 +1,9 @@
 //! The element model of the MSR SSD extension of DiskSim 4.0, exact to its event logs.
 //!
-//! A chip ("element") serves one batch of pages at a time: one page, or with copy-back and several
-//! parallel units up to 100 reads or writes. All costs and all changes of the map are fixed at
-//! dispatch. Cleaning keeps the whole chip. There is no contention between chips: each has its own
-//! pins. Where this file follows a quirk of the reference, its number (Q5, ...) is named; the list
-//! with what is kept and what is mended is in docs/devices.md.
+//! A chip ("element") serves one batch of pages at a time: one page, or with copy-back and several parallel units up
+//! to 100 reads or writes. All times and all changes of the map are fixed at dispatch. Cleaning occupies the whole
+//! chip. Chips do not contend: each has its own pins. Where this file follows a quirk of the reference, it gives the
+//! quirk's number (Q5, ...); docs/devices.md lists which are kept and which are corrected.
 
 mod batch_log;
 mod clean;
@@ -57,7 +56,7 @@ pub(crate) struct Msr {
     pub times: Latencies,
     service: TrustedTable<Service>,
     params: MsrNand,
-    /// Transfer of a summary page: one sector.
+    /// Transfer time of a summary page: one sector.
     summary_transfer: Option<Time>,
     /// Without copy-back, cleaning stops above this many.
     high: u32,
@@ -70,7 +69,8 @@ pub(crate) struct Msr {
 /// Operations in service on a chip, and its cursors.
 #[derive(Clone, Debug)]
 struct Service {
-    /// Something is in service: the operation that ends next, and the rest of its batch, the last to finish first.
+    /// Whether operations are in service: the next to end, and the rest of its batch, of which the last entry ends
+    /// first.
     serves: bool,
     next: Running,
     rest: Vec<Running>,
@@ -127,7 +127,7 @@ impl Msr {
         Msr {
             orders: Orders::new(&ftl),
             ftl,
-            // SAFETY: by chip; the event queue and the placement of pages number as many.
+            // SAFETY: indexed by chip; the event queue and the placement of pages number as many.
             chips: unsafe { TrustedTable::new(vec![Chip::default(); g.chips as usize]) },
             stats: FlashStats::default(),
             log: None,
@@ -136,7 +136,7 @@ impl Msr {
             first_resource: 0,
             ideal: spec.gc.ideal,
             times: Latencies::of(spec, params.copy_back),
-            // SAFETY: by chip, as `chips`.
+            // SAFETY: indexed by chip, as `chips`.
             service: unsafe { TrustedTable::new(vec![Service::IDLE; g.chips as usize]) },
             summary_transfer: spec.ftl.summary_page.then(|| spec.summary_transfer()),
             high: (chip_blocks as f64 * spec.gc.low_percent / 100.0 + 1.0) as u32,
@@ -149,7 +149,7 @@ impl Msr {
 
     // ---- service ----
 
-    /// Ends what was pending at a chip until now; returns the chip.
+    /// Processes the end of a chip's operation or cleaning; returns the chip.
     #[inline(always)]
     pub fn on_event(
         &mut self,
@@ -184,7 +184,7 @@ impl Msr {
         !self.chips[chip].in_gc && !self.service[chip].serves
     }
 
-    /// An operation comes. An idle chip that need not clean starts on it at once.
+    /// Accepts an operation. An idle chip that need not clean starts it immediately.
     #[inline(always)]
     pub fn take_in(&mut self, chip: usize, op: &mut PageOp, now: Time, events: &mut EventQueue) {
         let may_start = self.params.parallel_units == 1 && !self.may_clean(chip);
@@ -224,8 +224,8 @@ impl Msr {
     /// A chip that is idle cleans, or starts what waits.
     #[inline(never)]
     fn start_next(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
-        // The reference asks at this point in the foreground as well: any waiting page, reads
-        // too, makes it clean first (Q8). In the background it only asks more often (Q11).
+        // The reference checks here in the foreground as well: any waiting page, even a read, makes the chip clean
+        // first (Q8). In the background it only checks more often (Q11).
         if self.may_clean(chip) && self.clean_now(chip, now, events) {
             return;
         }
@@ -234,7 +234,7 @@ impl Msr {
         }
     }
 
-    /// Cleans if there is anything to gain; true if that takes time.
+    /// Cleans if that gains anything; returns true if it takes time.
     #[inline(never)]
     fn clean_now(&mut self, chip: usize, now: Time, events: &mut EventQueue) -> bool {
         if self.ideal {
@@ -278,7 +278,7 @@ impl Msr {
         running.filter(|r| !r.done.op.is_read()).count() as u32
     }
 
-    /// Work in service on a chip. A collection has changed the map at its start: no move is left.
+    /// Work in service on a chip. A running collection has no moves left, since it changes the map when it starts.
     pub fn in_hand(&self, chip: usize, now: Time) -> InHand {
         let s = &self.service[chip];
         if self.chips[chip].in_gc {
@@ -301,7 +301,7 @@ impl Msr {
 
     // ---- state ----
 
-    /// Of each chip where the searches for a plane start: to write to, and to clean in each unit.
+    /// Appends, for each chip, where the searches for a plane start: to write to, and to clean in each unit.
     pub fn cursors(&self, out: &mut Vec<u32>) {
         for s in self.service.iter() {
             out.push(s.next_plane);
@@ -309,7 +309,7 @@ impl Msr {
         }
     }
 
-    /// Sets what [`Msr::cursors`] gave; false if they are none of this device.
+    /// Sets the positions that [`Msr::cursors`] returned; returns false if they do not fit this device.
     pub fn set_cursors(&mut self, cursors: &[u32]) -> bool {
         if cursors.len() != self.service.len() * 5 || cursors.iter().any(|&c| c >= self.planes) {
             return false;

@@ -1,10 +1,10 @@
-//! Serving page operations: one by itself, or a batch over several parallel units.
+//! Executes page operations: single ones, or batches over several parallel units.
 
 use super::*;
 use crate::spec::AllocationPool;
 
-/// A chip, and the parts of the back end that serve it. The operation to be started stands in its service as the next
-/// one to end, so that it is copied once.
+/// A chip, and the parts of the back end that serve it. The operation to start is stored as the service's next one to
+/// end, so that it is copied once.
 pub(super) struct Serving<'a> {
     at: u32,
     pub chip: &'a mut Chip,
@@ -54,8 +54,8 @@ impl Msr {
         events.set(self.first_resource + chip, done_at);
     }
 
-    /// A batch over several parallel units: rounds, in each the head page of every unit that has
-    /// one; array times overlap, transfers do not. All reads, then all writes.
+    /// Executes a batch over several parallel units in rounds. A round has the first page of every unit that has any;
+    /// array times overlap, transfers do not. All reads come before all writes.
     #[inline(never)]
     fn serve_batch(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
         self.service[chip].batch_since = now;
@@ -100,7 +100,7 @@ impl Msr {
         });
         self.reads = reads;
         self.writes = writes;
-        // The next to finish stands last. A stable sort keeps dispatch order among equals.
+        // The next to finish is the last entry. A stable sort keeps the order of dispatch among equals.
         let s = &mut self.service[chip];
         s.rest.sort_by_key(|r| r.done_at);
         s.rest.reverse();
@@ -110,7 +110,7 @@ impl Msr {
         }
     }
 
-    /// Serves `planned` in rounds over the units and empties it; `base` becomes the end.
+    /// Executes `planned` in rounds over the units and empties it; sets `base` to the end.
     fn in_rounds(
         &mut self,
         planned: &mut Vec<Planned>,
@@ -136,7 +136,7 @@ impl Msr {
 }
 
 impl Serving<'_> {
-    /// Takes the first operation off the chip's queue to be started; false if there is none.
+    /// Takes the chip's first queued operation as the one to start; returns false if there is none.
     #[inline(always)]
     pub fn take_next(&mut self) -> bool {
         let Some(op) = self.chip.queue.front() else {
@@ -147,7 +147,7 @@ impl Serving<'_> {
         true
     }
 
-    /// Starts an operation by itself; returns its end, and the plane of a write.
+    /// Starts a single operation; returns its end, and the plane of a write.
     #[inline(always)]
     pub fn serve(&mut self, now: Time) -> (Time, u32) {
         self.service.batch_since = now;
@@ -176,7 +176,7 @@ impl Serving<'_> {
         self.start(now, done_at, (transfer, array), true);
     }
 
-    /// Starts a write to a plane; its data are in the chip's register at `loaded_at`; returns its end.
+    /// Starts a write to a plane, whose data are in the chip's register at `loaded_at`; returns its end.
     #[inline(always)]
     pub fn write(&mut self, plane: u32, now: Time, loaded_at: Time) -> Time {
         let PageOp {
@@ -237,7 +237,7 @@ impl Serving<'_> {
         }
     }
 
-    /// The plane for a write by itself; 0 if a pool is a chip.
+    /// The plane for a single write; 0 if a pool is a chip.
     #[inline(always)]
     pub fn plane_for_one(&mut self, lpn: Lpn, stream: Stream) -> u32 {
         match self.pools_are_planes() {
@@ -246,9 +246,10 @@ impl Serving<'_> {
         }
     }
 
-    /// The plane for a write: the one with most room for its stream among those whose open block is
-    /// younger than the old copy, searched from the chip's cursor, the first of equals. `assigned` are the
-    /// writes already given a plane in this batch.
+    /// Chooses the plane for a write: that of the old copy if writes must stay in their plane. Otherwise the plane
+    /// with the most room for the stream among those whose open block is younger than the old copy; the search starts
+    /// at the chip's cursor, and the first of equals is chosen. `assigned` are the writes of this batch that already
+    /// have a plane.
     #[inline(always)]
     fn pick_plane(&mut self, lpn: Lpn, stream: Stream, assigned: &[Planned]) -> u32 {
         let old = self.ftl.lookup(lpn);
@@ -285,8 +286,8 @@ impl Serving<'_> {
     }
 }
 
-/// The plane of a chip with most room among those whose open block is younger than the old copy or holds
-/// it before its write pointer.
+/// Returns the plane of a chip with the most room among those whose open block is younger than the old copy, or
+/// contains it.
 #[inline(never)]
 fn roomiest_eligible(
     ftl: &PageMap,

@@ -1,4 +1,4 @@
-//! Chips' reports of themselves, against the same counted one by one and against what then happens.
+//! Values that chips report, compared with operations counted one by one, and with what happens afterwards.
 
 mod modern;
 
@@ -110,7 +110,7 @@ impl Bench {
         }
     }
 
-    /// Lets the next thing happen; false if all chips rest.
+    /// Executes the next event; returns false if all chips are at rest.
     fn step(&mut self) -> bool {
         self.now = match self.events.next_time() {
             Time::NEVER => return false,
@@ -121,7 +121,7 @@ impl Bench {
         true
     }
 
-    /// Processes the event of a resource; false if the chip continued a collection by it.
+    /// Processes the event of a resource; returns false if the chip only continued a collection.
     fn on_event(&mut self, resource: usize) -> bool {
         let (mut done, now, events) = (None, self.now, &mut self.events);
         let chip = match &mut self.nand {
@@ -262,8 +262,7 @@ fn drain_time_and_load_are_those_of_a_scan() {
     }
 }
 
-/// The reserve is little more than the watermark and two open blocks: writes of both kinds always
-/// find room.
+/// The reserve is little more than the watermark and two open blocks, but writes of both streams always find room.
 #[test]
 fn two_streams_find_room_on_a_tight_device() {
     for (i, overrides) in BACK_ENDS.iter().enumerate() {
@@ -297,8 +296,8 @@ fn two_streams_find_room_on_a_tight_device() {
     }
 }
 
-/// Where streams are distinguished, writes spread over the planes by their room for the stream alone, whatever
-/// block holds the old copy: one at a time and in batches.
+/// If streams are kept apart, the plane for a write depends only on how much room each plane has for that stream, not
+/// on the block that holds the old copy. Tested with single writes and with batches.
 #[test]
 fn two_streams_go_to_the_planes_with_most_room() {
     for units in ["1", "4"] {
@@ -318,7 +317,7 @@ fn two_streams_go_to_the_planes_with_most_room() {
                 pools.map(|pool| ftl.room_for(pool, stream)).collect()
             };
             let before = rooms(&bench);
-            // The first starts at once; those behind it make up a batch, where there are batches.
+            // The first starts immediately; the ones behind it form a batch, with parallel units.
             for _ in 0..9 {
                 let lpn = Lpn(bench.rng.below(40) as u32 * bench.chips);
                 bench.enqueue_page(lpn, Cause::Destage, stream);
@@ -338,7 +337,7 @@ fn two_streams_go_to_the_planes_with_most_room() {
     }
 }
 
-/// Two dies on one channel: a transfer that waited counts from when it began.
+/// Two dies on one channel: the remaining time of a transfer that waited is counted from when it began.
 #[test]
 fn the_rest_of_a_transfer_that_waited_is_known() {
     let overrides = [
@@ -371,7 +370,7 @@ fn the_rest_of_a_transfer_that_waited_is_known() {
     assert_eq!(rests(&bench, part), [Time::ZERO, transfer - part]);
 }
 
-/// One chip with one plane and its own bus does what `exact` predicts in just that time, unless it starts a
+/// One chip with one plane and its own bus takes exactly the time that `exact` predicts, unless it starts a
 /// collection meanwhile.
 #[test]
 fn the_exact_drain_time_is_the_time_it_takes() {
@@ -403,7 +402,7 @@ fn the_exact_drain_time_is_the_time_it_takes() {
                 for _ in 0..bench.rng.below(4) {
                     bench.step();
                 }
-                // From here on nothing comes in.
+                // No further operations arrive from here on.
                 let actions = bench.nand.stats().gc_actions;
                 let (at, in_gc) = (bench.now, bench.nand.chips()[0].in_gc);
                 let predicted = bench.nand.drain_time(0, true, at);

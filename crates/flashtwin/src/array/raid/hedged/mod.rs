@@ -1,4 +1,4 @@
-//! Hedged reads asked for elsewhere: from another copy, or from the rest of their stripe.
+//! Hedges of reads: requests for the same page to another copy, or to the rest of its stripe.
 
 use crate::array::clock::Clock;
 use crate::array::features::Every;
@@ -48,7 +48,7 @@ pub(super) fn due(io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
     }
 }
 
-/// The pages that follow each other from an operation on and are not hedged yet, and what comes then.
+/// Returns the consecutive pages, from an operation on, that are not hedged yet, and the operation that follows.
 fn pages_from(io: &Io, first: u32) -> (Pages, u32) {
     let layout = &io.layout;
     let (stripe, place) = layout.stripe_of(io.ops.get(first).lpn);

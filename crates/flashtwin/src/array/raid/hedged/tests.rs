@@ -1,4 +1,4 @@
-//! A read that waits for a collection, hedged at several times: worked out by hand.
+//! A read that waits for a collection, hedged after several times: compared with values computed by hand.
 
 use crate::array::RaidStats;
 use crate::gc::Force;
@@ -32,7 +32,7 @@ fn holder(array: &Array) -> usize {
     array.backend.io.layout.spot(Lpn(0)).member
 }
 
-/// How long a read of the first two pages takes, if the member that holds them begins to collect at the same time.
+/// Returns how long a read of the first two pages takes if their member begins to collect at the same time.
 fn read(seed: u64, level: &str, after_us: Option<&str>, collects: bool) -> (Time, RaidStats) {
     let mut set = vec![("array.chunk", "8 KiB")];
     set.extend(after_us.map(|_| ("array.reads", "hedged")));
@@ -71,8 +71,8 @@ fn read(seed: u64, level: &str, after_us: Option<&str>, collects: bool) -> (Time
     (took.unwrap(), array.raid_stats().clone())
 }
 
-/// RAID-5 of four works the two pages out from two pages of each of the other three, RAID-6 from the
-/// other data and P. Mirrors have a copy.
+/// RAID-5 of four members reconstructs the two pages from two pages of each of the other three, RAID-6 from the other
+/// data and P. Mirrors read the copy.
 #[test]
 fn first_completion_of_two_counts() {
     for seed in crate::seeds(3) {

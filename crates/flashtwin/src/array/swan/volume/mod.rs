@@ -1,10 +1,10 @@
-//! The volume of an array of groups: where each page lies, which segments are free, and which one is to
-//! be collected next. Data structures only; [`super::Swan`] is what the array does with them.
+//! The volume of an array of groups: the mapping of its pages, its free segments, and the choice of the segment to
+//! collect next. This module only has the data structures; [`super::Swan`] has the array's operations on them.
 //!
-//! A *segment* is the same stretch of pages on all members of a group; the pages at one place of it are
-//! a page stripe with one page of parity. Its data pages are numbered stripe by stripe, those of all
-//! segments one after the other: that is a page's *place*. Each place is written once, then trimmed with
-//! its whole segment.
+//! A *segment* is the same range of pages on all members of a group; the pages at the same offset within it form a
+//! page stripe with one page of parity. Data pages are numbered stripe by stripe within a segment, and the segments
+//! follow each other: this number is a page's *place*. Each place is written once, then trimmed with its whole
+//! segment.
 
 mod state;
 #[cfg(test)]
@@ -20,7 +20,7 @@ use crate::units::{narrow, Lpn};
 
 /// No place, no page, no segment.
 pub(crate) const NONE: u32 = u32::MAX;
-/// Free segments of a group that only moves may take: with one, any victim can be emptied.
+/// Free segments of a group reserved for moves: with one, any victim can be emptied.
 const RESERVE: usize = 1;
 
 /// State of a segment.
@@ -30,7 +30,7 @@ pub(crate) enum State {
     /// Being written.
     Open,
     Full,
-    /// Being collected: its valid pages move to another segment.
+    /// Being collected: the valid pages move to another segment.
     Victim,
     Trimming,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Group {
     /// The segment being written, or [`NONE`], and its next data page.
     pub open: u32,
     pub next: u32,
-    /// The segment being emptied, or [`NONE`], and the data page that is looked at next.
+    /// The segment being emptied, or [`NONE`], and the next data page to examine.
     pub victim: u32,
     pub cursor: u32,
     /// Segments being trimmed.
@@ -147,7 +147,7 @@ impl Volume {
         };
         let segments = shape.groups * shape.segments;
         let places = segments as usize * shape.data as usize;
-        // Half of what is invalid on average, or less, is not worth the moves.
+        // A segment with at most half the mean number of invalid pages is not worth the moves.
         let half_spare = u64::from(shape.data) * u64::from(spare) / u64::from(2 * shape.segments);
         Some(Volume {
             layout: Layout::new(Level::Raid5, spec.rotation, shape.members, spec.chunk_pages),
@@ -286,14 +286,14 @@ impl Volume {
         g.free.len() > RESERVE || g.open != NONE && g.free.len() >= RESERVE
     }
 
-    /// Gives a page a new place in the front group; when that has no room left, the one with the most
-    /// free segments becomes the front. `None`: no group has room.
+    /// Maps a page to a new place in the front group. If that has no room, the group with the most free segments
+    /// becomes the front group. Returns `None` if no group has room.
     pub fn write(&mut self, lpn: Lpn) -> Option<u32> {
         if !self.has_room(self.front) {
             let (front, groups) = (self.front, self.shape.groups);
             let others = (1..groups).map(|step| (front + step) % groups);
             let with_room = others.filter(|&group| self.has_room(group));
-            // The last of equals, for `max_by_key` is so: the order is turned round.
+            // `max_by_key` returns the last of equal groups, so the order is reversed to choose the first.
             self.front = with_room
                 .rev()
                 .max_by_key(|&group| self.groups[group as usize].free.len())?;
@@ -353,8 +353,8 @@ impl Volume {
         }
     }
 
-    /// A group collects: behind the front until it has as many free segments as it should, and where
-    /// there is no room for the host's writes that `wait`.
+    /// Returns whether a group collects, and chooses its victim. A group other than the front group collects until it
+    /// has enough free segments. Any group without room collects while writes of the host `wait`.
     pub fn collects(&mut self, group: u32, wait: bool) -> bool {
         let g = &self.groups[group as usize];
         let needed = wait && !self.has_room(group);
@@ -414,7 +414,7 @@ impl Volume {
         None
     }
 
-    /// A page is still valid where it lies: the place it is to be moved to.
+    /// Returns the new place of a page that is to be moved; `None` if the page is no longer valid at `from`.
     pub fn place_for_move(&mut self, from: u32) -> Option<u32> {
         match self.pages[from as usize] {
             NONE => None,
@@ -422,7 +422,7 @@ impl Volume {
         }
     }
 
-    /// A page has been copied. It counts unless it was written in the meantime.
+    /// Maps a copied page to its new place, unless the host has written the page in the meantime.
     pub fn moved(&mut self, from: u32, to: u32) {
         let page = self.pages[from as usize];
         if page != NONE {
@@ -431,7 +431,8 @@ impl Volume {
         }
     }
 
-    /// A group's victim, if nothing of it is wanted or being read: from now on it is trimmed.
+    /// Takes a group's victim if none of its pages is valid or being read; the segment is then being
+    /// trimmed.
     pub fn take_emptied(&mut self, group: u32) -> Option<u32> {
         let g = &mut self.groups[group as usize];
         let s = self.segments.get_mut(g.victim as usize)?;

@@ -1,5 +1,5 @@
-//! A volume as bytes: of each group which segments are free, open and being emptied, then the page at
-//! each place. Little-endian; lengths are fixed by the spec. What is read back is checked whole.
+//! A volume as bytes: for each group its free segments, the open one and the victim; then the page at each place.
+//! Little-endian; lengths are fixed by the spec. Everything read is validated.
 
 use std::io::{self, Read, Write};
 
@@ -41,7 +41,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Reads what [`Volume::save`] wrote for the same spec; `holds` returns whether a member has a page.
+    /// Reads a state that [`Volume::save`] wrote for the same spec; `holds` returns whether a member has a page.
     pub fn load(
         spec: &ArraySpec,
         input: &mut dyn Read,

@@ -65,7 +65,7 @@ enum Flying {
     Trim(u32),
 }
 
-/// Writes `count` pages that `draw` names, with up to `depth` things in flight; all of them end, in any order.
+/// Writes `count` pages drawn by `draw`, with up to `depth` operations in flight, which complete in any order.
 /// Returns the number of moved pages.
 fn drive(
     v: &mut Volume,
@@ -161,7 +161,7 @@ fn full_volume_makes_progress() {
                     rng.below(exported.into()) as u32
                 });
                 assert!(moved > u64::from(exported), "{moved}");
-                // Only pages of one group are ever written again: what is invalid is all in the front.
+                // Only pages of one group are overwritten, so all invalid pages are in the front group.
                 drive(&mut v, seed, 3 * exported, depth, || rng.below(9) as u32);
                 let mut state = Vec::new();
                 v.save(&mut state).unwrap();
@@ -176,7 +176,8 @@ fn full_volume_makes_progress() {
     }
 }
 
-/// Every place is on a member of its group, no two at one page, and parity on the one that is left.
+/// Every place is on a member of its group, no two places share a page, and parity is on the member without data of
+/// the stripe.
 #[test]
 fn places_and_parity_use_every_member_page_once() {
     for more in [

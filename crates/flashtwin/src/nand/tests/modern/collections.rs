@@ -1,4 +1,5 @@
-//! Collections on the `modern` back end: the writes that pass them, the room that they keep, and blocks in SLC mode.
+//! Collections on the `modern` back end: the writes that pass them, the room that they preserve, and blocks in SLC
+//! mode.
 
 use super::*;
 
@@ -69,7 +70,7 @@ fn continued_collections_equal_general_ones() {
     }
 }
 
-/// A worn die that collects up to 15 % of its 80 blocks while nothing waits, and otherwise at 10 %.
+/// A worn die that collects up to 15 % of its 80 blocks while no operation waits, and at 10 % otherwise.
 fn worn(overrides: &[(&str, &str)]) -> Bench {
     let mut all = vec![
         ("geometry.chips", "1"),
@@ -126,8 +127,8 @@ fn a_write_passes_between_two_moves_while_there_is_room() {
     }
 }
 
-/// At the watermark writes pass in step with the moves: none waits for a whole block, no more is moved than
-/// without, and the free blocks stay.
+/// At the watermark writes pass in step with the moves: no write waits for a whole block, hardly more pages are moved
+/// than without passing, and the free blocks remain.
 #[test]
 fn at_the_watermark_writes_pass_in_step_with_the_moves() {
     let mut moves = Vec::new();
@@ -157,9 +158,8 @@ fn at_the_watermark_writes_pass_in_step_with_the_moves() {
     assert!(more.abs() < 0.1, "{moves:?}");
 }
 
-/// Host writes that are all hot find the room that the collections made, although those gain it in the cold open
-/// block only: where free blocks count, one write waits for several collections in a row; where free pages do, for
-/// about one.
+/// Collections gain room only in the cold open block, but host writes that are all hot find it. If the watermark
+/// counts free blocks, one write waits for several collections in a row; if it counts free pages, for about one.
 #[test]
 fn room_counted_in_pages_is_there_when_a_second_block_needs_it() {
     let mut ends = Vec::new();
@@ -293,8 +293,8 @@ fn a_write_passes_between_two_moves_of_a_fold() {
     assert_eq!(bench.nand.stats().count(Cause::Fold), 5);
 }
 
-/// Every page programmed and every block erased explain the free pages, whatever mode blocks were in;
-/// nothing is lost when the cache is folded because blocks run short.
+/// The number of free pages follows from the programs and erases, whatever mode blocks were in. Nothing is lost when
+/// the cache is folded because blocks run short.
 #[test]
 fn pages_are_conserved_with_a_cache() {
     let mut bench = cached(&[
@@ -360,7 +360,7 @@ fn a_saved_cache_is_read_back_and_a_damaged_one_refused() {
     let again = load(&state).unwrap();
     assert_eq!(again.oldest_slc(0), bench.nand.ftl().oldest_slc(0));
     assert!((0..80).all(|b| again.is_slc(b) == in_mode.contains(&b)));
-    // The bits stand at the end: a full block in the mode, and a free one.
+    // The bits are at the end: of a full block in SLC mode, and of a free one.
     let words = state.len() - 16;
     for block in [0, 79] {
         let mut damaged = state.clone();

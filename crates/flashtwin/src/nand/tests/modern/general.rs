@@ -1,5 +1,5 @@
-//! The short ways of usual operations against the general way: random operations end at the same instants, and leave
-//! the same map and counts.
+//! Fast paths against the general path: random operations end at the same instants, and leave the same map and
+//! counts.
 
 use super::*;
 

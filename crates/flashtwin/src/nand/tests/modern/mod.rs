@@ -1,5 +1,5 @@
-//! The instants at which things end on the `modern` back end, computed by hand: 25 us to read, 200 us to program,
-//! 102.4 us a transfer unless a test has others.
+//! Instants at which operations end on the `modern` back end, computed by hand: 25 us to read, 200 us to program,
+//! 102.4 us per transfer unless a test has others.
 
 mod collections;
 mod general;
@@ -37,7 +37,7 @@ impl Bench {
         self.enqueue_page(Lpn(lpn), cause, Stream::Cold);
     }
 
-    /// Lets all end: these logical pages, at these microseconds.
+    /// Runs until all is done and checks the logical pages that end, at these microseconds.
     fn ends(&mut self, ends: &[(u32, f64)]) {
         while self.step() {}
         let ended: Vec<(u32, Time)> = self
@@ -61,7 +61,7 @@ fn a_read_suspends_a_program() {
     let mut bench = die(&[("nand.suspend", "true")]);
     bench.at(0.0, Destage, 1);
     bench.at(150.0, HostRead, 2);
-    // 20 to stop; 152.4 of the program are left, and 20 to resume.
+    // 20 to suspend; then 20 to resume, with 152.4 of the program left.
     let rest = 20.0 + 25.0 + 102.4 + 20.0 + 152.4;
     assert_eq!(bench.nand.drain_time(0, true, bench.now), us(rest));
     bench.ends(&[(2, 297.4), (1, 150.0 + rest)]);
@@ -107,7 +107,7 @@ fn a_suspension_ends_when_enough_reads_have_passed() {
     bench.at(0.0, Destage, 1);
     bench.at(150.0, HostRead, 2);
     bench.at(160.0, HostRead, 3);
-    // The second pays no stop of its own; a third, after the program has gone on, finds no more leave.
+    // The second read causes no further suspension; a third, after the program has resumed, may not suspend it again.
     bench.at(450.0, HostRead, 4);
     bench.ends(&[(2, 297.4), (3, 424.8), (1, 597.2), (4, 597.2 + 127.4)]);
 }
@@ -118,7 +118,7 @@ fn a_program_suspended_twice_keeps_what_was_left() {
     bench.at(0.0, Destage, 1);
     bench.at(150.0, HostRead, 2);
     bench.at(330.0, HostRead, 3);
-    // It resumed at 297.4 and would have ended at 469.8: 139.8 are left.
+    // The program resumed at 297.4 and would have ended at 469.8: 139.8 are left.
     let second = 330.0 + 20.0 + 127.4;
     bench.ends(&[(2, 297.4), (3, second), (1, second + 20.0 + 139.8)]);
 }
@@ -140,7 +140,7 @@ fn page_types_take_turns_along_a_block() {
         bench.at(at, Destage, 7);
         bench.ends(&[(7, at + took + 102.4)]);
     }
-    // The page written last is of the lowest type; its old place does not matter.
+    // The last written page is of the lowest type; its old place does not matter.
     let at = bench.now.as_us();
     bench.at(at, HostRead, 7);
     bench.ends(&[(7, at + 50.0 + 102.4)]);
@@ -152,7 +152,7 @@ fn planes_program_at_once_what_waits() {
     for lpn in 0..6 {
         bench.at(0.0, Destage, lpn);
     }
-    // The first finds an idle die; three fill up its row, the others begin the next.
+    // The first finds an idle die; three fill its row, the others begin the next one.
     let second = 302.4 + 3.0 * 102.4 + 200.0;
     let third = second + 2.0 * 102.4 + 200.0;
     let ends = [302.4, second, second, second, third, third];
@@ -218,7 +218,7 @@ fn the_data_of_the_next_program_cross_while_the_array_programs() {
     for lpn in 1..6 {
         bench.at(0.0, Destage, lpn);
     }
-    // The second fills up the row of the first; the data of the two after it take longer than it.
+    // The second fills the row of the first. The data of the two after it take longer to transfer than its program.
     let row = 302.4 + 204.8 + 200.0;
     bench.ends(&[(1, 302.4), (2, 502.4), (3, row), (4, row), (5, row + 200.0)]);
 }
