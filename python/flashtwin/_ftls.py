@@ -1,4 +1,4 @@
-"""Flash translation layers of one chip: which there are, what each does, and stepping them."""
+"""Flash translation layers of one chip: their list, their descriptions, and runs step by step."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ class Choice:
         return self.name is not None and key in _core.policy_parameters(self.name)
 
     def spec(self, name: str | Path, overrides: Overrides) -> Spec:
-        """Read the device with this policy in it; a user's policy takes the place of LRU later."""
+        """Read the device with this policy in it; a user's policy replaces LRU later."""
         merged = {**overrides, **self.settings}
         try:
             return device(name, merged, "lru" if self.user else self.name)

@@ -1,4 +1,4 @@
-"""`serve`: a device as a block device that takes its time (docs/live.md).
+"""`serve`: a modelled device as a block device with realistic timing (docs/live.md).
 
 nbdkit speaks the protocol; the device and the data are in its plugin, which comes with flashtwin.
 """
@@ -50,7 +50,7 @@ class PowerCut:
     """The result of a power loss.
 
     Attributes:
-        lost: numbers of the pages that are as they were before, ascending: what was written last is lost.
+        lost: numbers of the pages whose last contents are lost and that have older contents again, ascending.
         unfinished: requests in flight, which have failed.
     """
 
@@ -123,7 +123,8 @@ class Server:
         Requests in flight fail, and so do later requests on existing connections.
 
         Args:
-            torn: a page whose program is cut short may be new in its first sectors and old in the others.
+            torn: a page whose program is interrupted may have new contents in its first sectors and old ones
+                in the others.
         """
         said = ask(self.control, "power-cut", torn=torn)
         return PowerCut(lost=said["lost"], unfinished=said["unfinished"])
@@ -150,9 +151,9 @@ class Server:
         return int(ask(self.control, "collect", member=member, die=die)["dies"])
 
     def kill_die(self, die: int) -> int:
-        """Let a die be dead from now on; return how many pages are lost.
+        """Make a die fail permanently; return the number of lost pages.
 
-        Reads of them fail (EIO) until they are written again, which is elsewhere, or trimmed.
+        Reads of lost pages fail (EIO) until the pages are written again (to another die) or trimmed.
 
         Args:
             die: its number, from 0.
@@ -160,7 +161,7 @@ class Server:
         return int(ask(self.control, "kill-die", die=die)["pages"])
 
     def set_policy(self, name: str, *, set: Overrides | None = None) -> None:
-        """Have another policy govern the buffer from now on; it begins with the pages that are there.
+        """Replace the policy of the buffer; the new policy starts with the cached pages.
 
         Args:
             name: the policy.
@@ -172,7 +173,7 @@ class Server:
     def disturb(
         self, *, latency_us: int = 0, latency_share: float = 1.0, read_error_share: float = 0.0
     ) -> None:
-        """Let things go wrong from now on, in place of what did before; without arguments nothing does.
+        """Delay requests and fail reads from now on, instead of earlier settings; no arguments end both.
 
         Args:
             latency_us: extra latency per request, in us of device time.
@@ -201,17 +202,17 @@ class Server:
             self._process.send_signal(signal.SIGTERM)
 
     def begin_stop(self) -> None:
-        """Begin a stop and do not wait for its end: the server accepts no requests any more."""
+        """Begin a stop without waiting for its end: the server accepts no further requests."""
         if self.running and not self._is_stopping:
             self._is_stopping = True
             self._process.send_signal(signal.SIGTERM)
 
     def stop(self) -> LiveReport:
-        """Stop it cleanly: the data is on disk, if a file is the store, and the flash's state beside it.
+        """Stop cleanly: the data of a store in a file is then on disk, with the state of the flash beside it.
 
         Requests in flight have 10 s to complete, later ones fail, and all connections are closed. Any thread
-        may call it, any number of times: if the stop fails, the first call reports it. All others return the
-        last report.
+        may call this, any number of times. If the stop fails, the first call raises the error; all other
+        calls return the last report.
 
         Raises:
             FlashtwinError: it ended with an error, and which.
@@ -407,7 +408,7 @@ def _describe_record(record: Path, spec: Spec, flash: Path | None, process: subp
 
 
 def _need(spec: Spec, *, loads: bool) -> None:
-    """Refuse a device that does not fit into memory; a state is read beside the one it replaces."""
+    """Refuse a device that does not fit into memory; a loaded state needs as much again for a while."""
     if loads:
         need(spec.tables_bytes, devices=2, less="--precondition none takes half")
     else:

@@ -146,7 +146,7 @@ def start(command: list[str], place: Path, lock: int, outputs: Outputs) -> subpr
 
 
 def _spawn(command: list[str], lock: int, outputs: Outputs) -> subprocess.Popen[bytes]:
-    """Start nbdkit from a thread that lives as long: it ends with that thread, not with the process."""
+    """Start nbdkit from a thread that lives as long: nbdkit ends with its parent thread, not the process."""
     started: Future[subprocess.Popen[bytes]] = Future()
 
     def keep() -> None:

@@ -1,4 +1,4 @@
-"""Trace files: what is in one, and converting one to a form that is read without parsing."""
+"""Trace files: summary of one, and conversion to a form that is read without parsing."""
 
 from __future__ import annotations
 

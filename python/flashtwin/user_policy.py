@@ -50,8 +50,8 @@ class Policy(ABC):
     def evict(self, incoming: Access) -> int | Sequence[int]:
         """Evict a page, or several, to make room for another, and return it.
 
-        A page in flight cannot leave. If one is returned, the device calls again for another page,
-        and inserts the first one again once its data have arrived.
+        A page in flight cannot be evicted. If one is returned, the device calls `evict` again for another
+        page, and inserts the first page again when its data have arrived.
         """
 
     @abstractmethod

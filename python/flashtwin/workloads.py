@@ -1,4 +1,4 @@
-"""From what the user named, a trace file or a generated load, to a stream of requests."""
+"""Streams of requests from the workload that the user names: a trace file or a generated load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of a test: how it converged, the window of its steady state, and what it found."""
+"""Figures of a test: its convergence, the window of its steady state, and its results."""
 
 from __future__ import annotations
 

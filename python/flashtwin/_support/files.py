@@ -24,8 +24,8 @@ def whole_file(path: Path, what: str) -> Iterator[IO[bytes]]:
     """Open a file that gets its name only when the block ends without an exception.
 
     A name that is a device or a pipe, or lies in /dev or /proc, is written directly: it cannot be replaced.
-    A link is replaced; the file that it names stays as it is. What killed processes left of the same file is
-    removed.
+    A link is replaced, and its target does not change. Partial files of the same name that killed processes
+    left behind are removed.
 
     Args:
         path: the final name.
@@ -101,9 +101,9 @@ def _naming(path: Path, what: str) -> Iterator[None]:
 
 
 def store_ahead(file: IO[bytes], since: int) -> int:
-    """Have the system store on disk what was written from `since` on, without waiting for it.
+    """Make the system write the data from offset `since` on to disk, without waiting for it.
 
-    The fsync at the end of a large file then has little left to store. Returns how far the file reaches.
+    The fsync at the end of a large file then has little left to write. Returns the length of the file.
     """
     if not (hasattr(os, "posix_fadvise") and file.seekable()):
         return since

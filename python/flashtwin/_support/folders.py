@@ -1,4 +1,4 @@
-"""Folders that results are kept in, here or behind an fsspec URL; files there are whole or not there."""
+"""Folders for results, local or behind an fsspec URL; a file in them is complete or absent."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Folder:
 
     @contextmanager
     def local_file(self, name: str) -> Iterator[Path]:
-        """Yield the path of a file on this machine that is written and then is in the folder."""
+        """Yield the path of a local file to write; the file is in the folder when the block ends."""
         if self._fs is None:
             yield Path(self._root, name)
             return
@@ -122,7 +122,7 @@ class Folder:
                 raise FlashtwinError(f"{self.name}/{name}: cannot write it: {e.strerror or e}") from e
 
     def append(self, name: str, lines: str) -> None:
-        """Add lines to a file of notes; where files cannot grow there are no notes."""
+        """Append lines to a file of notes; a folder whose files cannot grow gets no notes."""
         if self._fs is None:
             with suppress(OSError), Path(self._root, name).open("a", encoding="utf-8") as file:
                 file.write(lines)
@@ -134,10 +134,10 @@ class Folder:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep other processes out; they get an error. Behind a URL all are let in.
+        """Lock the folder: other processes get an error. A folder behind a URL is not locked.
 
         Raises:
-            FlashtwinError: somebody else is in.
+            FlashtwinError: another process has locked the folder.
         """
         if self._fs is not None:
             yield
@@ -183,7 +183,7 @@ def content_hash(path: str) -> str:
 
 
 def fetch(url: str, sha256: str | None) -> tuple[str, str]:
-    """Bring a file here, once: its path on this machine, and its hash.
+    """Copy a file to this machine, once; return its local path and its hash.
 
     Args:
         url: path or URL.

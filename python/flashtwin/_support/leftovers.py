@@ -1,4 +1,4 @@
-"""Private directory, sockets and store lock of a server; removal of what killed processes left."""
+"""Private directory, sockets and store lock of a server; removal of those that killed servers left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a device fits into memory, asked before it is made: an allocation that fails ends the process."""
+"""Check that a device fits into memory, before it is made: a failed allocation would end the process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIMIT = "Max address space"
 
 
 def need(tables_bytes: int, *, devices: int = 1, less: str = "") -> None:
-    """Refuse devices whose tables do not fit into the memory that can be had.
+    """Refuse devices whose tables do not fit into the available memory.
 
     Args:
         tables_bytes: of one device.

@@ -1,4 +1,4 @@
-"""Files that get their name once they are complete, and locks of files.
+"""Files that receive their final name when they are complete, and locks of files.
 
 A file being written is called `.NAME.flashtwin-PID-RANDOM.partial` and locked, here as in Rust
 (`flashtwin-workload/src/partial.rs`). One that a killed process left is removed by the next command that
@@ -47,7 +47,7 @@ class Partial:
 
     def close(self) -> None:
         """Close the file, and remove it unless it was published."""
-        # What a full disk did not take is still in the buffer; the error was raised when it was written.
+        # Data that a full disk rejected is still in the buffer; the write has already raised the error.
         with contextlib.suppress(OSError):
             self.file.close()
         self.path.unlink(missing_ok=True)
@@ -72,7 +72,7 @@ def remove_dead_partials(final: Path) -> None:
 
 
 def remove_all_dead_partials(directory: Path) -> None:
-    """Remove what killed processes left of any file in a directory that holds files of flashtwin only."""
+    """Remove partial files of killed processes from a directory that holds only files of flashtwin."""
     for left, _ in _partials(directory):
         _remove(left)
 

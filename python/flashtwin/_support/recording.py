@@ -1,7 +1,7 @@
 """The start of a recording: the device and the flash that a server had when it began to record.
 
-Beside FILE lie FILE.toml, the device; FILE.state, the flash, unless it was never written; and
-FILE.start.json, which names both. `run` and `compare` start a recording from them.
+Three files beside FILE describe it: FILE.toml is the device, FILE.state its flash (absent if the flash was
+never written), and FILE.start.json names both. `run` and `compare` start a replay of FILE from them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Passes over a workload: how often, and how far each is from the one before (`repeat`, `repeat_shift`)."""
+"""Passes over a workload: their number and the shift of addresses between them (`repeat`, `repeat_shift`)."""
 
 from __future__ import annotations
 

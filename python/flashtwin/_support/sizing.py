@@ -1,4 +1,4 @@
-"""A device of a given size: fewer or more blocks, all else as it is (docs/live.md)."""
+"""A device of a given size: with fewer or more blocks, and otherwise unchanged (docs/live.md)."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def read(text: str | int) -> int:
 
 
 def sized(name: str | Path, size_bytes: int, choice: Choice, overrides: Overrides) -> Spec:
-    """Read a device and give it as few blocks as hold `size_bytes` (D-125).
+    """Read a device and give it the smallest number of blocks that provides `size_bytes` (D-125).
 
     Raises:
-        DeviceError: there is no such device: what keeps it from being so small or so large.
+        DeviceError: the device cannot have this size; the message gives the reason.
     """
     as_it_is = choice.spec(name, overrides)
     key, blocks = _blocks(name, as_it_is)

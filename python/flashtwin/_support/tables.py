@@ -57,7 +57,7 @@ _LOG_FORM: dict[str, Any] = {
 
 
 def import_ahead() -> None:
-    """Import on another thread what the log needs, while a device is preconditioned: it takes as long."""
+    """Import the log's modules on another thread while a device is preconditioned, which takes as long."""
     Thread(target=import_module, args=["pyarrow.parquet"]).start()
 
 
@@ -211,7 +211,7 @@ def write_table(table: pa.Table, path: Path, what: str) -> None:
 
 
 def csv_text(table: pa.Table) -> str:
-    """Format a table as CSV; a text that a spreadsheet would take for a formula begins with an apostrophe."""
+    """Format a table as CSV; a text that a spreadsheet would read as a formula gets a leading apostrophe."""
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
     rows.writerow(map(_csv_cell, table.column_names))

@@ -61,8 +61,8 @@ class Task:
 def run_all(tasks: list[Task], threads: int, on_progress: OnProgress | None) -> tuple[list[object], bool]:
     """Run tasks in order of the list, at most `threads` at a time.
 
-    Returns their results, and whether Ctrl-C was pressed; then running ones end early with what
-    they have, and those not begun are left out. An error of one stops the others and is raised.
+    Returns their results, and whether Ctrl-C was pressed. After Ctrl-C, running tasks end early with partial
+    results, and tasks that have not begun are skipped. An error of one task stops the others and is raised.
     """
     interrupted = False
     with ThreadPoolExecutor(max_workers=max(1, min(threads, len(tasks)))) as pool:

@@ -72,7 +72,7 @@ def size(n: int) -> str:
 
 
 def known_names(name: str, known: Sequence[str]) -> str:
-    """The end of an error about an unknown name: the nearest of the known ones, and all of them."""
+    """End of an error about an unknown name: the most similar known name, and all known names."""
     near = get_close_matches(name, known, 1)
     hint = f"did you mean {near[0]}? " if near else ""
     return f"{hint}known are {', '.join(known)}"

@@ -30,11 +30,11 @@ def sweep(
     dask: str | Any = None,  # noqa: ANN401 (a distributed.Client)
     progress: OnSweepProgress | None = None,
 ) -> Results:
-    """Run every cell of an experiment that is not finished yet, and write the dataset of all.
+    """Run every unfinished cell of an experiment, and write the dataset of all cells.
 
-    Finished cells are kept in `directory` at once: after Ctrl-C, a crash or a full disk the same
-    call goes on where it stopped. The dataset, `results.parquet`, has the same bytes however the
-    cells were run.
+    Each finished cell is saved in `directory` immediately: after Ctrl-C, a crash or a full disk, the same
+    call continues where it stopped. The dataset, `results.parquet`, has the same bytes with any kind and
+    number of workers.
 
     Args:
         experiment: a TOML file, or a mapping of what one would hold (docs/sweeps.md).

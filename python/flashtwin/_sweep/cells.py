@@ -1,4 +1,4 @@
-"""From an experiment to its cells: each with all that determines its result, and a key of that."""
+"""Cells of an experiment: each has everything that determines its result, and a key that is a hash of it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def cells_of(experiment: Experiment) -> list[Cell]:
 
 
 def _check(experiment: Experiment, cells: list[Cell]) -> None:
-    """A value that no cell can be made with is the experiment's error, not that of its cells."""
+    """Check values that are invalid in every cell: they are errors of the experiment, not of its cells."""
     errors = {cell.error for cell in cells if cell.error is not None}
     if not errors:
         return
@@ -143,7 +143,7 @@ class _Maker:
         return name, spec.to_toml(), spec.exported_bytes
 
     def _read_workload(self, text: str) -> tuple[dict[str, Any], str | None, bool, bool]:
-        """Return what identifies it, its trace if it is one, whether it is timed, whether it is endless."""
+        """Return the identity of the workload, its trace if it is one, and if it is timed and endless."""
         if is_remote(text):
             local, sha256 = fetch(text, None)
             path = text
@@ -174,7 +174,7 @@ def _state(flash: str, precondition: str, seed: int) -> StateJob:
 
 
 def unique_jobs(cells: list[Cell]) -> Iterator[tuple[CellJob, StateJob | None]]:
-    """Yield what there is to run; combinations that come to the same are run once."""
+    """Yield the cells to run; equivalent combinations are run once."""
     seen = set()
     for cell in cells:
         if cell.job is not None and cell.job.key not in seen:

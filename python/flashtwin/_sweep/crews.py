@@ -55,7 +55,7 @@ class Crew(ABC):
     @property
     @abstractmethod
     def slots(self) -> int:
-        """Pieces of work to keep in flight, so that no worker waits for the next."""
+        """Number of pieces of work to keep in flight, so that no worker is idle."""
 
     @abstractmethod
     def submit(self, work: Callable[..., bytes], *arguments: object) -> Future:
@@ -132,7 +132,7 @@ class Handed(Crew):
 
 
 class Dask(Crew):
-    """A Dask cluster: states stay on the workers, and are made again if theirs is lost."""
+    """A Dask cluster: states stay on the workers, and are made again if their worker is lost."""
 
     def __init__(self, where: str | Any, workers: int) -> None:  # noqa: ANN401 (a distributed.Client)
         self._own: list[Any] = []

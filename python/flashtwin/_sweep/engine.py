@@ -1,4 +1,4 @@
-"""Has every cell run once: states first, finished cells kept at once, failures set aside."""
+"""Runs every cell once: states first; finished cells are saved immediately, failed ones are collected."""
 
 from __future__ import annotations
 

@@ -306,7 +306,7 @@ def _baseline(values: dict[str, Any], axes: dict[str, list[Value]], places: Plac
 
 
 def _check_values(experiment: Experiment, places: Places) -> None:
-    """Check each value for itself; what only a combination breaks is a cell that fails."""
+    """Check each value alone; an invalid combination of valid values is a failed cell."""
     for name in experiment.axes["device"]:
         with _at(places, "devices"):
             read_device(experiment.path(str(name)))

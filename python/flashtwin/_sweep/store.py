@@ -14,7 +14,7 @@ _LOGS = "requests"
 
 
 class Store:
-    """The finished cells of a directory, by key; with `logs` a cell without its log is not finished."""
+    """Finished cells of a directory, by key; with `logs`, a cell without its log counts as unfinished."""
 
     def __init__(self, folder: Folder, logs: bool = False) -> None:
         self._folder = folder
@@ -35,7 +35,7 @@ class Store:
         return f"{_LOGS}/{key}.parquet"
 
     def read(self, key: str) -> bytes | None:
-        """Return a finished cell's result; None if there is none, or it is not whole."""
+        """Return the result of a finished cell; None if it is absent or incomplete."""
         name = f"{key}.cell"
         if name not in self._names or (self._logs is not None and f"{key}.parquet" not in self._logs):
             return None
@@ -44,7 +44,7 @@ class Store:
         return body if head == _head(key, body) else None
 
     def summaries(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """Return the summaries of those that are finished; histograms of all would fill the memory."""
+        """Return the summaries of finished cells, without histograms, which would fill the memory."""
         found = ((key, self.read(key)) for key in keys)
         return {key: summary_line(body) for key, body in found if body is not None}
 

@@ -108,7 +108,7 @@ def run_cell(job: CellJob, state: bytes | None, control: _core.Control | None = 
 
 @contextmanager
 def _log_sink(log: tuple[str, str] | None) -> Iterator[Callable[[Columns], None] | None]:
-    """Yield what takes the per-request log, which gets its name when the run is done."""
+    """Yield the receiver of the per-request log; the log file receives its name at the end of the run."""
     if log is None:
         yield None
         return

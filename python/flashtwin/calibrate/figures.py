@@ -19,7 +19,7 @@ OTHERS_PERCENT = 90
 #: Fewest requests beyond a percentile that make it a figure.
 BEYOND_MIN = 5
 #: Logarithmic errors that count as one, by what is in a figure's name; the first that fits. A percentile
-#: far out stands on few requests, and writes wait for collections, of which there are few: both vary by
+#: far out depends on few requests, and writes wait for collections, of which there are few: both vary by
 #: more from one run to the next. Bandwidths vary least, and near saturation their small errors are large
 #: ones of latencies.
 TOLERANCES = (

@@ -22,7 +22,7 @@ _BUFFER_US = 1.0
 _REQUEST_US = 0.8
 #: Time of an erase where nothing shows it.
 _ERASE_US = 4500.0
-#: A rate within this share of the best is not yet limited by fewer dies.
+#: A rate within this share of the best is not limited by fewer dies.
 _FULL = 0.75
 #: A rate within this share above the least comes from a single die.
 _SINGLE = 1.2
@@ -131,7 +131,7 @@ def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -
         values["buffer"] = buffer
     else:
         values["request"] = _REQUEST_US
-        # Reads of a single die queue for it alone; one at a time they have the overhead as well.
+        # Queued reads of one die wait only for the die; single reads also have the overhead.
         single_us = (4 << 10) / min(strides.values())
         values["overhead"] = (4 << 10) / get("read-size-4k/mb_per_s") - single_us - _REQUEST_US
     values["overhead"] = BY_NAME["overhead"].clip(values["overhead"])
@@ -285,10 +285,10 @@ def _in_parts(get: _Given) -> tuple[float, dict[int, float]]:
 
 
 def _cached_reads(get: _Given) -> float:
-    """Return the size of the buffer from reads that keep to a part of the drive; 0 if they do not show it.
+    """Return the size of the buffer from reads within a part of the drive; 0 if they do not reveal it.
 
-    A share of buffer over part of these reads takes the time of a hit, the others that of a miss. A buffer
-    that holds all that was read before is larger than they show.
+    The share of hits among these reads is the size of the buffer divided by that of the part. If the buffer
+    holds all pages read before, it is larger than these reads reveal.
     """
     miss_us, parts = _in_parts(get)
     hit_us = min(parts.values())
@@ -311,8 +311,8 @@ def _read_before(mib: int) -> float:
 def _buffer(get: _Given) -> float:
     """Return the size of the buffer from bursts of writes.
 
-    Once it is full, n bytes take the time in which the flash takes n less the buffer. The two shortest bursts
-    that meet it full show both.
+    When it is full, a burst of n bytes lasts as long as the flash needs for n minus the size of the buffer.
+    The two shortest bursts that fill it give both unknowns.
     """
     bursts = get.rates("write-burst-", "m", most=1 << 20)
     top = max(bursts.values())

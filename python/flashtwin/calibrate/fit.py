@@ -30,7 +30,7 @@ _TIMES = 2
 _STANDARD_ERRORS = 4
 #: A parameter is identified if its interval is no wider than this share to either side.
 IDENTIFIED = 0.10
-#: A model that meets its figures worse than that identifies nothing: its structure is another.
+#: A model with a higher cost identifies nothing: the structure of the drive is another.
 _COST_MAX = 2.0
 #: A fill of fewer times the buffer measures the buffer more than the flash.
 _FILL_TO_BUFFER = 10
@@ -136,7 +136,7 @@ def fit(
     capacity = min(drive_bytes, _CAPACITY_MAX)
     unseen = {load.name for load in [*loads.held_out(), *loads.measured_only(capacity)]}
     shown = protected(figures)
-    # Known requests are replayed: both sides then have the same chance in them.
+    # Known requests are replayed: the noise of random requests is then equal on both sides.
     loads_seed = seed if results.seed is None else results.seed
     target = {name: value for name, value in figures.items() if name.split("/")[0] not in unseen}
 
@@ -144,11 +144,11 @@ def fit(
         return Profile(values, capacity, shown is not False)
 
     def under(which: list[loads.Load], *times_max: int) -> Callable[..., Figures]:
-        # Of the length of the measurement, or tails and drifts would differ.
+        # As long as the measurement, because tails and drifts depend on the length.
         exact = [load.as_measured(results.requests, *times_max) for load in which]
 
         def figures_of(values: Values, run: int = 0) -> Figures:
-            # Runs show chance: they have other requests, or the same and slightly other values.
+            # Runs show the noise: they have other requests, or the same requests and slightly other values.
             shift = 0 if results.seed is not None else run
             spec = profile_of(_jittered(values, run - shift)).spec()
             return measure(spec, exact, loads_seed + shift, in_order=results.in_order)
@@ -198,7 +198,7 @@ def fit(
         refined, channels_known = _recount(refined, target, evaluate, refine, threads)
     every = [load for load in loads.every(capacity) if load.name in results.requests]
     modelled = under(every)(refined.values)
-    # Figures were modelled with the host, as they were measured; the device file has none.
+    # Figures were modelled with the time of the host, as they were measured; the device file omits it.
     refined = _without_host(refined, host_us)
     # In the order of the loads.
     both = {name: figures[name] for name in modelled if name in figures}
@@ -211,7 +211,7 @@ def fit(
 
 
 def _jittered(values: Values, run: int) -> Values:
-    """Return slightly other values in all runs but the first: chance is what small differences grow to."""
+    """Return slightly different values for all runs except the first, which then show the noise."""
     rng = random.Random(run)
     factors = {name: 1 + rng.choice((-_JITTER, _JITTER)) for name in values if not BY_NAME[name].whole}
     return {name: value * factors.get(name, 1.0) for name, value in values.items()} if run else values
@@ -230,7 +230,7 @@ def _without_host(refined: Refined, host_us: float) -> Refined:
 
 
 def _without_buffered_fills(target: Figures, capacity_bytes: int, buffer_bytes: float) -> Figures:
-    """Leave out writes of a share of the capacity that the buffer holds much of in the smaller model."""
+    """Omit writes of a share of the capacity if the buffer holds much of it in the smaller model."""
     shares = {f"write-fill-{percent}/mb_per_s": percent / 100 for percent in loads.FILLS}
     least = _FILL_TO_BUFFER * buffer_bytes
     return {name: value for name, value in target.items() if shares.get(name, 1) * capacity_bytes >= least}
@@ -284,7 +284,8 @@ def _choose_cache(
 ) -> Values:
     """Return the values with the SLC cache that explains writes to an empty drive best, or with none.
 
-    Where the buffer takes what goes to a small cache, or channels limit its rate, no closed form shows it.
+    If the buffer absorbs the writes to a small cache, or channels limit its rate, no closed form reveals the
+    cache.
     """
     plain = {name: value for name, value in values.items() if not name.startswith("slc")}
     program = BY_NAME["slc_program"].clip(_CACHE_PROGRAM * values["program"])
@@ -327,7 +328,7 @@ def _choose_beside(
 ) -> Values:
     """Return the values with the suspension and the spread of programs that reads beside writes show best.
 
-    What they do to the percentiles is no straight line, on which a refinement could find them from afar.
+    Their effect on the percentiles is not linear, so a refinement that starts far away cannot find them.
     """
     tried: list[Values] = []
     for spread in _SPREADS:

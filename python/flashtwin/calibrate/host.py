@@ -20,7 +20,7 @@ _SIZE = re.compile(r"size=(\d+)k")
 
 
 def latency_us(host: Figures, where: str) -> float:
-    """Return the latency that the host adds to a request, which a fit takes out.
+    """Return the latency that the host adds to a request, which a fit subtracts.
 
     Raises:
         FlashtwinError: it was not measured.
@@ -34,8 +34,8 @@ def latency_us(host: Figures, where: str) -> float:
 def with_host(results: Results, host: Figures) -> Results:
     """Return results whose figures are as uncertain as the host makes them.
 
-    A fit takes out the median latency of the host. What requests of the device `instant` take beyond that, at
-    another percentile or with others in flight, is an error of unknown size.
+    A fit subtracts the median latency of the host. The additional latency of the device `instant` at another
+    percentile, or with more requests in flight, is an error of unknown size.
     """
     taken_out_us = latency_us(host, "host")
     uncertain = dict(results.uncertain)

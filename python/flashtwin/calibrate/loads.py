@@ -42,7 +42,7 @@ class Load:
     latencies: bool = True
 
     def longer(self, times: int) -> Load:
-        """Return the load with so many times the requests, where their number is not what it is about."""
+        """Return the load with so many times the requests, unless its number of requests is essential."""
         if self.state in _SHARES or self.requests < _REPEATED_MIN:
             return self
         return replace(self, requests=self.requests * times, warmup=self.warmup * times)
@@ -157,7 +157,7 @@ def writes(capacity_bytes: int) -> list[Load]:
 
 
 def measured_only(capacity_bytes: int) -> list[Load]:
-    """Return the loads of which the model has no parameter: flushes, and what trims take and give back."""
+    """Return the loads for which the model has no parameter: flushes, trims, and writes after trims."""
     return [
         Load("flush-depth1", "uniform:write=0.5,flush=0.5,size=4k,align=4k", 1, FILLED, 400),
         Load("trim-depth1", "uniform:trim=1,size=64k,align=64k", 1, FILLED, 400),

@@ -77,7 +77,8 @@ class Bench:
         return device
 
     def _run(self, device: _core.Device, load: Load) -> tuple[str, _Histograms]:
-        # Addresses of its own: the same ones again would find blocks that the load before had made stale.
+        # Each load has addresses of its own: repeated ones would find blocks that the previous load
+        # invalidated.
         seed = self._seed + crc32(load.name.encode())
         as_json, _, histograms, *_ = device.run(
             _core.Workload.generated(load.text, self._spec.exported_bytes, seed),

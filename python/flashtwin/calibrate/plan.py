@@ -40,7 +40,7 @@ _PREPARE = {
     STEADY: ("rw=randwrite\nbs=4k\niodepth=32\nnorandommap=1", 2.0),
     TRIMMED: ("rw=trim\nbs=1m", 0.5),
 }
-#: Order of the states: what a later one needs is destroyed by none of its own experiments.
+#: Order of the states: no experiment destroys what a later state needs.
 _ORDER = (EMPTY, FILLED, REFILLED, STEADY, TRIMMED)
 
 

@@ -80,7 +80,7 @@ class Refined:
 
 
 class Journal:
-    """Evaluations that are done, one a line of a file, so that an interrupted fit goes on where it was."""
+    """Completed evaluations, one per line of a file, from which an interrupted fit continues."""
 
     def __init__(self, evaluate: Evaluate, path: Path | None, context: str) -> None:
         self._evaluate = evaluate
@@ -207,7 +207,7 @@ class Refinement:
         return self._numpy.array([allowed(figure, self._noise) for figure in self._figures])
 
     def _measure_noise(self) -> None:
-        """Find how far each figure varies from run to run where the search is: chance is no error."""
+        """Measure the noise of each figure between runs at the current parameters: it is no error."""
         runs = list(self._pool.map(lambda run: self._journal(self.values(self._x), run), range(_RUNS)))
         self._noise = {
             name: math.hypot(
@@ -276,9 +276,9 @@ class Refinement:
     def _spreads(self, jacobian: Array) -> dict[str, float]:
         """Return the standard error of the logarithm of each parameter: the largest of three.
 
-        The first, from the curvature, takes errors for independent and equal. The second lets those of an
-        experiment depend on one another. The third is how far runs with other seeds move the parameters; the
-        measurement is another such run.
+        The first follows from the curvature and assumes independent, equal errors. The second allows for
+        dependent errors within an experiment. The third is the change of the parameters between runs with
+        other seeds; the measurement is one more such run.
         """
         numpy = self._numpy
         covariance = self._covariance(jacobian)
@@ -299,10 +299,10 @@ class Refinement:
         return {name: float(spread) for name, spread in zip(self.names, largest, strict=True)}
 
     def _weakest(self, noise: Array) -> Array:
-        """Return the sensitivities of which an interval may be sure.
+        """Return the sensitivities on which an interval may rely.
 
-        Of both sides of a parameter the weaker one: a link that limits a rate hides all faster controllers.
-        Changes that other seeds make as well are none.
+        Of the two sides of a parameter, the weaker one counts: a link that limits a rate hides all faster
+        controllers. Changes within the noise between seeds count as none.
         """
         numpy = self._numpy
         limits = _NOISES * math.sqrt(2) * noise[:, None] / numpy.array(self._steps)
@@ -317,8 +317,8 @@ class Refinement:
     def _linear_steps(self, steps: int, jacobian: Array, *, renew: bool = True) -> Array:
         """Take damped least-squares steps while they help, and return the sensitivities at their end.
 
-        Where one no longer does, the sensitivities are measured anew (if `renew`): in between they are only
-        updated by what the step changed (Broyden).
+        After a step that does not help, the sensitivities are measured again (if `renew`). Between
+        measurements they are only updated by the change that a step made (Broyden).
         """
         numpy = self._numpy
         exact = False
@@ -372,9 +372,9 @@ class Refinement:
         return numpy.clip(step, -_PRIOR, _PRIOR)
 
     def _doubtful(self, jacobian: Array, names: Sequence[str]) -> frozenset[str]:
-        """Return those parameters that may differ by more than is believed without a worse fit.
+        """Return the parameters that may differ by more than their interval without a worse fit.
 
-        Intervals from sensitivities hold for straight lines, and about the best fit of all only.
+        Intervals from sensitivities assume linear effects, and hold only near the best fit.
         """
         doubtful = set()
         for name in names:

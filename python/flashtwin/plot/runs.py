@@ -94,7 +94,8 @@ def cdf(runs: Runs, *, requests: Kind = "all", columns: int = 1) -> Figure:
     for i, (label, record) in enumerate(records.items()):
         table = cdf_table(record.histograms[requests])
         times, shares = table["response_us"].to_pylist(), table["share"].to_pylist()
-        # Marked at even shares, for most buckets lie close together; each line elsewhere, for lines coincide.
+        # Markers are at even shares, since most buckets are close together; they are shifted for each line,
+        # since lines may coincide.
         at = [(k + (i + 1) / (len(records) + 1)) / _MARKS for k in range(_MARKS)]
         marks = sorted({bisect_left(shares, share) for share in at})
         axes.step(times, shares, where="post", label=label, markevery=marks, **line(i))

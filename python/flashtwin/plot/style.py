@@ -51,7 +51,7 @@ _DPI = 300
 _DASHES: list[Any] = ["-", "--", "-.", ":", (0, (5, 1.2, 1, 1.2, 1, 1.2))]
 _MARKERS = "osv^D<>Xp*hP"
 _COLOURS = ["#0b3c5d", "#d1495b", "#5fb3a3", "#7a5195", "#b8860b", "#6b6b6b"]
-#: Dark and light by turns, and the light ones hatched: bars that differ in colour differ in grey, too.
+#: Alternately dark and light, the light ones hatched: bars that differ in colour also differ in grey.
 _FILLS = [
     ("#0b3c5d", ""),
     ("#f4b6bd", "/////"),

@@ -45,7 +45,7 @@ class Loads:
         return name.partition("/")[0] in self._traces
 
     def missing(self) -> list[str]:
-        """State for each trace that the folder lacks where to get it; nothing without a folder."""
+        """List the source of each trace that the folder lacks; list nothing if there is no folder."""
         if self._folder is None:
             return []
         lacking = [load for name, load in self._loads.items() if load.trace and name not in self._traces]

@@ -43,7 +43,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Verdict on a claim, what it stands on, and the setting under which it is reproduced, if not any."""
+    """Verdict on a claim, its footing, and the condition under which it is reproduced, if there is one."""
 
     verdict: str
     footing: str
