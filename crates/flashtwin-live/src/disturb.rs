@@ -31,7 +31,8 @@ const LATENCY_US_MAX: u64 = 3_600_000_000;
 impl Disturbance {
     /// Checks the values.
     ///
-    /// # Errors Fails if a value is out of its range; the error names it.
+    /// # Errors
+    /// Fails if a value is out of its range; the error names it.
     pub fn check(&self) -> Result<(), LiveError> {
         for (what, share) in [
             ("latency_share", self.latency_share),

@@ -317,7 +317,8 @@ impl Server {
 
     /// Replaces the present disturbances.
     ///
-    /// # Errors Fails if a part of `how` is out of its range; the present disturbances then remain.
+    /// # Errors
+    /// Fails if a part of `how` is out of its range; the present disturbances then remain.
     pub fn disturb(&self, how: Disturbance) -> Result<(), LiveError> {
         how.check()?;
         self.change(|twin| {

@@ -261,7 +261,8 @@ impl Undo {
     /// With `torn`, a page with a running program has new contents in its first sectors; the generator draws how
     /// many.
     ///
-    /// # Errors Fails if pages cannot be restored: returns their number and the first error. The other pages are
+    /// # Errors
+    /// Fails if pages cannot be restored: returns their number and the first error. The other pages are
     /// restored, and the contents kept for all pages are dropped.
     pub fn cut(
         &self,

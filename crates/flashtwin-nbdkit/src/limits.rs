@@ -45,7 +45,8 @@ pub struct Limits {
 impl Limits {
     /// Computes the limits from what the host, the user's limits and the control group leave.
     ///
-    /// # Errors Fails if a server needs more.
+    /// # Errors
+    /// Fails if a server needs more.
     pub fn read() -> Result<Limits, LiveError> {
         let threads = threads_left() / THREADS_SHARE;
         let addresses = addresses_left();

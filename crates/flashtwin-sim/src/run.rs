@@ -131,7 +131,8 @@ pub type Sink<'a> = dyn FnMut(&[Completion]) -> Result<(), SimError> + 'a;
 
 /// Runs a workload on a device. `sink`, if given, receives the completions; otherwise they are only counted.
 ///
-/// # Errors Fails, without results, if the configuration is wrong, the workload cannot be read or lies beyond the
+/// # Errors
+/// Fails, without results, if the configuration is wrong, the workload cannot be read or lies beyond the
 /// device, no request reached the device, the clock ends, too many requests wait in an open loop, `sink` fails, or
 /// the model violates one of its laws.
 pub fn run<S: Drivable>(

@@ -59,7 +59,8 @@ pub trait Drivable: Backend + Sized {
     fn save_state(device: &Device<Self>, out: &mut dyn Write) -> io::Result<()>;
     /// Loads a state that [`Drivable::save_state`] wrote for the same flash.
     ///
-    /// # Errors Fails if `input` does, or if the state does not fit this device; the device is then unchanged.
+    /// # Errors
+    /// Fails if `input` does, or if the state does not fit this device; the device is then unchanged.
     fn load_state(device: &mut Device<Self>, input: &mut dyn Read) -> Result<(), StateError>;
     /// Starts or stops all logs.
     fn set_logs(device: &mut Device<Self>, on: bool);

@@ -82,7 +82,8 @@ impl CaseReport {
 /// Replays every case of a directory in order of name. `progress` receives each report when it is made, with the
 /// total number of cases; an error from it ends the validation.
 ///
-/// # Errors Fails if a case cannot be read, if there is none, or if `progress` fails. A mismatch is not an error but
+/// # Errors
+/// Fails if a case cannot be read, if there is none, or if `progress` fails. A mismatch is not an error but
 /// part of the report.
 pub fn validate_dir(
     path: &Path,

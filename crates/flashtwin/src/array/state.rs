@@ -50,7 +50,8 @@ impl Array {
 
     /// Reads a state that [`Array::save_state`] wrote for the same spec. After an error the array is unchanged.
     ///
-    /// # Errors Fails if `input` does, or if the state does not fit this array.
+    /// # Errors
+    /// Fails if `input` does, or if the state does not fit this array.
     pub fn load_state(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         self.assert_idle();
         let now = self.now();

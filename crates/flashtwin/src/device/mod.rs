@@ -434,7 +434,8 @@ impl<B: Backend> Device<B> {
 
     /// Submits a request at `now`; its [`Completion`] carries `tag`.
     ///
-    /// # Errors Fails, with nothing changed, if the request ends beyond the device.
+    /// # Errors
+    /// Fails, with nothing changed, if the request ends beyond the device.
     pub fn submit(&mut self, now: Time, request: &Request, tag: u64) -> Result<(), OutOfRange> {
         self.submit_by(now, request, tag, None)
     }

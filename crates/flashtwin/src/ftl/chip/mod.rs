@@ -180,7 +180,8 @@ pub trait ChipFtl {
 
     /// Checks that the tables agree with each other.
     ///
-    /// # Errors Names the first disagreement.
+    /// # Errors
+    /// Names the first disagreement.
     fn check(&self) -> Result<(), String>;
 
     /// Counters since the layer was made.
@@ -259,7 +260,8 @@ macro_rules! declare {
         impl Ftl {
             /// Creates the translation layer that `setup` describes, with nothing written.
             ///
-            /// # Errors Fails as [`Setup::check`] does.
+            /// # Errors
+            /// Fails as [`Setup::check`] does.
             pub fn new(setup: &Setup) -> Result<Ftl, SetupError> {
                 setup.check()?;
                 Ok(Ftl::unchecked(setup))

@@ -206,7 +206,8 @@ impl Setup {
 
     /// Sets several parameters, given as text. Parameters that depend on others and are not given are computed again.
     ///
-    /// # Errors Fails if a parameter is unknown or its value is invalid.
+    /// # Errors
+    /// Fails if a parameter is unknown or its value is invalid.
     pub fn set_all(&mut self, settings: &[(&str, &str)]) -> Result<(), SetupError> {
         for (key, value) in settings {
             self.set(key, value)?;
@@ -258,7 +259,8 @@ impl Setup {
 
     /// Checks the setup.
     ///
-    /// # Errors Names the first wrong parameter and its valid values.
+    /// # Errors
+    /// Names the first wrong parameter and its valid values.
     pub fn check(&self) -> Result<(), SetupError> {
         let wrong = |text: String| Err(SetupError(text));
         let n = self.pages_per_block;

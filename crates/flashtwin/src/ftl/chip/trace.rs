@@ -195,7 +195,8 @@ fn parse(token: &str, logical_pages: u32) -> Result<Token, String> {
 /// Steps the translation layer of `setup` through `accesses`, starting with every page written in place, or with an
 /// `empty` chip.
 ///
-/// # Errors Fails if an access cannot be read or is beyond the chip.
+/// # Errors
+/// Fails if an access cannot be read or is beyond the chip.
 pub fn trace_ftl(setup: &Setup, empty: bool, accesses: &str) -> Result<Vec<Step>, TraceError> {
     let mut ftl = Ftl::new(setup).map_err(TraceError::Setup)?;
     if !empty {
