@@ -315,6 +315,10 @@ def _check_values(experiment: Experiment, places: Places) -> None:
             continue
         with _at(places, "policies"):
             choice = Choice.read(str(policy))
+            if choice.user:
+                raise FlashtwinError(
+                    f"{policy}: a class of a file may change while its results stay: use flashtwin compare"
+                )
             base = str(choice.name).removeprefix("gcar-")
             if not _core.is_policy(str(choice.name)):
                 raise FlashtwinError(f"no policy is called {choice.name!r}; {_nearest(base, policies())}")
