@@ -36,6 +36,7 @@ _MODULES = {
     "OutputError": "result",
     "Overrides": "_devices",
     "Pacing": "pacing",
+    "Page": "user_policy",
     "Policy": "user_policy",
     "PolicyDevice": "user_policy",
     "PolicyInfo": "_policies",

@@ -24,7 +24,7 @@ from .result import OutputError, Result
 from .runs import compare, run, save_snapshot
 from .timeline import Timeline, Window
 from .traces import Converted, TraceInfo, TraceOptions, convert, example_trace, trace_formats, trace_info
-from .user_policy import Access, Policy, PolicyDevice
+from .user_policy import Access, Page, Policy, PolicyDevice
 
 __all__ = [
     "AS_FAST_AS_POSSIBLE",
@@ -49,6 +49,7 @@ __all__ = [
     "OutputError",
     "Overrides",
     "Pacing",
+    "Page",
     "Policy",
     "PolicyDevice",
     "PolicyInfo",

@@ -12,10 +12,10 @@ from typing import Any
 from . import _core
 from ._devices import Overrides, Spec, Value, as_toml, device
 from .errors import DeviceError, FlashtwinError
-from .user_policy import Factory, Policy, instantiate, label_of
+from .user_policy import Factory, Policy, instantiate, is_in_file, label_of, load
 
 #: A policy as `run`, `compare` and `hits` take it: a name, perhaps with parameters as in
-#: "cflru:window=0.5", or a class of your own.
+#: "cflru:window=0.5", a class of your own, or the name of one, as in "mine.py:Mine".
 PolicyLike = str | type[Policy] | Factory
 
 _WIDTH = 96
@@ -119,7 +119,7 @@ def trace_policy(
 
     Args:
         policy: one of `policies()`, perhaps with parameters as for `run`, or a class of your own, whose
-            state is shown as the pages that it holds, last inserted first.
+            state is what its `state()` returns, or the pages that it holds, last inserted first.
         accesses: tokens such as "W1 R2 W4x3 trim1 gc+0 gc-0 drain0=500 idle0 t+100": write page 1,
             read page 2, one write of pages 4 to 6, trim page 1, chip 0 begins and ends collecting,
             its work will take 500 us, it is idle, 100 ms pass.
@@ -184,6 +184,8 @@ class Choice:
         """Read one policy."""
         if policy is None:
             return Choice(None, None, {}, None)
+        if isinstance(policy, str) and is_in_file(policy):
+            policy = load(policy)
         if not isinstance(policy, str):
             return Choice(label_of(policy), None, {}, policy)
         name, colon, text = policy.partition(":")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._support import terminal, words
-from ._support.noise import relative_noise
+from ._support.noise import Interval, ratio_interval
 from ._support.record import Record
 
 if TYPE_CHECKING:
@@ -90,46 +90,82 @@ def label_of_part(label: str, run: Result | Record) -> str:
     return f"{label} (part: {words.count(run.summary['requests_submitted'])})"
 
 
-def windows_of(run: Result | Record) -> list[dict[str, Any]]:
-    """Windows of a run's history."""
-    return (run if isinstance(run, Record) else run.record()).history
+@dataclass(frozen=True)
+class Cell:
+    """Value of a measure and its ratio to the first run, as text.
 
-
-def best_of(measure: Measure, runs: Sequence[Result | Record]) -> int | None:
-    """Return the best run by a measure, beyond the noise of the runs; None if there is none (D-185).
-
-    Its interval lies apart from those of all others. Part of a workload is not comparable to the
-    whole, so where a run was interrupted none is the best.
+    Attributes:
+        text: the value.
+        ratio: its ratio to that of the first run; None for the first run itself and where there is none.
+        interval: ends of the ratio's interval; None if it cannot be determined.
     """
-    if len(runs) < 2 or any(run.summary["interrupted"] for run in runs):
-        return None
-    intervals = []
-    for run in runs:
-        value, noise = measure.value(run), relative_noise(windows_of(run), measure.path)
-        if value is None or noise is None:
-            return None
-        # Turned round where more is better, so that the least end is always the best.
-        sign = 1 if measure.less_is_better else -1
-        intervals.append(sorted(sign * value * (1 + side * noise) for side in (-1, 1)))
-    first = min(range(len(intervals)), key=lambda i: intervals[i][1])
-    others = [low for i, (low, _) in enumerate(intervals) if i != first]
-    return first if intervals[first][1] < min(others) else None
+
+    text: str
+    ratio: float | None = None
+    interval: Interval | None = None
+
+    @property
+    def mark(self) -> str:
+        """`?` if the ratio's interval contains 1."""
+        return "?" if self.interval and self.interval[0] <= 1 <= self.interval[1] else ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measure of several runs."""
+
+    measure: Measure
+    values: list[float | None]
+    cells: list[Cell]
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether each ratio has an interval."""
+        return all(cell.interval for cell in self.cells if cell.ratio is not None)
+
+
+def rows_of(runs: Sequence[Result | Record]) -> Iterator[Row]:
+    """Measures of runs of one workload; ratios are to the first run (D-185).
+
+    Part of a workload is not comparable to the whole: an interrupted run has no ratio.
+    """
+    batches = [(run if isinstance(run, Record) else run.record()).batches for run in runs]
+    whole = [not run.summary["interrupted"] for run in runs]
+    for measure in MEASURES:
+        if not measure.applies(runs):
+            continue
+        values = [measure.value(run) for run in runs]
+        base = values[0] if whole[0] else None
+        cells = []
+        for i, value in enumerate(values):
+            cell = Cell(measure.say(value))
+            if i and base and value is not None and whole[i]:
+                interval = ratio_interval(batches[i], batches[0], measure.path)
+                cell = Cell(cell.text, value / base, interval)
+            cells.append(cell)
+        yield Row(measure, values, cells)
 
 
 #: Measures that the ranking of many policies shows; it sorts by the first.
 _RANKED = ["mean response", "p99", "erases", "device write ampl.", "hit ratio"]
-_BEST = "* best beyond the noise of the run"
 #: With more policies than this the table is a ranking, one line a policy.
 _SIDE_BY_SIDE = 6
 
 
 @dataclass(frozen=True)
 class _Grid:
-    """A table to be printed: cells are a text and whether it is the best of its measure."""
+    """A table to be printed."""
 
     heads: list[str]
-    rows: list[tuple[str, list[tuple[str, bool]]]]
-    note: str
+    rows: list[tuple[str, list[str]]]
+    notes: list[str]
+
+
+def _said(cell: Cell, run: int) -> str:
+    """Text of a cell; ratios stand one below the other."""
+    if not run:
+        return cell.text
+    return f"{cell.text} " + (f"{cell.ratio:5.2f}x{cell.mark or ' '}" if cell.ratio is not None else " " * 7)
 
 
 class Comparison:
@@ -187,60 +223,60 @@ class Comparison:
 
         plot.save(plot.comparison(self), path)
 
-    def _measures(self) -> Iterator[tuple[Measure, list[tuple[str, bool]]]]:
-        """Each measure, and for each policy what to print and whether it is the best."""
-        for row in MEASURES:
-            if not row.applies(self.results):
-                continue
-            values = [row.value(result) for result in self.results]
-            best = best_of(row, self.results)
-            base = None if self.results[0].interrupted else values[0]
-            cells = []
-            for i, value in enumerate(values):
-                comparable = base and value is not None and not self.results[i].interrupted
-                ratio = f" {value / base:5.2f}x" if comparable and base and value is not None else " " * 7
-                cells.append((row.say(value) + (ratio if i else ""), i == best))
-            yield row, cells
-
     def _grid(self) -> _Grid:
         """Policies side by side; many of them one below the other, the quickest first."""
-        note = "x: ratio to the first policy"
-        if self.interrupted:
-            note += "; part: interrupted after so many requests, not comparable"
         heads = [label_of_part(result.policy, result) for result in self.results]
         if len(self.results) <= _SIDE_BY_SIDE:
-            rows = [(row.label, cells) for row, cells in self._measures()]
-            return _Grid(heads, rows, note)
-        columns = {row.label: cells for row, cells in self._measures()}
+            shown = list(rows_of(self.results))
+            rows = [
+                (row.measure.label, [_said(cell, i) for i, cell in enumerate(row.cells)]) for row in shown
+            ]
+            return _Grid(heads, rows, self._notes(shown, "the first policy"))
+        by_label = {row.measure.label: row for row in rows_of(self.results)}
+        shown = [by_label[label] for label in _RANKED]
 
         def rank(i: int) -> tuple[bool, float]:
             return self.results[i].interrupted, MEASURES[0].value(self.results[i]) or 0.0
 
         by_mean = sorted(range(len(self.results)), key=rank)
         rows = [
-            (f"{place:>2} {heads[i]}", [columns[label][i] for label in _RANKED])
+            (f"{place:>2} {heads[i]}", [_said(row.cells[i], i) for row in shown])
             for place, i in enumerate(by_mean, 1)
         ]
-        ranked = f"by mean response; {note} named, {self.policies[0]}"
-        return _Grid(_RANKED, rows, ranked)
+        notes = self._notes(shown, f"the first policy named, {self.policies[0]}")
+        return _Grid(_RANKED, rows, ["by mean response", *notes])
+
+    def _notes(self, shown: Sequence[Row], first: str) -> list[str]:
+        """Explanation of ratios and marks, and what else decides them."""
+        notes = [f"x: ratio to {first}"]
+        if any(cell.interval for row in shown for cell in row.cells):
+            notes.append("?: its 95 % interval contains 1")
+        without = [row.measure.label.strip() for row in shown if not row.has_intervals]
+        if without and len(self.results) > 1:
+            notes.append(f"no interval: {', '.join(without)}")
+        if self.interrupted:
+            notes.append("part: interrupted after so many requests, not comparable")
+        limits = [(result.policy, result.summary["buffer"].get("limit")) for result in self.results]
+        reached = [f"{policy} {words.percent(limit['time_share'])}" for policy, limit in limits if limit]
+        if reached:
+            limit = next(limit for _, limit in limits if limit)
+            notes.append(
+                f"limit {limit['key']} = {limit['value']} reached, share of the time: {', '.join(reached)}"
+            )
+        return notes
 
     def rich_tables(self, columns: int) -> list[Table]:
-        """Build tables for a terminal of so many columns; the best of each measure is bold and starred.
+        """Build tables for a terminal of so many columns.
 
         Policies that do not fit beside one another stand in a further table.
         """
-        from rich.text import Text
-
         grid = self._grid()
-        rows: list[list[str | Text]] = [
-            [label, *(Text(text + (" *" if best else "  "), "bold" if best else "") for text, best in cells)]
-            for label, cells in grid.rows
-        ]
+        rows = [[label, *cells] for label, cells in grid.rows]
         return terminal.tables(["", *grid.heads], rows, 1, columns)
 
     def legend(self) -> str:
-        """Explain star and ratio."""
-        return f"{_BEST}; {self._grid().note}"
+        """Explain ratio and mark, and name limits that were reached."""
+        return "; ".join(self._grid().notes)
 
     def __repr__(self) -> str:
         return terminal.as_text(self.rich_tables(200)) + "\n" + self.legend()
@@ -250,9 +286,9 @@ class Comparison:
         head = "".join(f"<th>{escape(text)}</th>" for text in grid.heads)
         rows = []
         for label, cells in grid.rows:
-            row = "".join(f"<td>{f'<b>{text}</b>' if best else text}</td>" for text, best in cells)
+            row = "".join(f"<td>{text}</td>" for text in cells)
             rows.append(f"<tr><th style='text-align:left'>{escape(label.strip())}</th>{row}</tr>")
         return (
             f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-            f"<p>{escape(_BEST.replace('*', 'bold:'))}; {escape(grid.note)}</p>"
+            f"<p>{escape('; '.join(grid.notes))}</p>"
         )

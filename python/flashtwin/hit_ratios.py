@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from html import escape
@@ -16,7 +15,7 @@ from ._support import terminal, words
 from ._support.watch import OnProgress, Task, run_all
 from .errors import FlashtwinError, Interrupted
 from .traces import TraceOptions
-from .workloads import Source, source
+from .workloads import Source, WorkloadLike, source
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -167,7 +166,7 @@ class HitTable:
 
 
 def hits(
-    workload: str | os.PathLike[str],
+    workload: WorkloadLike,
     policies: Sequence[PolicyLike],
     capacities_pages: Sequence[int],
     *,

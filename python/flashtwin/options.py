@@ -245,7 +245,7 @@ class RunOptions(WorkloadOptions, total=False):
         PolicyLike | None,
         Option(
             None,
-            "buffer policy, such as cflru or cflru:window=0.5 (see flashtwin policy list)",
+            "buffer policy, such as cflru, cflru:window=0.5 (see flashtwin policy list) or FILE.py:CLASS",
             "Or your subclass of `flashtwin.Policy` (docs/policies.md). None: the policy of the device.",
             metavar="NAME",
         ),

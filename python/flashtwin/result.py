@@ -149,7 +149,7 @@ class Result:
         `gc_share_by_chip` is a list: the share of the window that each chip spent collecting. Where
         a window has no value (a hit ratio without an access) it is null.
         """
-        return tables.history_table(json.loads(self._history or "[]"))
+        return tables.history_table(self._recorded()["windows"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all but the per-request log to a file that `flashtwin.report` makes a page of."""
@@ -174,7 +174,15 @@ class Result:
 
     def record(self) -> Record:
         """Return what `save` writes."""
-        return Record(self.summary, self._histograms, json.loads(self._history or "[]"))
+        recorded = self._recorded()
+        return Record(self.summary, self._histograms, recorded["windows"], recorded["batches"])
+
+    def _recorded(self) -> dict[str, list[dict[str, Any]]]:
+        """History of the run, in windows of time and in batches of requests."""
+        if self._history is None:
+            return {"windows": [], "batches": []}
+        recorded: dict[str, list[dict[str, Any]]] = json.loads(self._history)
+        return recorded
 
     def cdf(self, kind: Kind = "all") -> pa.Table:
         """Cumulative distribution of response times: `response_us`, and the `share` up to it."""

@@ -30,24 +30,23 @@ from .options import PreconditionOptions, RunOptions, WorkloadOptions, check, ru
 from .pacing import ClosedLoop, OpenLoop, default_for
 from .result import OutputError, Result
 from .timeline import Timeline
-from .workloads import Source, source
+from .workloads import Source, WorkloadLike, source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
 @takes(RunOptions)
-def run(
-    workload: str | os.PathLike[str], device: str | Path | None = None, **options: Unpack[RunOptions]
-) -> Result:
+def run(workload: WorkloadLike, device: str | Path | None = None, **options: Unpack[RunOptions]) -> Result:
     """Run a workload on a device, in virtual time.
 
     The GIL is released while the device runs. The same arguments give the same result, byte for
     byte, on every machine.
 
     Args:
-        workload: path of a trace (format and compression are found by content), or a generated
-            load such as "zipf:theta=0.9,write=0.8,requests=1e6" (docs/traces.md).
+        workload: path of a trace (format and compression are found by content), a generated load such as
+            "zipf:theta=0.9,write=0.8,requests=1e6" (docs/traces.md), or a table with a row for each request:
+            a DataFrame of pandas or polars, an Arrow table or any other that has `__arrow_c_stream__`.
         device: one of `flashtwin.devices()`, or the path of a TOML file (docs/devices.md). None stands for
             that of a recording, with its state (docs/live.md, Recording), else for the default device.
         {options}
@@ -71,7 +70,7 @@ def run(
 
 @takes(WorkloadOptions)
 def compare(
-    workload: str | os.PathLike[str],
+    workload: WorkloadLike,
     policies: Sequence[PolicyLike],
     device: str | Path | None = None,
     *,
@@ -158,7 +157,7 @@ class Job:
 
     @staticmethod
     def prepare(
-        workload: str | os.PathLike[str],
+        workload: WorkloadLike,
         device: str | Path | None,
         choices: Sequence[Choice],
         options: RunOptions,
@@ -186,13 +185,13 @@ class Job:
             total = opened.open(candidates[0].spec.exported_bytes, options["seed"], repeat).requests_total
         if opened.path is None and total is None and requests_max is None and repeat is None:
             raise FlashtwinError(
-                f"{workload}: the load is endless; add requests=N to it, or give requests_max "
+                f"{opened.text}: the load is endless; add requests=N to it, or give requests_max "
                 "(--requests-max N)"
             )
         if isinstance(pacing, OpenLoop) and pacing.speed > 0 and not first.timed:
             remedy = "add rate=N to it, or give" if opened.path is None else "give"
             raise FlashtwinError(
-                f"{workload}: OpenLoop(speed={pacing.speed:g}) (--speed): it has no arrival times; "
+                f"{opened.text}: OpenLoop(speed={pacing.speed:g}) (--speed): it has no arrival times; "
                 f"{remedy} ClosedLoop (--queue-depth N)"
             )
         if repeat is None:
@@ -287,13 +286,13 @@ class Job:
 
 
 def _start(
-    workload: str | os.PathLike[str], device: str | Path | None, options: RunOptions
+    workload: WorkloadLike, device: str | Path | None, options: RunOptions
 ) -> tuple[str | Path, RunOptions]:
     """Return the device, and the options with the state that a recording starts from."""
-    # Anything but text or a path is refused later, with its remedy.
-    is_path = isinstance(workload, str | os.PathLike)
-    own = is_path and (device is None or is_device_of(workload, device))
-    start = start_of(workload) if own else None
+    start = None
+    # Tables are no recordings; anything but text or a path is refused later, with its remedy.
+    if isinstance(workload, str | os.PathLike) and (device is None or is_device_of(workload, device)):
+        start = start_of(workload)
     if start is None:
         return device or DEFAULT_DEVICE, options
     chosen = options["snapshot"] is not None or options["precondition"] != run_options()["precondition"]

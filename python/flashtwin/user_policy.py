@@ -2,35 +2,48 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
+import sys
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from pathlib import Path
+from types import ModuleType
+from typing import Any, SupportsIndex, TypeAlias
 
 from . import _core
 from .errors import FlashtwinError
 
 Access = _core.Access
+Page = _core.Page
 PolicyDevice = _core.PolicyDevice
 
 
 class Policy(ABC):
     """A replacement policy: it ranks the cached pages and names victims, and does nothing else.
 
-    Subclass it and give the class to `run`, `compare` or `hits`. It is made anew for every run, with
-    the capacity in pages if its first argument has no default or is called `capacity`. A page is a
-    small number, the same as long as the page is cached, and used for another one later. An `Access`
-    has `lpn` (the logical page), `write`, `dirty` (the page differs from flash after it), `request`
-    (number of the host request, the same for all its pages) and `request_pages`.
+    Subclass it and give the class to `run`, `compare` or `hits`, or name it on the command line as
+    FILE.py:CLASS. Each run creates a new instance; if the first argument has no default or is called
+    `capacity`, it receives the number of pages of the buffer.
+
+    A `Page` is a cached page, the same object as long as the page is cached: a key of dicts and sets, and an
+    index (a small number) of lists and arrays. It ends with `evict` or `forget`; its number is then used for
+    another page, so comparing, hashing or indexing by it from then on raises. A list of evicted pages
+    (ghosts) holds logical pages: `access.lpn` or `device.lpn(page)`.
+
+    An `Access` has `lpn` (the logical page), `write`, `dirty` (the page differs from flash after it),
+    `request` (number of the host request, the same for all its pages) and `request_pages`.
 
     The order of calls: on a hit `hit`. On a miss first `evict`, if the buffer is full, then `insert`.
 
     Attributes:
         capacity: pages of the buffer; set before the first call.
-        device: what may be asked of the device, within insert, hit, evict and cleaned:
+        device: what may be asked of the device, within insert, hit, evict, cleaned and state:
             `lpn(page)`, `dirty(page)` (false also while it is being written back), `chip(page)` (None
-            if no chip holds a copy), `in_flight(page)` (its slot or data have not arrived), `chips`,
+            if no chip holds a copy), `in_flight(page)` (its slot or data have not arrived), `text(page)`
+            ("7d" or "7c": logical page 7, dirty or clean, as `trace_policy` shows pages), `chips`,
             `in_gc(chip)`, `drain_time_us(chip)` (ECR's CQCT), `chip_idle(chip)`, `free_blocks(chip)`,
             `now_us`. Set before the first call.
     """
@@ -39,15 +52,15 @@ class Policy(ABC):
     device: PolicyDevice
 
     @abstractmethod
-    def insert(self, page: int, access: Access) -> None:
+    def insert(self, page: Page, access: Access) -> None:
         """A page came in."""
 
     @abstractmethod
-    def hit(self, page: int, access: Access) -> None:
+    def hit(self, page: Page, access: Access) -> None:
         """A cached page was accessed."""
 
     @abstractmethod
-    def evict(self, incoming: Access) -> int | Sequence[int]:
+    def evict(self, incoming: Access) -> SupportsIndex | Sequence[SupportsIndex]:
         """Evict a page, or several, to make room for another, and return it.
 
         A page in flight cannot be evicted. If one is returned, the device calls `evict` again for another
@@ -55,11 +68,18 @@ class Policy(ABC):
         """
 
     @abstractmethod
-    def forget(self, page: int) -> None:
+    def forget(self, page: Page) -> None:
         """A page was trimmed: it leaves without having been evicted."""
 
-    def cleaned(self, page: int) -> None:  # noqa: B027 (most policies do not care)
+    def cleaned(self, page: Page) -> None:  # noqa: B027 (most policies do not care)
         """A dirty page was written back and stays, clean."""
+
+    def state(self) -> str:
+        """Return the lists of the policy in one line, for `trace_policy` and `flashtwin policy trace`.
+
+        Without this method they show the pages in the policy, last inserted first.
+        """
+        raise NotImplementedError
 
 
 #: Makes a policy, from the capacity in pages or from nothing.
@@ -91,7 +111,65 @@ def instantiate(factory: Factory, capacity_pages: int) -> _core.UserPolicy:
         raise FlashtwinError(f"policy {label}: made {policy!r}, which is not a flashtwin.Policy")
     policy.capacity = capacity_pages
     policy.device = PolicyDevice()
-    return _core.UserPolicy(policy, label, type(policy).cleaned is not Policy.cleaned)
+    optional = [
+        name for name in ("cleaned", "state") if getattr(type(policy), name) is not getattr(Policy, name)
+    ]
+    return _core.UserPolicy(policy, label, optional)
+
+
+#: Separator of file and class in the name of a policy.
+_IN_FILE = ".py:"
+
+
+def is_in_file(text: str) -> bool:
+    """Whether the name of a policy is FILE.py:CLASS."""
+    return _IN_FILE in text
+
+
+def load(text: str) -> Factory:
+    """Read a policy named FILE.py:CLASS, a class of a Python file."""
+    before, _, name = text.partition(_IN_FILE)
+    path = Path(before + ".py")
+    module = _module(text, path)
+    found = getattr(module, name, None)
+    if found is None:
+        classes = [
+            each
+            for each, value in vars(module).items()
+            if isinstance(value, type) and issubclass(value, Policy) and value.__module__ == module.__name__
+        ]
+        there = f"it has {', '.join(classes)}" if classes else "it has no subclass of flashtwin.Policy"
+        raise FlashtwinError(
+            f"policy {text}: there is no {name or 'name behind the colon'} in {path}; {there}"
+        )
+    if not callable(found):
+        raise FlashtwinError(f"policy {text}: {name} is {found!r}; it must be a subclass of flashtwin.Policy")
+    return found  # type: ignore[no-any-return]
+
+
+def _module(text: str, path: Path) -> ModuleType:
+    """Run a Python file as a module; imports find the files beside it."""
+    if not path.is_file():
+        raise FlashtwinError(f"policy {text}: there is no file {path}")
+    # Not the name of the file: it could be that of an installed module.
+    name = f"flashtwin_policy_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise FlashtwinError(f"policy {text}: {path} cannot be read as Python")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    beside = str(path.resolve().parent)
+    sys.path.insert(0, beside)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as e:
+        frames = [each for each in traceback.extract_tb(e.__traceback__) if each.filename == str(path)]
+        line = e.lineno if isinstance(e, SyntaxError) else frames[-1].lineno if frames else None
+        place = f"{path}:{line}" if line else str(path)
+        raise FlashtwinError(f"policy {text}: {place}: {type(e).__name__}: {e}") from e
+    finally:
+        sys.path.remove(beside)
+    return module
 
 
 def _takes_capacity(factory: Factory) -> bool:

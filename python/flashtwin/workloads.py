@@ -1,12 +1,14 @@
-"""Streams of requests from the workload that the user names: a trace file or a generated load."""
+"""Streams of requests from the workload that the user names: a trace file, a table or a generated load."""
 
 from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from . import _core
 from ._devices import device, devices
@@ -17,20 +19,47 @@ from .errors import WorkloadError
 from .traces import EXAMPLE, TraceOptions, example_trace, trace_info
 
 
+@runtime_checkable
+class ArrowTable(Protocol):
+    """A table of the Arrow PyCapsule interface: of pandas from 2.2 on, polars, pyarrow, DuckDB and others."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the rows as a stream of Arrow."""
+
+
+#: A workload as `run`, `compare` and `hits` take it: a trace file, a generated load, or a table with a row
+#: for each request.
+WorkloadLike: TypeAlias = str | os.PathLike[str] | ArrowTable
+
+
 @dataclass(frozen=True)
 class Source:
-    """A workload that can be opened as often as needed: a trace file or a generated load."""
+    """A workload that can be opened as often as needed: a trace file or a generated load.
+
+    Attributes:
+        path: the trace file; None: a generated load.
+        text: what messages call it.
+        options: how to read the trace.
+        folder: that of the file, if it is only of this source.
+    """
 
     path: Path | None
     text: str
     options: TraceOptions
+    folder: TemporaryDirectory[str] | None = None
 
     def open(self, range_bytes: int, seed: int, repeat: Repeat | None = None) -> _core.Workload:
         """Open it at its start, repeated if asked for; a generated load for a device of `range_bytes`."""
         repeated = None if repeat is None else (repeat.passes, repeat.shift_bytes, range_bytes)
         if self.path is None:
             return _core.Workload.generated(self.text, range_bytes, seed, repeated)
-        return _core.Workload.trace(self.path, self.options.to_json(), repeated)
+        try:
+            return _core.Workload.trace(self.path, self.options.to_json(), repeated)
+        except WorkloadError as e:
+            if self.folder is None:
+                raise
+            # The name of its file was not given by the caller.
+            raise WorkloadError(str(e).replace(str(self.path), self.text)) from None
 
     def beyond(self, device_bytes: int) -> str | None:
         """Return how far a trace reaches and which devices hold it; None if `device_bytes` do."""
@@ -93,14 +122,36 @@ def generated(text: str) -> Source:
     return Source(None, text, TraceOptions())
 
 
-def source(workload: str | os.PathLike[str], options: TraceOptions | None = None) -> Source:
-    """Open a path or a generated load: a trace is an existing file or pipe, any Path, -, or example:NAME."""
+#: Columns of flashtwin's own traces (docs/traces.md, CSV), for tables that have them by these names.
+_OWN = {"time_us": "time=time_us:us", "op": "op=op", "offset_bytes": "offset=offset_bytes:bytes"}
+_OWN |= {"size_bytes": "size=size_bytes:bytes"}
+
+
+def table(rows: ArrowTable, options: TraceOptions) -> Source:
+    """Write a table as text into a file that ends with the source."""
+    from ._support.columnar import write_table
+
+    name = type(rows).__name__
+    folder = TemporaryDirectory(prefix="flashtwin-")
+    path = Path(folder.name) / name
+    try:
+        names = write_table(rows, path)
+    except OSError as e:
+        raise WorkloadError(f"{name}: cannot write it as text in TMPDIR: {e}") from e
+    if options.format is None and options.columns is None and {*_OWN} <= {*names}:
+        options = replace(options, columns=",".join(_OWN.values()))
+    return Source(path, name, options, folder)
+
+
+def source(workload: WorkloadLike, options: TraceOptions | None = None) -> Source:
+    """Open a workload: a trace is an existing file or pipe, any Path, -, example:NAME, or a table."""
     options = options or TraceOptions()
+    if isinstance(workload, ArrowTable):
+        return table(workload, options)
     if not isinstance(workload, str | os.PathLike):
         raise WorkloadError(
-            f"workload: found {type(workload).__name__}; must be the path of a trace or a generated load. "
-            'Write a table to a file, as with to_parquet("t.parquet"), and name its columns: '
-            'TraceOptions(columns="time=ts:us,offset=lba:sectors,size=len:bytes,op=type")'
+            f"workload: found {type(workload).__name__}; must be the path of a trace, a generated load, or "
+            "a table with a method __arrow_c_stream__ (of pandas from 2.2 on, polars, pyarrow, DuckDB)"
         )
     if isinstance(workload, str) and workload.startswith(EXAMPLE):
         return Source(example_trace(workload.removeprefix(EXAMPLE)), workload, options)

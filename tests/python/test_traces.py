@@ -1,5 +1,6 @@
 """Traces as files of other programs: tables in columns, keys, traces without times, hints in errors."""
 
+import gc
 import json
 import subprocess
 import sys
@@ -97,9 +98,69 @@ def test_request_log_replays_as_the_run_that_wrote_it(tmp_path, name):
     assert different <= {"seed", "warnings"}
 
 
-def test_table_in_memory_is_refused_with_the_remedy():
-    with pytest.raises(flashtwin.WorkloadError, match=r"found Table; must be .*to_parquet.*columns"):
-        flashtwin.run(table(), device="demo")
+class Stream:
+    """A table of another package: nothing but the Arrow PyCapsule interface."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.rows.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("kind", [lambda rows: rows, Stream], ids=["arrow", "stream"])
+def test_table_in_memory_is_a_trace(tmp_path, kind):
+    options = flashtwin.TraceOptions(columns=COLUMNS)
+    path = write(tmp_path / "t.parquet", "parquet")
+    pages = [8, 100]
+    found = flashtwin.hits(kind(table()), ["lru", "arc"], pages, trace_options=options)
+    assert found.rows == flashtwin.hits(path, ["lru", "arc"], pages, trace_options=options).rows
+    run = {"device": "demo", "set": SMALL, "trace_options": options, "precondition": "none"}
+    ours, theirs = (flashtwin.run(rows, **run).summary for rows in (kind(table()), path))
+    assert ours.pop("workload").startswith(("Table: csv trace", "Stream: csv trace"))
+    theirs.pop("workload")
+    assert ours == theirs
+    both = flashtwin.compare(kind(table()), ["lru", "fifo"], **run)
+    assert both["lru"].summary["all"] == ours["all"]
+    with pytest.raises(flashtwin.WorkloadError, match=r"^(Table|Stream): no known trace format.*when"):
+        flashtwin.hits(kind(table()), ["lru"], pages)
+
+
+def test_files_of_tables_in_memory_end_with_their_use(monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    flashtwin.hits(table(), ["lru"], [8], trace_options=flashtwin.TraceOptions(columns=COLUMNS))
+    gc.collect()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_request_log_in_memory_replays_as_the_run_that_wrote_it():
+    options = {"device": "demo", "set": SMALL, "precondition": "none"}
+    first = flashtwin.run("uniform:write=0.7,rate=1e5/s,requests=2000", log=True, **options)
+    assert flashtwin.run(first.requests, **options).summary["all"] == first.summary["all"]
+
+
+def test_table_with_the_columns_of_our_own_traces_needs_no_options(tmp_path):
+    path = tmp_path / "t.csv"
+    lines = [f"{i * 50}.5,{'RWTW'[i % 4]},{i % 37 * 4096},4096" for i in range(100)]
+    path.write_text("\n".join(["time_us,op,offset_bytes,size_bytes", *lines]))
+    columns = zip(*(line.split(",") for line in lines), strict=True)
+    times, ops, offsets, sizes = columns
+    rows = {"time_us": [*map(float, times)], "op": ops, "note": ops}
+    rows |= {"offset_bytes": [*map(int, offsets)], "size_bytes": [*map(int, sizes)]}
+    run = {"device": "demo", "set": SMALL, "precondition": "none"}
+    ours, theirs = (flashtwin.run(each, **run).summary for each in (pa.table(rows), path))
+    assert ours | {"workload": ""} == theirs | {"workload": ""}
+
+
+def test_strings_of_polars_are_read():
+    rows = table().set_column(4, "disk", pa.array(["a"] * 60, pa.string_view()))
+    found = flashtwin.hits(rows, ["lru"], [8], trace_options=flashtwin.TraceOptions(columns=COLUMNS))
+    assert found["lru", 8].accesses == 60
+
+
+def test_anything_else_is_refused_with_the_remedy():
+    with pytest.raises(flashtwin.WorkloadError, match=r"found list; must be .*__arrow_c_stream__.*pandas"):
+        flashtwin.run([1, 2], device="demo")
 
 
 def test_import_and_text_traces_need_no_arrow(tmp_path):

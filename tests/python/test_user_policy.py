@@ -1,5 +1,6 @@
 """Policies written in Python: the same results as in Rust, and every mistake told."""
 
+import json
 import traceback
 from functools import partial
 
@@ -7,6 +8,7 @@ import pytest
 
 import flashtwin
 from conftest import LOAD, SMALL
+from flashtwin.cli import main
 
 
 class Lru(flashtwin.Policy):
@@ -214,6 +216,7 @@ RUNS = [
         (lambda self: -1, "policy Wrong: evict returned -1"),
         (lambda self: "page", "policy Wrong: evict returned 'page'"),
         (lambda self: [next(iter(self.order))] * 2, "policy Wrong: evict returned page 0 twice"),
+        (lambda self: (page := next(iter(self.order)), page), "policy Wrong: evict returned page 0 twice"),
         (lambda self: self.device.lpn(1 << 20), "page 1048576 is not in the buffer"),
         (lambda self: self.device.in_gc(100), "chip 100 of"),
     ],
@@ -309,3 +312,190 @@ def test_ctrl_c_stops_a_run_with_it():
     with pytest.raises(flashtwin.Interrupted) as stopped:
         flashtwin.run("uniform:write=1,requests=1e9", "demo", set=SMALL, policy=Lru, progress=progress)
     assert stopped.value.partial.summary["requests_submitted"] > 1000
+
+
+class NumberGhosts(Lru):
+    """Remembers evicted pages by their numbers, which are used for other pages."""
+
+    def __init__(self):
+        super().__init__()
+        self.ghosts = {}
+
+    def insert(self, page, access):
+        self.known = page in self.ghosts
+        super().insert(page, access)
+
+    def evict(self, incoming):
+        page = super().evict(incoming)
+        self.ghosts[page] = None
+        return page
+
+
+class LpnGhosts(NumberGhosts):
+    """Remembers them by their logical pages."""
+
+    def insert(self, page, access):
+        self.known = access.lpn in self.ghosts
+        Lru.insert(self, page, access)
+
+    def evict(self, incoming):
+        page = Lru.evict(self, incoming)
+        self.ghosts[self.device.lpn(page)] = None
+        return page
+
+
+@pytest.mark.parametrize("start", RUNS, ids=["run", "hits", "compare"])
+def test_a_ghost_list_of_page_numbers_stops_the_run(start):
+    with pytest.raises(flashtwin.FlashtwinError, match=r"has left the buffer.*remember.*access\.lpn"):
+        start(policy=NumberGhosts) if isinstance(start, partial) else start(NumberGhosts)
+    assert flashtwin.hits(LOAD, [LpnGhosts, "lru"], [64])["LpnGhosts", 64].hits > 0
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda self, page: hash(page), "has left the buffer"),
+        (lambda self, page: page == next(iter(self.order)), "has left the buffer"),
+        (lambda self, page: next(iter(self.order)) < page, "has left the buffer"),
+        (lambda self, page: [0, 1, 2, 3][page], "has left the buffer"),
+        (lambda self, page: self.device.lpn(page), "has left the buffer"),
+        (lambda self, page: next(iter(self.order)) == 3, r"compared with a number: self.device.lpn\(page\)"),
+    ],
+)
+def test_each_use_of_a_page_after_its_eviction_raises(use, message):
+    class Late(Lru):
+        gone = None
+
+        def evict(self, incoming):
+            if self.gone is not None:
+                assert repr(self.gone) == "Page(0, not in the buffer)"
+                use(self, self.gone)
+            self.gone = super().evict(incoming)
+            return self.gone
+
+    with pytest.raises(flashtwin.FlashtwinError, match=message):
+        flashtwin.trace_policy(Late, "W1 W2 W3 W4", capacity=2)
+
+
+def test_a_page_evicted_twice_is_reported():
+    class Twice(Lru):
+        gone = None
+
+        def evict(self, incoming):
+            self.gone = self.gone or super().evict(incoming)
+            return self.gone
+
+    with pytest.raises(flashtwin.FlashtwinError, match="evict returned page 0, which has left the buffer"):
+        flashtwin.trace_policy(Twice, "W1 W2 W3 W4", capacity=2)
+
+
+def test_pages_are_indices_and_keys_in_order():
+    seen = []
+
+    class Table(Lru):
+        def insert(self, page, access):
+            super().insert(page, access)
+            seen.append(page)
+            assert sorted(self.order, reverse=True)[0] == max(self.order)
+            assert ["a", "b", "c"][page] == "abc"[int(page)]
+            assert page != "page"
+            assert repr(page) == f"Page({int(page)})"
+
+        def evict(self, incoming):
+            number = int(super().evict(incoming))
+            return [number]
+
+    steps = flashtwin.trace_policy(Table, "W1 W2 W3 W4 W5", capacity=3)
+    assert [step["evicted"] for step in steps] == [[], [], [], ["1d"], ["2d"]]
+    assert len({id(page) for page in seen}) == 5
+
+
+def test_a_trace_shows_the_state_of_the_policy():
+    class Shown(LpnGhosts):
+        def state(self):
+            return f"[{' '.join(map(self.device.text, self.order))}] ghosts {list(self.ghosts)}"
+
+    steps = flashtwin.trace_policy(Shown, "W1 R2 W3", capacity=2)
+    assert [step["state"] for step in steps] == ["[1d] ghosts []", "[1d 2c] ghosts []", "[2c 3d] ghosts [1]"]
+    wrong = type("Wrong", (Lru,), {"state": lambda self: 3})
+    with pytest.raises(
+        flashtwin.FlashtwinError, match="policy Wrong: state returned 3; it must return a string"
+    ):
+        flashtwin.trace_policy(wrong, "W1", capacity=1)
+
+
+MINE = """
+import beside
+import flashtwin
+
+
+class Mine(flashtwin.Policy):
+    def __init__(self):
+        self.order = beside.order()
+
+    def insert(self, page, access):
+        self.order[page] = None
+
+    def hit(self, page, access):
+        self.order[page] = self.order.pop(page)
+
+    def evict(self, incoming):
+        page = next(iter(self.order))
+        del self.order[page]
+        return page
+
+    def forget(self, page):
+        del self.order[page]
+
+    def state(self):
+        return f"{len(self.order)} pages"
+
+
+number = 3
+"""
+
+
+@pytest.fixture
+def mine(tmp_path):
+    (tmp_path / "beside.py").write_text("order = dict\n")
+    path = tmp_path / "mine.py"
+    path.write_text(MINE)
+    return path
+
+
+def test_commands_take_a_class_of_a_file(mine, capsys):
+    assert main(["policy", "trace", f"{mine}:Mine", "--capacity", "2", "W1 R2 W1 W3"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[1:] == [
+        ["W1", "miss", "1", "pages"],
+        ["R2", "miss", "2", "pages"],
+        ["W1", "hit", "2", "pages"],
+        ["W3", "miss,", "ev", "2c", "2", "pages"],
+    ]
+    load = ["--workload", LOAD]
+    hits = ["policy", "hits", *load, "--policies", f"lru,{mine}:Mine,min", "--capacity", "1MiB", "--json"]
+    assert main(hits) == 0
+    rows = {row["policy"]: row["hits"] for row in json.loads(capsys.readouterr().out)["rows"]}
+    assert rows["Mine"] == rows["lru"] <= rows["min"]
+    assert main(["run", *load, "--device", "demo", "--policy", f"{mine}:Mine", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["policy"] == "Mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("mine.py:Other", r"policy mine.py:Other: there is no Other in mine.py; it has Mine$"),
+        ("mine.py:", "there is no name behind the colon in mine.py; it has Mine$"),
+        ("mine.py:number", "number is 3; it must be a subclass of flashtwin.Policy"),
+        ("none.py:Mine", "there is no file none.py"),
+        ("wrong.py:Mine", r"wrong.py:2: ZeroDivisionError: division by zero"),
+        ("syntax.py:Mine", r"syntax.py:1: SyntaxError"),
+        ("beside.py:Mine", "it has no subclass of flashtwin.Policy"),
+    ],
+)
+def test_a_wrong_file_is_reported(mine, monkeypatch, name, message):
+    monkeypatch.chdir(mine.parent)
+    (mine.parent / "wrong.py").write_text("x = 1\ny = 1 / 0\n")
+    (mine.parent / "syntax.py").write_text("class\n")
+    with pytest.raises(flashtwin.FlashtwinError, match=message):
+        flashtwin.trace_policy(name, "W1", capacity=1)

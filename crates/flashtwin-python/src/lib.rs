@@ -33,6 +33,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(columns::parts, m)?)?;
     m.add_class::<accesses::Accesses>()?;
     m.add_class::<user::Access>()?;
+    m.add_class::<user::Page>()?;
     m.add_class::<user::PolicyDevice>()?;
     m.add_class::<user::UserPolicy>()?;
     m.add_function(wrap_pyfunction!(policies::policy_names, m)?)?;

@@ -8,9 +8,12 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use flashtwin::buffer::{self, pages_text, DeviceView, Eviction, List, PageId, Skip};
+use flashtwin::buffer::{self, page_text, pages_text, DeviceView, Eviction, List, PageId, Skip};
 use flashtwin::ChipId;
+use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
+use pyo3::types::PyInt;
+use pyo3::IntoPyObjectExt;
 
 use crate::errors::FlashtwinError;
 
@@ -85,12 +88,94 @@ impl From<&buffer::Access> for Access {
     }
 }
 
+/// A cached page, from its insertion until it is evicted or trimmed. Its number is then used for another page, so a
+/// policy that still compares, hashes or indexes by it would mistake one page for another: that raises.
+#[pyclass(frozen, module = "flashtwin._core")]
+pub struct Page {
+    number: u32,
+    gone: AtomicBool,
+}
+
+impl Page {
+    fn number(&self) -> PyResult<u32> {
+        match self.gone.load(Ordering::Relaxed) {
+            false => Ok(self.number),
+            true => Err(FlashtwinError::new_err(format!(
+                "page {} has left the buffer, and its number is used for other pages: remember pages that were \
+                 evicted by access.lpn or self.device.lpn(page)",
+                self.number
+            ))),
+        }
+    }
+}
+
+#[pymethods]
+impl Page {
+    fn __index__(&self) -> PyResult<u32> {
+        self.number()
+    }
+
+    fn __hash__(&self) -> PyResult<u64> {
+        self.number().map(u64::from)
+    }
+
+    fn __richcmp__(&self, other: &Bound<'_, PyAny>, op: CompareOp) -> PyResult<Py<PyAny>> {
+        let py = other.py();
+        if let Ok(other) = other.cast::<Page>() {
+            let order = self.number()?.cmp(&other.get().number()?);
+            return op.matches(order).into_py_any(py);
+        }
+        if other.is_instance_of::<PyInt>() {
+            return Err(FlashtwinError::new_err(format!(
+                "page {} is compared with a number: self.device.lpn(page) is the logical page",
+                self.number
+            )));
+        }
+        Ok(py.NotImplemented())
+    }
+
+    fn __repr__(&self) -> String {
+        let state = match self.gone.load(Ordering::Relaxed) {
+            false => "",
+            true => ", not in the buffer",
+        };
+        format!("Page({}{state})", self.number)
+    }
+}
+
+/// The number of a page that a policy names: a [`Page`], or a number it has kept in a table of its own.
+fn number_of(page: &Bound<'_, PyAny>) -> PyResult<u32> {
+    match page.cast::<Page>() {
+        Ok(page) => page.get().number(),
+        Err(_) => page.extract(),
+    }
+}
+
 /// Pages that the policy holds, in order of insertion.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Held {
     pages: Vec<bool>,
+    /// Objects that the policy was given, by page.
+    objects: Vec<Option<Py<Page>>>,
     order: List,
     count: usize,
+}
+
+impl Clone for Held {
+    fn clone(&self) -> Held {
+        let cloned = |py: Python<'_>| {
+            let objects = self.objects.iter();
+            objects
+                .map(|page| page.as_ref().map(|page| page.clone_ref(py)))
+                .collect()
+        };
+        Held {
+            pages: self.pages.clone(),
+            objects: Python::attach(cloned),
+            order: self.order.clone(),
+            count: self.count,
+        }
+    }
 }
 
 impl Held {
@@ -101,6 +186,7 @@ impl Held {
     fn add(&mut self, page: PageId) {
         if page.0 as usize >= self.pages.len() {
             self.pages.resize(page.0 as usize + 1, false);
+            self.objects.resize_with(page.0 as usize + 1, || None);
         }
         self.pages[page.0 as usize] = true;
         self.order.push_newest(page);
@@ -108,6 +194,9 @@ impl Held {
     }
 
     fn remove(&mut self, page: PageId) {
+        if let Some(object) = self.objects[page.0 as usize].take() {
+            object.get().gone.store(true, Ordering::Relaxed);
+        }
         self.pages[page.0 as usize] = false;
         self.order.remove(page);
         self.count -= 1;
@@ -161,7 +250,7 @@ fn asked<T>(query: impl FnOnce(&dyn DeviceView, &Held) -> PyResult<T>) -> PyResu
     match ASKED.get() {
         Some(Asked { device, held }) => query(device, held),
         None => Err(FlashtwinError::new_err(
-            "the device can be asked only while insert, hit, evict or cleaned is being called",
+            "the device can be asked only while insert, hit, evict, cleaned or state is being called",
         )),
     }
 }
@@ -171,7 +260,11 @@ fn asked<T>(query: impl FnOnce(&dyn DeviceView, &Held) -> PyResult<T>) -> PyResu
 pub struct PolicyDevice;
 
 impl PolicyDevice {
-    fn page<T>(page: u32, query: impl FnOnce(&dyn DeviceView, PageId) -> T) -> PyResult<T> {
+    fn page<T>(
+        page: &Bound<'_, PyAny>,
+        query: impl FnOnce(&dyn DeviceView, PageId) -> T,
+    ) -> PyResult<T> {
+        let page = number_of(page)?;
         asked(|device, held| match held.has(PageId(page)) {
             true => Ok(query(device, PageId(page))),
             false => Err(FlashtwinError::new_err(format!(
@@ -198,23 +291,28 @@ impl PolicyDevice {
     }
 
     /// The logical page cached as `page`.
-    fn lpn(&self, page: u32) -> PyResult<u32> {
+    fn lpn(&self, page: &Bound<'_, PyAny>) -> PyResult<u32> {
         Self::page(page, |device, page| device.lpn(page).0)
     }
 
     /// Whether a cached page differs from flash.
-    fn dirty(&self, page: u32) -> PyResult<bool> {
+    fn dirty(&self, page: &Bound<'_, PyAny>) -> PyResult<bool> {
         Self::page(page, |device, page| device.dirty(page))
     }
 
     /// The chip that holds the page's flash copy; None if none does.
-    fn chip(&self, page: u32) -> PyResult<Option<u16>> {
+    fn chip(&self, page: &Bound<'_, PyAny>) -> PyResult<Option<u16>> {
         Self::page(page, |device, page| device.chip(page).map(|chip| chip.0))
     }
 
     /// Whether the page's slot or data have not arrived: it cannot be evicted now.
-    fn in_flight(&self, page: u32) -> PyResult<bool> {
+    fn in_flight(&self, page: &Bound<'_, PyAny>) -> PyResult<bool> {
         Self::page(page, |device, page| device.in_flight(page))
+    }
+
+    /// A page as states show it: `7d`, the dirty logical page 7, or `7c`, clean.
+    fn text(&self, page: &Bound<'_, PyAny>) -> PyResult<String> {
+        Self::page(page, page_text)
     }
 
     /// Number of chips.
@@ -257,8 +355,9 @@ struct Calls {
     hit: Py<PyAny>,
     evict: Py<PyAny>,
     forget: Py<PyAny>,
-    /// `None` if the class does not override the method.
+    /// `None` if the class does not override the method, as below.
     cleaned: Option<Py<PyAny>>,
+    state: Option<Py<PyAny>>,
 }
 
 /// A policy written in Python, ready to be given to a device.
@@ -270,10 +369,19 @@ pub struct UserPolicy {
 
 #[pymethods]
 impl UserPolicy {
-    /// `object` has the methods of `flashtwin.Policy`; `name` is for messages.
+    /// `object` has the methods of `flashtwin.Policy`, `overridden` those of its optional ones that are called; `name`
+    /// is for messages.
     #[new]
-    fn new(object: &Bound<'_, PyAny>, name: String, cleaned: bool) -> PyResult<UserPolicy> {
+    fn new(
+        object: &Bound<'_, PyAny>,
+        name: String,
+        overridden: Vec<String>,
+    ) -> PyResult<UserPolicy> {
         let method = |name: &str| object.getattr(name).map(Bound::unbind);
+        let optional = |name: &str| {
+            let called = overridden.iter().any(|method| method == name);
+            called.then(|| method(name)).transpose()
+        };
         Ok(UserPolicy {
             calls: Arc::new(Calls {
                 name,
@@ -281,7 +389,8 @@ impl UserPolicy {
                 hit: method("hit")?,
                 evict: method("evict")?,
                 forget: method("forget")?,
-                cleaned: cleaned.then(|| method("cleaned")).transpose()?,
+                cleaned: optional("cleaned")?,
+                state: optional("state")?,
             }),
             failure: Arc::default(),
         })
@@ -326,17 +435,35 @@ impl PyPolicy {
         done.map_err(|e| self.failure.fail(e)).ok()
     }
 
+    /// Object of a page; `None` if the policy failed before it got one.
+    fn object(&self, py: Python<'_>, page: PageId) -> Option<Py<Page>> {
+        let object = &self.held.objects[page.0 as usize];
+        object.as_ref().map(|object| object.clone_ref(py))
+    }
+
     /// Pages of the buffer that `evict` returned, each once.
     fn read_victims(
         &self,
         returned: &Bound<'_, PyAny>,
         victims: &mut Vec<PageId>,
     ) -> Result<(), String> {
-        let pages: Vec<u32> = match returned.extract::<u32>() {
-            Ok(page) => vec![page],
-            Err(_) => returned
-                .extract()
-                .map_err(|_| format!("evict returned {}", shown(returned)))?,
+        let read = |page: &Bound<'_, PyAny>| match page.cast::<Page>() {
+            Ok(page) if page.get().gone.load(Ordering::Relaxed) => {
+                let number = page.get().number;
+                Err(format!(
+                    "evict returned page {number}, which has left the buffer"
+                ))
+            }
+            _ => number_of(page).map_err(|_| format!("evict returned {}", shown(returned))),
+        };
+        let pages = match returned.try_iter() {
+            Err(_) => vec![read(returned)?],
+            Ok(several) => several
+                .map(|page| {
+                    let page = page.map_err(|e| format!("evict returned what raises {e}"))?;
+                    read(&page)
+                })
+                .collect::<Result<_, _>>()?,
         };
         if pages.is_empty() {
             return Err("evict returned no page".into());
@@ -370,27 +497,35 @@ fn shown(value: &Bound<'_, PyAny>) -> String {
 impl buffer::Policy for PyPolicy {
     fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &buffer::Access) {
         self.held.add(page);
-        self.call(Some(device), |py, calls| {
-            calls.insert.call1(py, (page.0, Access::from(access)))
+        let inserted = self.call(Some(device), |py, calls| {
+            let (number, gone) = (page.0, AtomicBool::new(false));
+            let object = Py::new(py, Page { number, gone })?;
+            let arguments = (object.clone_ref(py), Access::from(access));
+            calls.insert.call1(py, arguments).map(|_| object)
         });
+        self.held.objects[page.0 as usize] = inserted;
     }
 
     fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &buffer::Access) {
         self.call(Some(device), |py, calls| {
-            calls.hit.call1(py, (page.0, Access::from(access)))
+            calls
+                .hit
+                .call1(py, (self.object(py, page), Access::from(access)))
         });
     }
 
     fn forget(&mut self, page: PageId) {
+        self.call(None, |py, calls| {
+            calls.forget.call1(py, (self.object(py, page),))
+        });
         self.held.remove(page);
-        self.call(None, |py, calls| calls.forget.call1(py, (page.0,)));
     }
 
     fn cleaned(&mut self, device: &dyn DeviceView, page: PageId) {
         // The device also notifies of pages that have left the policy meanwhile.
         if self.calls.cleaned.is_some() && self.held.has(page) {
             self.call(Some(device), |py, calls| match &calls.cleaned {
-                Some(cleaned) => cleaned.call1(py, (page.0,)).map(drop),
+                Some(cleaned) => cleaned.call1(py, (self.object(py, page),)).map(drop),
                 None => Ok(()),
             });
         }
@@ -424,6 +559,22 @@ impl buffer::Policy for PyPolicy {
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {
-        pages_text(device, self.held.order.iter_oldest_first())
+        let own = self.calls.state.as_ref().and_then(|_| {
+            self.call(Some(device), |py, calls| match &calls.state {
+                Some(state) => {
+                    let returned = state.call0(py)?;
+                    let text = returned.extract::<String>(py);
+                    text.map_err(|_| {
+                        let (name, shown) = (&calls.name, shown(returned.bind(py)));
+                        let message = format!(
+                            "policy {name}: state returned {shown}; it must return a string"
+                        );
+                        FlashtwinError::new_err(message)
+                    })
+                }
+                None => Ok(String::new()),
+            })
+        });
+        own.unwrap_or_else(|| pages_text(device, self.held.order.iter_oldest_first()))
     }
 }

@@ -7,12 +7,14 @@ use flashtwin::metrics::FlashReport;
 use flashtwin::{Cause, Completion, Op, Status, Time};
 use serde::Serialize;
 
+use crate::batches::{Batches, RequestBatch};
+
 /// Windows at most.
 const WINDOWS_MAX: usize = 256;
 /// Length of a window at first.
 const FIRST: Time = Time(10_000_000_000);
 /// Buckets of a window's histogram: 16 per octave, from 1 ns to over an hour.
-const BUCKETS: usize = 640;
+pub(crate) const BUCKETS: usize = 640;
 
 /// Counts collected during a run.
 #[derive(Clone, Debug)]
@@ -24,6 +26,7 @@ pub struct History {
     sampled: Time,
     programs: [u64; 2],
     gc: Vec<Time>,
+    batches: Batches,
 }
 
 #[derive(Clone, Debug)]
@@ -81,23 +84,23 @@ impl Window {
             *sum += ps;
         }
     }
-
-    /// Upper end of the bucket that holds the request which so large a share did not exceed, in us.
-    fn percentile_us(&self, share: f64) -> f64 {
-        let total: u64 = self.buckets.iter().map(|&n| u64::from(n)).sum();
-        let rank = (share * total as f64).ceil().max(1.0) as u64;
-        let mut seen = 0;
-        for (i, &n) in self.buckets.iter().enumerate() {
-            seen += u64::from(n);
-            if seen >= rank {
-                return bucket_end_ns(i) as f64 * 1e-3;
-            }
-        }
-        0.0
-    }
 }
 
-fn bucket(ns: u64) -> usize {
+/// Upper end of the bucket that holds the request which so large a share did not exceed, in us.
+pub(crate) fn percentile_us(buckets: &[u32; BUCKETS], share: f64) -> f64 {
+    let total: u64 = buckets.iter().map(|&n| u64::from(n)).sum();
+    let rank = (share * total as f64).ceil().max(1.0) as u64;
+    let mut seen = 0;
+    for (i, &n) in buckets.iter().enumerate() {
+        seen += u64::from(n);
+        if seen >= rank {
+            return bucket_end_ns(i) as f64 * 1e-3;
+        }
+    }
+    0.0
+}
+
+pub(crate) fn bucket(ns: u64) -> usize {
     if ns < 16 {
         return ns as usize;
     }
@@ -124,6 +127,7 @@ impl History {
             sampled: start,
             programs: [0; 2],
             gc: Vec::new(),
+            batches: Batches::new(),
         }
     }
 
@@ -163,6 +167,7 @@ impl History {
         if !matches!(c.op, Op::Read | Op::Write) {
             return;
         }
+        self.batches.record(c);
         let index = self.at(c.done);
         let response = c.done - c.arrival;
         if c.status == Status::Ok {
@@ -221,8 +226,15 @@ impl History {
         });
     }
 
-    /// The windows, until `end`, as results hold them.
-    pub fn points(&self, end: Time) -> Vec<HistoryPoint> {
+    /// The history until `end`, as results hold it.
+    pub fn recorded(&self, end: Time) -> RecordedHistory {
+        RecordedHistory {
+            windows: self.points(end),
+            batches: self.batches.points(),
+        }
+    }
+
+    fn points(&self, end: Time) -> Vec<HistoryPoint> {
         let point = |(i, w): (usize, &Window)| {
             let begins = self.start + self.window * i as u64;
             let length = self.window.0.min(end.0.saturating_sub(begins.0)).max(1);
@@ -236,7 +248,7 @@ impl History {
                 iops: requests as f64 / s,
                 mb_per_s: w.bytes as f64 * 1e-6 / s,
                 mean_us: (requests > 0).then_some(mean_us),
-                p99_us: (requests > 0).then(|| w.percentile_us(0.99)),
+                p99_us: (requests > 0).then(|| percentile_us(&w.buckets, 0.99)),
                 hit_ratio: (w.pages > 0).then(|| w.hits as f64 / w.pages as f64),
                 inside_mean: w.inside_ps as f64 / length as f64,
                 gc_write_amplification: (host > 0).then(|| all as f64 / host as f64),
@@ -250,6 +262,15 @@ impl History {
 /// A fraction rounded to four digits: a plot shows no more, and the text is short.
 fn share(ps: u64, length: u64) -> f64 {
     (ps as f64 / length as f64 * 1e4).round() * 1e-4
+}
+
+/// The history of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RecordedHistory {
+    /// Windows of virtual time.
+    pub windows: Vec<HistoryPoint>,
+    /// Ten batches of consecutive requests; none if there were few requests.
+    pub batches: Vec<RequestBatch>,
 }
 
 /// One window of a run's history.

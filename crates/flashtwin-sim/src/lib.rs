@@ -4,6 +4,7 @@
 //! workload and seed give the same bytes.
 
 mod ahead;
+mod batches;
 mod conservation;
 mod control;
 mod error;
@@ -24,10 +25,11 @@ mod timeline;
 mod validate;
 mod warmup;
 
+pub use batches::RequestBatch;
 pub use control::Control;
 pub use error::{Backlog, SimError};
 pub use faults::{Fault, FaultKind, FaultsOutcome, PhaseOutcome, RebuildPoint};
-pub use history::{History, HistoryPoint};
+pub use history::{History, HistoryPoint, RecordedHistory};
 pub use measure::{measure, Figure};
 pub use outcome::{Outcome, Steady};
 pub use passes::{DriveWrites, Passes};

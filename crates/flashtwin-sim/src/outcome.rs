@@ -4,7 +4,7 @@ use flashtwin::metrics::{FlashReport, Metrics};
 use flashtwin::GcInterval;
 
 use crate::faults::FaultsOutcome;
-use crate::history::HistoryPoint;
+use crate::history::RecordedHistory;
 use crate::passes::Passes;
 use crate::timeline::Timeline;
 
@@ -30,7 +30,7 @@ pub struct Outcome {
     /// Collections of an array's members, from the start of the measurement, in order of their ends.
     pub gc_intervals: Vec<GcInterval>,
     /// History of the run, if it was asked for.
-    pub history: Option<Vec<HistoryPoint>>,
+    pub history: Option<RecordedHistory>,
     /// The timeline of a window, if it was asked for.
     pub timeline: Option<Timeline>,
     /// End of a warm-up that lasts until the run is steady.

@@ -424,7 +424,7 @@ impl<S: Drivable> Driver<'_, S> {
         let history = self.history.take().map(|mut history| {
             let now = self.device.now();
             history.sample(now, &self.device.flash_report());
-            history.points(now)
+            history.recorded(now)
         });
         self.check()?;
         self.control.note_path(self.device.path());

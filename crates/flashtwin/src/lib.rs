@@ -54,7 +54,7 @@ pub use ftl::{StateError, StateLength};
 pub use nand::{Cause, FlashEvent, FlashStats, Place};
 pub use refused::{CollectError, MemberError};
 pub use request::{Breakdown, Completion, Op, Request, Status, PARTS};
-pub use rng::{seed_count, seeds, Rng};
+pub use rng::{seed_count, seed_of, seeds, Rng};
 pub use spec::{ArraySpec, DeviceSpec};
 pub use ssd::{DieError, Flash, Ssd};
 pub use units::{ChipId, Lpn, Ppn, Time};

@@ -34,6 +34,14 @@ pub fn seeds(count: u64) -> impl Iterator<Item = u64> {
     (0..seed_count(count)).inspect(|seed| println!("seed {seed}"))
 }
 
+/// Seed of the part of a randomised test that is about one of several things, such as a policy: further things do not
+/// change it.
+#[doc(hidden)]
+pub fn seed_of(name: &str, seed: u64) -> u64 {
+    let mix = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    name.bytes().fold(seed, mix)
+}
+
 /// Number of the seeds that [`seeds`] gives.
 ///
 /// # Panics

@@ -11,7 +11,7 @@ from .._support import words
 from .._support.folders import Folder
 from .._support.record import DIGITS, Record, percentile_curve
 from .._sweep.store import Store
-from ..comparison import MEASURES, best_of, label_of_part
+from ..comparison import label_of_part, rows_of
 from ..errors import FlashtwinError
 from .tables import Cell, Table
 
@@ -112,18 +112,11 @@ def _fact(summary: dict[str, Any], key: str) -> str:
 def _measures(records: Sequence[Record], labels: Sequence[str]) -> Table:
     """The measures of a comparison, with ratios to the first run."""
     rows = []
-    for measure in MEASURES:
-        if not measure.applies(records):
-            continue
-        values = [measure.value(record) for record in records]
-        texts = [measure.say(value) for value in values]
-        best = best_of(measure, records)
-        base = None if records[0].summary["interrupted"] else values[0]
-        cells = [Cell(measure.label)]
-        for i, value in enumerate(values):
-            whole = i and value is not None and not records[i].summary["interrupted"]
-            ratio = f"{value / base:.3g}x" if whole and base and value is not None else ""
-            cells.append(Cell(texts[i], value, ratio, best=i == best))
+    for row in rows_of(records):
+        cells = [Cell(row.measure.label)]
+        for value, cell in zip(row.values, row.cells, strict=True):
+            ratio = "" if cell.ratio is None else f"{cell.ratio:.3g}x{cell.mark}"
+            cells.append(Cell(cell.text, value, ratio))
         rows.append(cells)
     title = "Summary" if len(records) == 1 else f"Summary, with ratios to {labels[0]}"
     labels = [label_of_part(*pair) for pair in zip(labels, records, strict=True)]

@@ -8,12 +8,11 @@ from html import escape
 
 @dataclass(frozen=True)
 class Cell:
-    """Text of a cell, its sort key, its small suffix, and whether it is the best of its row."""
+    """Text of a cell, its sort key and its small suffix."""
 
     text: str
     value: float | None = None
     note: str = ""
-    best: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class Table:
         if self.plain or column < self.texts:
             kind = ' class="text wrap"' if self.plain or self.wrap else ' class="text"'
         else:
-            kind = ' class="best"' if cell.best else ""
+            kind = ""
         head = f' data-head="{escape(self.heads[column])}"' if self.plain or self.wrap else ""
         return f"<td{kind}{value}{head}>{escape(cell.text)}{note}</td>"
 

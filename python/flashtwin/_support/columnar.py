@@ -1,9 +1,10 @@
-"""Parquet and Arrow tables as text, which the trace readers read like any table."""
+"""Tables of Parquet, Arrow and other packages as text, which the trace readers read like any table."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
@@ -15,15 +16,31 @@ _LOG = ["request", "op", "offset_bytes", "size_bytes", "arrival_ps"]
 
 def write_text(source: int, target: int) -> None:
     """Write the table in the file of descriptor `source` as text into the file of descriptor `target`."""
-    import pyarrow.csv as pacsv
-
     with os.fdopen(os.dup(source), "rb") as file, os.fdopen(os.dup(target), "wb") as out:
         file.seek(0)
-        schema, batches = _open(file)
-        form = _as_text(schema.empty_table().combine_chunks()).schema
-        with pacsv.CSVWriter(out, form) as writer:
-            for batch in batches:
-                writer.write_table(_as_text(batch).cast(form))
+        _write(*_open(file), out)
+
+
+def write_table(rows: object, path: Path) -> list[str]:
+    """Write a table that has the method `__arrow_c_stream__` as text, and return the names of its columns."""
+    import pyarrow as pa
+
+    reader = pa.RecordBatchReader.from_stream(rows)
+    with path.open("wb") as out:
+        if _is_log(reader.schema):
+            _write(*_log(reader.read_all()), out)
+        else:
+            _write(reader.schema, (pa.Table.from_batches([batch]) for batch in reader), out)
+    return list(reader.schema.names)
+
+
+def _write(schema: pa.Schema, batches: Iterator[pa.Table], out: BinaryIO) -> None:
+    import pyarrow.csv as pacsv
+
+    form = _as_text(schema.empty_table().combine_chunks()).schema
+    with pacsv.CSVWriter(out, form) as writer:
+        for batch in batches:
+            writer.write_table(_as_text(batch).cast(form))
 
 
 def _open(file: BinaryIO) -> tuple[pa.Schema, Iterator[pa.Table]]:
@@ -38,18 +55,21 @@ def _open(file: BinaryIO) -> tuple[pa.Schema, Iterator[pa.Table]]:
         parquet = pq.ParquetFile(file)
         schema: pa.Schema = parquet.schema_arrow
         if _is_log(schema):
-            table = parquet.read(_LOG)
-            return table.schema, iter([table.sort_by("request")])
+            return _log(parquet.read(_LOG))
         return schema, (pa.Table.from_batches([batch]) for batch in parquet.iter_batches())
     reader: Any = pa.ipc.open_file(file) if magic == b"ARROW1" else pa.ipc.open_stream(file)
     if _is_log(reader.schema):
-        table = reader.read_all().select(_LOG)
-        return table.schema, iter([table.sort_by("request")])
+        return _log(reader.read_all())
     if magic == b"ARROW1":
         batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
     else:
         batches = iter(reader)
     return reader.schema, (pa.Table.from_batches([batch]) for batch in batches)
+
+
+def _log(table: pa.Table) -> tuple[pa.Schema, Iterator[pa.Table]]:
+    table = table.select(_LOG)
+    return table.schema, iter([table.sort_by("request")])
 
 
 def _is_log(schema: pa.Schema) -> bool:
@@ -76,10 +96,12 @@ def _column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    kind: Any = column.type
     types = pa.types
-    if types.is_dictionary(kind):
-        return _column(column.cast(kind.value_type))
+    if types.is_dictionary(column.type):
+        return _column(column.cast(column.type.value_type))
+    if types.is_string_view(column.type):
+        column = column.cast(pa.string())
+    kind: Any = column.type
     if types.is_string(kind) or types.is_large_string(kind):
         return pc.replace_substring_regex(column, pattern='[\r\n"]', replacement=" ")
     if types.is_duration(kind):

@@ -1,67 +1,68 @@
-"""The noise of one run, by the method of batch means (D-185)."""
+"""Intervals of ratios between runs of the same requests, by paired batch means (D-185)."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from .estimates import student_t
+from .estimates import ratio_of, student_t
 
-#: Batches that the windows of a run are put together to.
-_BATCHES = 10
 _CONFIDENCE = 0.95
+#: Percentiles that batches have.
+_PERCENTILES = ("p99_us", "p999_us", "p9999_us")
 
-#: The column of a run's history for a measure, by the last key of the measure's path in a summary.
-_IN_HISTORY = {
-    "mean_us": "mean_us",
-    "p99_us": "p99_us",
-    "ratio": "hit_ratio",
-    "gc_write_amplification": "gc_write_amplification",
-    "gc_share_mean": "gc_share_by_chip",
-}
+#: Ends of an interval; above 0, since they are computed of logarithms.
+Interval = tuple[float, float]
+#: Batches of consecutive requests of a run, as in `Record.batches`.
+Batches = list[dict[str, Any]]
 
 
-def relative_noise(history: list[dict[str, Any]], path: tuple[str, ...]) -> float | None:
-    """Half of the interval of a measure, as a share of its value.
+def ratio_interval(ours: Batches, base: Batches, path: tuple[str, ...]) -> Interval | None:
+    """Interval of the ratio of a measure, given by its path in a summary, to that of the base.
 
-    None where the windows do not hold the measure, or are too few: then nothing is known of its noise.
+    None where it cannot be determined: the measure is no sum over requests, the runs did not complete the
+    same requests in all batches, or a batch has too few of them.
     """
-    key = _IN_HISTORY.get(path[-1])
-    if key is None or path[0] in ("read", "write") or "parts_us" in path:
+    if not ours or [_requests(batch) for batch in ours] != [_requests(batch) for batch in base]:
         return None
-    batches = [b for b in (_batch(windows, key) for windows in _cut(history)) if b[0] > 0]
-    if len(batches) < _BATCHES:
+    pairs = [(_value(a, path), _value(b, path)) for a, b in zip(ours, base, strict=True)]
+    known = [(a, b) for a, b in pairs if a is not None and b is not None]
+    if len(known) < len(pairs):
         return None
-    weights = math.fsum(weight for weight, _ in batches)
-    mean = math.fsum(total for _, total in batches) / weights
-    if mean <= 0:
+    if path[-1] in _PERCENTILES:
+        found = ratio_of(known, _CONFIDENCE)
+        return None if found.low is None or found.high is None else (found.low, found.high)
+    return _of_sums(known)
+
+
+def _of_sums(pairs: list[tuple[float, float]]) -> Interval | None:
+    """Interval of the ratio of two sums, of its logarithm: by the deviations of the pairs from it."""
+    ours, base = (math.fsum(pair[i] for pair in pairs) for i in (0, 1))
+    if ours <= 0 or base <= 0:
         return None
-    squares = math.fsum((total - mean * weight) ** 2 for weight, total in batches)
-    n = len(batches)
-    error = math.sqrt(squares * n / (n - 1)) / weights
-    return student_t(_CONFIDENCE, n - 1) * error / mean
+    ratio, n = ours / base, len(pairs)
+    squares = math.fsum((a - ratio * b) ** 2 for a, b in pairs)
+    half = student_t(_CONFIDENCE, n - 1) * math.sqrt(squares * n / (n - 1)) / ours
+    # Beyond that an end would be no number.
+    return None if half > 700 else (ratio * math.exp(-half), ratio * math.exp(half))
 
 
-def _cut(history: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Cut the windows into batches of the same number of consecutive ones."""
-    n = len(history)
-    return [history[n * i // _BATCHES : n * (i + 1) // _BATCHES] for i in range(_BATCHES)]
+def _requests(batch: dict[str, Any]) -> tuple[int, int]:
+    return batch["reads"], batch["writes"]
 
 
-def _batch(windows: list[dict[str, Any]], key: str) -> tuple[float, float]:
-    """Weight of a batch and weighted sum of its values.
-
-    A share of time is weighted by time, all else by requests.
-    """
-    weight_sum = total = 0.0
-    for window in windows:
-        value = window[key]
-        weight = window["length_s"]
-        if key == "gc_share_by_chip":
-            value = math.fsum(value) / len(value) if value else None
-        else:
-            weight *= window["iops"]
-        if value is not None:
-            weight_sum += weight
-            total += weight * value
-    return weight_sum, total
+def _value(batch: dict[str, Any], path: tuple[str, ...]) -> float | None:
+    """Sum or percentile of a batch; None if it has no such measure."""
+    match path:
+        case ("all", "mean_us"):
+            return float(batch["read_us"] + batch["write_us"])
+        case ("read" | "write" as kind, "mean_us"):
+            return float(batch[f"{kind}_us"])
+        case ("all", "parts_us", part):
+            return float(batch["parts_us"][part])
+        case ("hits", "ratio"):
+            return float(batch["hits"])
+        case ("all", name) if name in _PERCENTILES:
+            return None if batch[name] is None else float(batch[name])
+        case _:
+            return None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: Kinds of requests of a run.
 Kind = Literal["all", "read", "write"]
 
-_FORMAT = 1
+_FORMAT = 2
 #: Digits of a number in a chart.
 DIGITS = 6
 #: Points of a percentile curve to a factor of ten, and how many factors: to p99.99.
@@ -37,11 +37,13 @@ class Record:
         summary: as in `Result.summary`.
         histograms: of reads, writes and all: upper ends of buckets in ns, and counts.
         history: windows of virtual time; empty if none were kept.
+        batches: ten batches of consecutive requests; empty without a history or with few requests.
     """
 
     summary: dict[str, Any]
     histograms: dict[str, Histogram]
     history: list[dict[str, Any]]
+    batches: list[dict[str, Any]]
 
 
 @runtime_checkable
@@ -67,6 +69,7 @@ def save_record(path: Path, record: Record) -> None:
         "summary": record.summary,
         "histograms_ns": record.histograms,
         "history": record.history,
+        "batches": record.batches,
     }
     write_text(path, json.dumps(values, separators=(",", ":")) + "\n", "the record of the run")
 
@@ -96,7 +99,7 @@ def load_record(path: Path) -> Record:
         raise FlashtwinError(f"{path}: {e}; run it again with flashtwin run --record FILE") from None
     kinds = values["histograms_ns"]
     histograms = {kind: [(ns, n) for ns, n in kinds[kind]] for kind in get_args(Kind)}
-    return Record(values["summary"], histograms, values["history"])
+    return Record(values["summary"], histograms, values["history"], values["batches"])
 
 
 def _check_parts(values: dict[str, Any]) -> None:

@@ -123,9 +123,25 @@ class Window(TypedDict):
     gc_share_by_chip: list[float]
 
 
+class Batch(TypedDict):
+    """Sums over consecutive requests of a workload."""
+
+    reads: int
+    writes: int
+    read_us: float
+    write_us: float
+    parts_us: Parts
+    pages: int
+    hits: int
+    p99_us: float | None
+    p999_us: float | None
+    p9999_us: float | None
+
+
 class RecordFile(TypedDict):
     """A record."""
 
     summary: Summary
     histograms_ns: Histograms
     history: list[Window]
+    batches: list[Batch]

@@ -315,6 +315,10 @@ def _check_values(experiment: Experiment, places: Places) -> None:
             continue
         with _at(places, "policies"):
             choice = Choice.read(str(policy))
+            if choice.user:
+                raise FlashtwinError(
+                    f"{policy}: a class of a file may change while its results stay: use flashtwin compare"
+                )
             if not _core.is_policy(str(choice.name)):
                 raise FlashtwinError(
                     f"{choice.name} runs on no device; flashtwin policy hits counts its hits"

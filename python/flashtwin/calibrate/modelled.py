@@ -126,7 +126,7 @@ def save_results(
     for load in loads:
         said(load.name)
         summary, histograms = bench.run(load.longer(times))
-        record = Record(summary, histograms, [])
+        record = Record(summary, histograms, [], [])
         write_text(folder / f"{load.name}.json", to_json_plus(record), "the results of an experiment")
     manifest = {
         "drive": spec.name,

@@ -47,6 +47,7 @@ def _add_trace(inner: Commands) -> None:
 examples:
   flashtwin policy trace cflru --capacity 4 --set window=2 "W1 R2 W3 W4 R5 W6 R7"
   flashtwin policy trace gcar-lru --capacity 4 --chips 2 "W1 W2 R3 W4 gc+1 W6 R8"
+  flashtwin policy trace mine.py:Mine --capacity 4 "W1 R2 W3"     # a class of your own
 
 W1 writes page 1, R2 reads page 2, W4x3 writes pages 4 to 6 in one request, trim1 trims page 1; chip 0
 begins (gc+0) and ends (gc-0) collecting, will be done in 500 us (drain0=500), is idle (idle0); t+100
@@ -86,6 +87,7 @@ def _add_hits(inner: Commands) -> None:
 examples:
   flashtwin policy hits trace.csv.gz --policies lru,arc,s3-fifo,min --capacity 1MiB,32MiB
   flashtwin policy hits trace.csv.gz --policies all --capacity 4MiB --figure out.png
+  flashtwin policy hits trace.csv.gz --policies arc,mine.py:Mine --capacity 4MiB
 
 min is Belady's optimum, the upper bound of hits, computed with knowledge of the future.
 """,

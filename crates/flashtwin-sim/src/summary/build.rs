@@ -4,8 +4,9 @@ use flashtwin::metrics::{FlashReport, Metrics, OpMetrics, Point, Series};
 use flashtwin::{Cause, Device, Op, Time};
 
 use super::{
-    ArraySummary, BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside, Latency,
-    NamedCount, PassesSummary, Purpose, RunInfo, SeriesPoint, SteadySummary, Summary, Throughput,
+    ArraySummary, BufferLimit, BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside,
+    Latency, NamedCount, PassesSummary, Purpose, RunInfo, SeriesPoint, SteadySummary, Summary,
+    Throughput,
 };
 use crate::{Drivable, Outcome, Passes, RebuildPoint};
 
@@ -94,7 +95,7 @@ impl Summary {
             trim: Latency::new(m.op(Op::Trim)),
             flush: Latency::new(m.op(Op::Flush)),
             inside: Inside::new(m),
-            buffer: BufferReport::new(&outcome.flash),
+            buffer: BufferReport::new(&outcome.flash, device.write_back_limit()),
             flash_us_per_request: ratio(
                 outcome
                     .flash
@@ -178,7 +179,7 @@ impl Inside {
 }
 
 impl BufferReport {
-    fn new(report: &FlashReport) -> BufferReport {
+    fn new(report: &FlashReport, limit: Option<(u32, Time)>) -> BufferReport {
         let counters = report.policy_counters.iter();
         BufferReport {
             evicted_clean_pages: report.evicted_clean,
@@ -192,6 +193,11 @@ impl BufferReport {
                 report.slot_wait_total as f64 * 1e-6,
                 report.slot_waits as f64,
             ),
+            limit: limit.map(|(write_backs, waited)| BufferLimit {
+                key: "buffer.background_depth",
+                value: write_backs,
+                time_share: ratio(waited.as_s(), report.span.as_s()),
+            }),
             policy_counters: counters
                 .map(|(name, count)| NamedCount {
                     name: name.clone(),

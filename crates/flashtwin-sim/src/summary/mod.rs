@@ -277,8 +277,22 @@ pub struct BufferReport {
     pub slot_waits: u64,
     /// Mean of those waits.
     pub slot_wait_mean_us: f64,
+    /// A limit that was reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<BufferLimit>,
     /// Counters of the policy.
     pub policy_counters: Vec<NamedCount>,
+}
+
+/// A limit of the buffer that was reached during the run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BufferLimit {
+    /// Key of the device file that sets it.
+    pub key: &'static str,
+    /// Value of the key: write-backs at a time.
+    pub value: u32,
+    /// Share of the time in which it was reached and more write-backs waited.
+    pub time_share: f64,
 }
 
 /// A count with its name.

@@ -174,6 +174,12 @@ impl Summary {
             text.push_str(&format!(", {} each", time(b.slot_wait_mean_us)));
         }
         out.line("buffer", text)?;
+        if let Some(limit) = &b.limit {
+            let (key, value, share) = (limit.key, limit.value, percent(limit.time_share));
+            let text =
+                format!("{key} = {value} write-backs at a time, reached in {share} of the time");
+            out.line("limit", text)?;
+        }
         if b.evictions > 0 {
             let written: u64 = b.destages.iter().sum();
             let pages = ratio_text(b.evicted_dirty_pages, written);

@@ -54,7 +54,8 @@ fn hold(test: &str, cases: &[(String, u64)]) {
     let changed: Vec<_> = now.lines().filter(|line| !before.contains(line)).collect();
     assert!(
         changed.is_empty(),
-        "{} results changed:\n{}",
+        "{} results changed; if they should, FLASHTWIN_GOLDEN=write cargo test -p flashtwin-sim --test all golden \
+         writes them:\n{}",
         changed.len(),
         changed.join("\n")
     );

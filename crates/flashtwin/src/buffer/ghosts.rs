@@ -4,7 +4,7 @@
 //! bounds its lists; the table grows to the largest bound, and allocates nothing afterwards.
 
 use crate::memory::{large_table, prefetch};
-use crate::units::Lpn;
+use crate::units::{Lpn, PageId};
 
 const NONE: u32 = u32::MAX;
 
@@ -216,6 +216,32 @@ impl<const LISTS: usize> Ghosts<LISTS> {
             at = ghost.older;
         }
         texts.join(" ")
+    }
+}
+
+/// Entry of a list that has pages and remembered pages side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Page(PageId),
+    /// A page no longer cached.
+    Ghost(u32),
+}
+
+impl Place {
+    /// The number of the entry in the list: even for pages, odd for ghosts.
+    pub fn number(self) -> PageId {
+        match self {
+            Place::Page(page) => PageId(page.0 * 2),
+            Place::Ghost(at) => PageId(at * 2 + 1),
+        }
+    }
+
+    /// The entry of a number.
+    pub fn of(number: PageId) -> Place {
+        match number.0 % 2 {
+            0 => Place::Page(PageId(number.0 / 2)),
+            _ => Place::Ghost(number.0 / 2),
+        }
     }
 }
 

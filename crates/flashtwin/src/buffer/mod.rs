@@ -18,6 +18,7 @@ mod policy;
 mod registry;
 mod room;
 mod second_chance;
+mod sketch;
 pub mod trace;
 pub mod untimed;
 

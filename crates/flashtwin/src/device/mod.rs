@@ -253,11 +253,17 @@ impl<B: Backend> Device<B> {
         report
     }
 
+    /// The limit on write-backs at a time, and for how long since the last [`Device::reset_metrics`] others waited for
+    /// it; `None` if there is none or it was not reached.
+    pub fn write_back_limit(&self) -> Option<(u32, Time)> {
+        self.cache.write_back_limit(self.now)
+    }
+
     /// Starts all counters, histograms and the time series (one point every `interval`) at zero.
     pub fn reset_metrics(&mut self, interval: Option<Time>) {
         self.backend.reset_stats(self.now);
         self.metrics = Metrics::new(self.now, interval);
-        self.cache.reset_counters();
+        self.cache.reset_counters(self.now);
         self.find_path();
     }
 
@@ -272,7 +278,7 @@ impl<B: Backend> Device<B> {
     pub(crate) fn reset_flash_report(&mut self) {
         self.backend.reset_stats(self.now);
         self.metrics.flash_since(self.now);
-        self.cache.reset_counters();
+        self.cache.reset_counters(self.now);
     }
 
     /// Sets whether finished requests are collected for [`Device::completions`] (default: true); otherwise only the

@@ -3,6 +3,7 @@
 
 mod block;
 mod block_naive;
+mod clock_pro;
 mod harness;
 mod lfu;
 mod page;
@@ -10,3 +11,4 @@ mod page_naive;
 mod recency;
 mod system;
 mod system_naive;
+mod w_tinylfu;

@@ -213,6 +213,25 @@ fn lirs_status_changes() {
     );
 }
 
+/// The paper leaves a HIR page that is accessed while it is not in S as it is. libCacheSim 0.3.5 makes an LIR page HIR
+/// there, which evicts a page, and hits at the end: the shortest string on which it differs.
+#[test]
+fn lirs_hit_outside_the_stack_evicts_nothing() {
+    let lirs = On {
+        set: &[("hir", "1")],
+        ..on("lirs", 2)
+    };
+    lirs.check(
+        "
+        R1 R2 | miss        | S[2cH 1cL] Q[2c]
+        R1    | hit         | S[1cL] Q[2c]
+        R2    | hit         | S[2cH 1cL] Q[2c]
+        R3    | miss, ev 2c | S[3cH 2 1cL] Q[3c]
+        R2    | miss, ev 3c | S[2cL] Q[1c]
+    ",
+    );
+}
+
 #[test]
 fn s3_fifo_queues() {
     let s3_fifo = On {
@@ -404,8 +423,19 @@ fn no_policy_beats_min() {
             let pages: Vec<Lpn> = accesses.iter().map(|access| access.0).collect();
             let most = min::hits(&pages, capacity);
             for name in [
-                "lru", "lru-wsr", "ccf-lru", "ad-lru", "fifo", "clock", "2q", "arc", "lirs",
-                "s3-fifo", "sieve",
+                "lru",
+                "lru-wsr",
+                "ccf-lru",
+                "ad-lru",
+                "fifo",
+                "clock",
+                "2q",
+                "arc",
+                "lirs",
+                "s3-fifo",
+                "sieve",
+                "clock-pro",
+                "w-tinylfu",
             ] {
                 let (policy, setup) = device(name, capacity);
                 let mut buffer = UntimedBuffer::new(&policy, &setup, 0);

@@ -2,7 +2,9 @@
 
 use flashtwin::buffer::ChosenPolicy;
 use flashtwin::component::Pages;
-use flashtwin::{seeds, Backend, BufferEvent, Device, Durable, Lpn, Op, Request, Rng, Ssd, Time};
+use flashtwin::{
+    seed_of, seeds, Backend, BufferEvent, Device, Durable, Lpn, Op, Request, Rng, Ssd, Time,
+};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -119,20 +121,24 @@ fn every_policy_follows_every_other(more: &[(&str, &str)]) {
     let mut ssd = ssd("demo", &all);
     ssd.fill_steady(1);
     for seed in seeds(3) {
-        let (mut ssd, mut load, mut dirty) = (ssd.clone(), Load::new(seed), 0);
+        let mut dirty = 0;
         for old in policies() {
             for new in policies() {
+                // A string of its own: what a pair does is the same whatever other policies there are.
+                let mut ssd = ssd.clone();
+                let mut load = Load::new(seed_of(&new, seed_of(&old, seed)));
                 exchange(&mut ssd, &old, &mut load);
-                load.requests(&mut ssd, 25);
+                load.requests(&mut ssd, 40);
                 dirty += ssd.power_cut().lost.len();
                 exchange(&mut ssd, &new, &mut load);
                 load.requests(&mut ssd, 10);
+                load.end(&mut ssd);
+                ssd.check().unwrap();
             }
         }
-        load.end(&mut ssd);
-        ssd.check().unwrap();
+        let pairs = policies().len().pow(2);
         assert!(
-            dirty > 10 * policies().len(),
+            dirty > 10 * pairs,
             "seed {seed}: {dirty}: nothing to hand over"
         );
     }
@@ -368,16 +374,18 @@ fn an_array_exchanges_the_policy_of_its_own_buffer() {
         let more = if name == "gcar-array" { &more[..] } else { &[] };
         let mut array = array("raid5", "harmonia*4", more);
         array.fill_steady(1);
-        let mut load = Load::new(9);
         for policy in policies() {
+            let mut array = array.clone();
+            let mut load = Load::new(seed_of(&policy, 9));
+            load.requests(&mut array, 50);
             let changed = array.set_policy(&policy, &[]);
             match array.spec().buffer {
                 Some(_) => changed.unwrap(),
                 None => drop(changed.unwrap_err()),
             }
             load.requests(&mut array, 50);
+            load.end(&mut array);
         }
-        load.end(&mut array);
     }
 }
 

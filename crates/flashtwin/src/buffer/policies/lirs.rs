@@ -18,7 +18,7 @@
 //! libCacheSim has the same one.
 
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make, GENERAL};
-use crate::buffer::ghosts::{Ghosts, Incoming};
+use crate::buffer::ghosts::{Ghosts, Incoming, Place};
 use crate::buffer::policy::{page_text, pages_text, Access, DeviceView, Eviction, Policy, Skip};
 use crate::buffer::second_chance::set;
 use crate::buffer::{Aged, List, PageId, Setup};
@@ -83,30 +83,6 @@ enum Status {
     Hir { in_stack: bool },
 }
 
-/// Referent of an entry of S.
-enum InStack {
-    Page(PageId),
-    /// A page no longer cached.
-    Ghost(u32),
-}
-
-impl InStack {
-    /// Number of the entry in the list: even for pages, odd for ghosts.
-    fn number(self) -> PageId {
-        match self {
-            InStack::Page(page) => PageId(page.0 * 2),
-            InStack::Ghost(at) => PageId(at * 2 + 1),
-        }
-    }
-
-    fn of(number: PageId) -> InStack {
-        match number.0 % 2 {
-            0 => InStack::Page(PageId(number.0 / 2)),
-            _ => InStack::Ghost(number.0 / 2),
-        }
-    }
-}
-
 /// Low inter-reference recency set.
 #[derive(Clone, Debug)]
 pub struct Lirs {
@@ -146,7 +122,7 @@ impl Lirs {
         }
         let ghost = self.ghosts.find(lpn);
         if let Some(at) = ghost {
-            self.stack.remove(InStack::Ghost(at).number());
+            self.stack.remove(Place::Ghost(at).number());
             self.ghosts.remove(at);
         }
         self.incoming.keep(lpn, ghost.is_some())
@@ -155,13 +131,13 @@ impl Lirs {
     /// Makes a page that is in no list LIR; if there are too many, the least recent LIR page becomes HIR.
     fn push_lir(&mut self, page: PageId) {
         self.status[page.0 as usize] = Status::Lir;
-        self.stack.push_newest(InStack::Page(page).number());
+        self.stack.push_newest(Place::Page(page).number());
         self.lir += 1;
         if self.lir <= self.lir_pages {
             return;
         }
-        let bottom = self.stack.oldest().map(InStack::of);
-        if let Some(InStack::Page(demoted)) = bottom {
+        let bottom = self.stack.oldest().map(Place::of);
+        if let Some(Place::Page(demoted)) = bottom {
             self.remove(demoted);
             self.status[demoted.0 as usize] = Status::Hir { in_stack: false };
             self.queue.push_newest(demoted);
@@ -172,7 +148,7 @@ impl Lirs {
     fn remove(&mut self, page: PageId) {
         let status = self.status[page.0 as usize];
         if status != (Status::Hir { in_stack: false }) {
-            self.stack.remove(InStack::Page(page).number());
+            self.stack.remove(Place::Page(page).number());
         }
         if status == Status::Lir {
             self.lir -= 1;
@@ -185,11 +161,11 @@ impl Lirs {
     /// Takes HIR entries off the bottom of S.
     fn prune(&mut self) {
         while let Some(bottom) = self.stack.oldest() {
-            match InStack::of(bottom) {
-                InStack::Ghost(at) => {
+            match Place::of(bottom) {
+                Place::Ghost(at) => {
                     self.ghosts.remove(at);
                 }
-                InStack::Page(page) => match &mut self.status[page.0 as usize] {
+                Place::Page(page) => match &mut self.status[page.0 as usize] {
                     Status::Lir => return,
                     Status::Hir { in_stack } => *in_stack = false,
                 },
@@ -201,13 +177,13 @@ impl Lirs {
     /// Puts a HIR page that is not in S on top of it.
     fn push_hir(&mut self, page: PageId) {
         self.status[page.0 as usize] = Status::Hir { in_stack: true };
-        self.stack.push_newest(InStack::Page(page).number());
+        self.stack.push_newest(Place::Page(page).number());
         if self.lir == 0 {
             self.prune();
         }
         if self.stack.len() > 2 * self.capacity {
             if let Some(at) = self.ghosts.oldest(0) {
-                self.stack.remove(InStack::Ghost(at).number());
+                self.stack.remove(Place::Ghost(at).number());
                 self.ghosts.remove(at);
             }
         }
@@ -221,10 +197,10 @@ impl Lirs {
         skip: Skip,
         out: &mut Eviction,
     ) -> Option<PageId> {
-        let mut entries = self.stack.iter_oldest_first().map(InStack::of);
+        let mut entries = self.stack.iter_oldest_first().map(Place::of);
         entries.find_map(|entry| {
             out.inspected += 1;
-            let InStack::Page(page) = entry else {
+            let Place::Page(page) = entry else {
                 return None;
             };
             out.skipped |= skip.page_by_chip(device, page);
@@ -249,7 +225,7 @@ impl Policy for Lirs {
 
     #[inline]
     fn hit(&mut self, _device: &dyn DeviceView, page: PageId, _access: &Access) {
-        let number = InStack::Page(page).number();
+        let number = Place::Page(page).number();
         match self.status[page.0 as usize] {
             Status::Lir => {
                 self.stack.remove(number);
@@ -290,8 +266,8 @@ impl Policy for Lirs {
             .or_else(|| self.search_stack(device, skip, out));
         let Some(page) = found else { return false };
         if self.status[page.0 as usize] == (Status::Hir { in_stack: true }) {
-            let ghost = InStack::Ghost(self.ghosts.push_newest(0, device.lpn(page)));
-            let place = InStack::Page(page).number();
+            let ghost = Place::Ghost(self.ghosts.push_newest(0, device.lpn(page)));
+            let place = Place::Page(page).number();
             self.stack.insert_newer_than(Some(place), ghost.number());
         }
         self.remove(page);
@@ -302,9 +278,9 @@ impl Policy for Lirs {
     /// The stack S and the queue Q; in S, `L` and `H` follow the cached pages, and ghosts have no state.
     fn state(&self, device: &dyn DeviceView) -> String {
         let mut stack: Vec<String> = (self.stack.iter_oldest_first())
-            .map(|number| match InStack::of(number) {
-                InStack::Ghost(at) => self.ghosts.lpn(at).0.to_string(),
-                InStack::Page(page) => {
+            .map(|number| match Place::of(number) {
+                Place::Ghost(at) => self.ghosts.lpn(at).0.to_string(),
+                Place::Page(page) => {
                     let lir = self.status[page.0 as usize] == Status::Lir;
                     format!("{}{}", page_text(device, page), if lir { 'L' } else { 'H' })
                 }

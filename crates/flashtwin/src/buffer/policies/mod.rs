@@ -22,12 +22,14 @@ macro_rules! policies {
             cda_gc::CdaGc + Prefetch
             fifo::Fifo + Prefetch
             clock::Clock + Prefetch
+            clock_pro::ClockPro
             two_q::TwoQ + Prefetch
             arc::Arc + Prefetch
             lirs::Lirs
             lfu::Lfu
             s3_fifo::S3Fifo + Prefetch
             sieve::Sieve + Prefetch
+            w_tinylfu::WTinyLfu
         }
     };
 }
@@ -41,6 +43,7 @@ pub(super) mod ccf_lru;
 pub(super) mod cda_gc;
 pub(super) mod cflru;
 pub(super) mod clock;
+pub(super) mod clock_pro;
 pub(super) mod co_active;
 pub(super) mod ecr;
 pub(super) mod fab;
@@ -57,3 +60,4 @@ pub(super) mod req_block;
 pub(super) mod s3_fifo;
 pub(super) mod sieve;
 pub(super) mod two_q;
+pub(super) mod w_tinylfu;

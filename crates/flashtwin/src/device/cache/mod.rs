@@ -72,6 +72,8 @@ struct Counters {
     slot_waits: u64,
     /// In picoseconds; wider than a `Time`, which the sum of the waits of an overloaded device exceeds.
     slot_wait_total: u128,
+    /// Time in which write-backs waited for others to end, until `Cache::at_limit_since`.
+    at_limit: Time,
 }
 
 #[derive(Clone, Debug)]
@@ -112,6 +114,8 @@ pub(super) struct Cache {
     background: Option<u32>,
     writing_back: u32,
     write_back_queue: VecDeque<u32>,
+    /// Start of the time in which write-backs wait for others to end; `None`: none waits.
+    at_limit_since: Option<Time>,
     /// Active write-backs in flight, for policies that write back while a chip is idle.
     active_write_backs: u32,
     /// The policy writes back while chips are idle.
@@ -185,6 +189,7 @@ impl Cache {
             },
             writing_back: 0,
             write_back_queue: VecDeque::new(),
+            at_limit_since: None,
             active_write_backs: 0,
             chips_move: setup.stride_pages.is_none(),
             whole: if round {
@@ -241,8 +246,16 @@ impl Cache {
             .collect();
     }
 
-    pub fn reset_counters(&mut self) {
+    /// The limit on write-backs at a time, and the time since the counters were reset in which others waited for it.
+    pub fn write_back_limit(&self, now: Time) -> Option<(u32, Time)> {
+        let running = self.at_limit_since.map_or(Time::ZERO, |since| now - since);
+        let waited = self.counters.at_limit + running;
+        Some((self.background?, waited)).filter(|_| waited > Time::ZERO)
+    }
+
+    pub fn reset_counters(&mut self, now: Time) {
         self.counters = Counters::default();
+        self.at_limit_since = self.at_limit_since.map(|_| now);
         self.room.policy.reset_counters();
     }
 

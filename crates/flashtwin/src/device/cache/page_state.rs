@@ -200,8 +200,10 @@ impl<B: Backend> Device<B> {
     /// otherwise queues it. With the start the slot of an evicted page passes on.
     #[inline(never)]
     fn write_back_in_background(&mut self, id: u32, depth: u32) {
+        let now = self.now;
         let cache = self.cache();
         if cache.writing_back == depth {
+            cache.at_limit_since.get_or_insert(now);
             return cache.write_back_queue.push_back(id);
         }
         cache.writing_back += 1;
@@ -348,6 +350,11 @@ impl<B: Backend> Device<B> {
                 break;
             };
             self.pump(next);
+        }
+        if self.cache.write_back_queue.is_empty() {
+            if let Some(since) = self.cache.at_limit_since.take() {
+                self.cache.counters.at_limit += self.now - since;
+            }
         }
     }
 

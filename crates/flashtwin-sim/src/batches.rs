@@ -1,0 +1,252 @@
+//! Sums over batches of consecutive requests, by their number in the workload: the same requests under every policy,
+//! so that a comparison can pair them.
+//!
+//! Batches begin with one request each; when there are too many, neighbours are put together.
+
+use flashtwin::{Breakdown, Completion, Op, Status};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+use crate::history::{bucket, percentile_us, BUCKETS};
+
+/// Batches in results.
+const BATCHES: usize = 10;
+/// Batches kept during a run, at most; a multiple of 4 times as many as results have, so that those differ little.
+const KEPT_MAX: usize = 8 * BATCHES;
+
+/// Requests that must lie beyond a percentile, on average.
+const BEYOND_MIN: f64 = 1.0;
+
+/// Batches collected during a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Batches {
+    /// Requests of a batch, with those that are neither reads nor writes.
+    length: u64,
+    batches: Vec<Sums>,
+}
+
+#[derive(Clone, Debug)]
+struct Sums {
+    reads: u64,
+    writes: u64,
+    read_ps: u128,
+    write_ps: u128,
+    parts_ps: [u128; Breakdown::NAMES.len()],
+    pages: u64,
+    hits: u64,
+    buckets: Box<[u32; BUCKETS]>,
+}
+
+impl Sums {
+    fn new() -> Sums {
+        Sums {
+            reads: 0,
+            writes: 0,
+            read_ps: 0,
+            write_ps: 0,
+            parts_ps: [0; Breakdown::NAMES.len()],
+            pages: 0,
+            hits: 0,
+            buckets: Box::new([0; BUCKETS]),
+        }
+    }
+
+    fn add(&mut self, other: &Sums) {
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.read_ps += other.read_ps;
+        self.write_ps += other.write_ps;
+        for (sum, ps) in self.parts_ps.iter_mut().zip(other.parts_ps) {
+            *sum += ps;
+        }
+        self.pages += other.pages;
+        self.hits += other.hits;
+        for (sum, n) in self.buckets.iter_mut().zip(other.buckets.iter()) {
+            *sum = sum.saturating_add(*n);
+        }
+    }
+}
+
+impl Batches {
+    pub fn new() -> Batches {
+        Batches {
+            length: 1,
+            batches: Vec::new(),
+        }
+    }
+
+    /// Takes a read or write that completed; its tag is its number in the workload.
+    pub fn record(&mut self, c: &Completion) {
+        if !matches!(c.op, Op::Read | Op::Write) || c.status != Status::Ok {
+            return;
+        }
+        while c.tag / self.length >= KEPT_MAX as u64 {
+            self.halve();
+        }
+        let index = (c.tag / self.length) as usize;
+        if index >= self.batches.len() {
+            self.batches.resize_with(index + 1, Sums::new);
+        }
+        let sums = &mut self.batches[index];
+        let response = c.done - c.arrival;
+        let (count, ps) = match c.op {
+            Op::Read => (&mut sums.reads, &mut sums.read_ps),
+            _ => (&mut sums.writes, &mut sums.write_ps),
+        };
+        *count += 1;
+        *ps += u128::from(response.0);
+        for (sum, part) in sums.parts_ps.iter_mut().zip(c.breakdown.parts()) {
+            *sum += u128::from(part.0);
+        }
+        sums.pages += u64::from(c.pages);
+        sums.hits += u64::from(c.hits);
+        sums.buckets[bucket(response.to_ns())] += 1;
+    }
+
+    /// Puts neighbours together.
+    #[cold]
+    fn halve(&mut self) {
+        self.length *= 2;
+        let pairs = self.batches.chunks(2).map(|pair| {
+            let mut sums = pair[0].clone();
+            pair[1..].iter().for_each(|other| sums.add(other));
+            sums
+        });
+        self.batches = pairs.collect();
+    }
+
+    /// The batches as results hold them: ten, or none if there were fewer requests. They begin with the first that
+    /// has requests.
+    pub fn points(&self) -> Vec<RequestBatch> {
+        let first = self
+            .batches
+            .iter()
+            .position(|sums| sums.reads + sums.writes > 0);
+        let kept = &self.batches[first.unwrap_or(self.batches.len())..];
+        let n = kept.len();
+        if n < BATCHES {
+            return Vec::new();
+        }
+        let cut = |i: usize| {
+            let mut sums = Sums::new();
+            kept[n * i / BATCHES..n * (i + 1) / BATCHES]
+                .iter()
+                .for_each(|other| sums.add(other));
+            RequestBatch::new(&sums)
+        };
+        (0..BATCHES).map(cut).collect()
+    }
+}
+
+/// Sums over consecutive requests of a workload.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RequestBatch {
+    /// Reads completed.
+    pub reads: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Response times of the reads.
+    pub read_us: f64,
+    /// Response times of the writes.
+    pub write_us: f64,
+    /// Parts of the response times, by name.
+    pub parts_us: BTreeMap<&'static str, f64>,
+    /// Pages accessed.
+    pub pages: u64,
+    /// Pages found in the buffer.
+    pub hits: u64,
+    /// 99th percentile of the response times, at most 7 % too high; `None` if too few requests are beyond it.
+    pub p99_us: Option<f64>,
+    /// 99.9th percentile.
+    pub p999_us: Option<f64>,
+    /// 99.99th percentile.
+    pub p9999_us: Option<f64>,
+}
+
+impl RequestBatch {
+    fn new(sums: &Sums) -> RequestBatch {
+        let us = |ps: u128| ps as f64 * 1e-6;
+        let parts = sums.parts_ps.map(us);
+        let requests = (sums.reads + sums.writes) as f64;
+        let percentile = |share: f64| {
+            let known = requests * (1.0 - share) >= BEYOND_MIN - 1e-6;
+            known.then(|| percentile_us(&sums.buckets, share))
+        };
+        RequestBatch {
+            reads: sums.reads,
+            writes: sums.writes,
+            read_us: us(sums.read_ps),
+            write_us: us(sums.write_ps),
+            parts_us: Breakdown::NAMES.into_iter().zip(parts).collect(),
+            pages: sums.pages,
+            hits: sums.hits,
+            p99_us: percentile(0.99),
+            p999_us: percentile(0.999),
+            p9999_us: percentile(0.9999),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashtwin::Time;
+
+    fn completion(tag: u64) -> Completion {
+        Completion {
+            tag,
+            op: if tag.is_multiple_of(3) {
+                Op::Read
+            } else {
+                Op::Write
+            },
+            status: Status::Ok,
+            offset: 0,
+            bytes: 4096,
+            pages: 2,
+            hits: 1,
+            arrival: Time(tag * 1_000_000),
+            done: Time(tag * 1_000_000 + (1 + tag % 7) * 1_000_000),
+            breakdown: Breakdown::default(),
+        }
+    }
+
+    #[test]
+    fn batches_are_of_the_same_requests_in_any_order_of_completion() {
+        for seed in flashtwin::seeds(3) {
+            let mut rng = flashtwin::Rng::new(seed);
+            let count = 10 + rng.below(5000);
+            let mut tags: Vec<u64> = (0..count).collect();
+            let mut one = Batches::new();
+            tags.iter().for_each(|&tag| one.record(&completion(tag)));
+            // Each completes somewhat earlier or later.
+            tags.sort_by_key(|&tag| tag + rng.below(50));
+            let mut other = Batches::new();
+            tags.iter().for_each(|&tag| other.record(&completion(tag)));
+            let points = one.points();
+            assert_eq!(points, other.points());
+            assert_eq!(points.len(), BATCHES);
+            let requests: Vec<u64> = points.iter().map(|p| p.reads + p.writes).collect();
+            assert_eq!(requests.iter().sum::<u64>(), count);
+            let (least, most) = (requests.iter().min(), requests.iter().max());
+            assert!(most.unwrap() <= &(2 * least.unwrap()), "{requests:?}");
+            let us: f64 = points.iter().map(|p| p.read_us + p.write_us).sum();
+            let wanted: u64 = (0..count).map(|tag| 1 + tag % 7).sum();
+            assert_eq!(us.round() as u64, wanted);
+            assert!(points.iter().all(|p| p.hits * 2 == p.pages));
+        }
+    }
+
+    #[test]
+    fn few_requests_make_no_batches_and_no_far_percentiles() {
+        let mut batches = Batches::new();
+        (500..509).for_each(|tag| batches.record(&completion(tag)));
+        assert_eq!(batches.points(), []);
+        let mut batches = Batches::new();
+        (0..2560).for_each(|tag| batches.record(&completion(tag)));
+        let points = batches.points();
+        assert!(points
+            .iter()
+            .all(|p| p.p99_us.is_some() && p.p999_us.is_none()));
+    }
+}

@@ -1,0 +1,195 @@
+//! How often pages were accessed lately: 4-bit counters in a count-min sketch, or exact counts (TinyLFU; Einziger,
+//! Friedman and Manes, ACM TOS 2017, section 3).
+//!
+//! Each access of a page adds 1 to its count, up to 15. In the sketch a page has a counter in each of four rows, and
+//! only those that are least grow (minimal increment); its count is the least of the four, never less than the exact
+//! one. After as many accesses as the sample has, all counts are halved, rounded down, and so is the number of accesses.
+
+use std::collections::HashMap;
+
+use crate::component::words;
+use crate::memory::large_table;
+use crate::rng::Rng;
+use crate::units::Lpn;
+
+words! {
+    /// Memory of how often pages were accessed.
+    pub(super) enum Counting {
+        /// A count-min sketch.
+        Sketch = "sketch",
+        /// Each page by itself.
+        Exact = "exact",
+    }
+}
+
+const COUNT_MAX: u64 = 15;
+const ROWS: usize = 4;
+/// Counters of a row for each page of the buffer: 8 bytes for a page in all.
+const WIDTH: usize = 4;
+/// Counters in a word.
+const IN_WORD: usize = 16;
+
+/// Four rows of counters, one after the other.
+#[derive(Clone, Debug)]
+struct Sketch {
+    words: Vec<u64>,
+    /// Counters of a row less 1; a power of two less 1.
+    mask: u64,
+}
+
+impl Sketch {
+    fn new(capacity: u32) -> Sketch {
+        let width = (capacity as usize * WIDTH).next_power_of_two().max(IN_WORD);
+        Sketch {
+            words: large_table(0, ROWS * width / IN_WORD),
+            mask: width as u64 - 1,
+        }
+    }
+
+    /// The counters of a page: each by its word and shift.
+    #[inline]
+    fn counters(&self, lpn: Lpn) -> [(usize, u64); ROWS] {
+        let mix = Rng::new(u64::from(lpn.0)).next_u64();
+        // An odd step, so that no row has the same order as another.
+        let step = mix.rotate_left(32) | 1;
+        std::array::from_fn(|row| {
+            let column = mix.wrapping_add(step.wrapping_mul(row as u64)) & self.mask;
+            let at = row as u64 * (self.mask + 1) + column;
+            ((at / IN_WORD as u64) as usize, at % IN_WORD as u64 * 4)
+        })
+    }
+
+    #[inline]
+    fn least(&self, counters: &[(usize, u64); ROWS]) -> u64 {
+        let counts = counters
+            .iter()
+            .map(|&(word, shift)| self.words[word] >> shift & COUNT_MAX);
+        counts.fold(COUNT_MAX, u64::min)
+    }
+
+    #[inline]
+    fn add(&mut self, lpn: Lpn) {
+        let counters = self.counters(lpn);
+        let least = self.least(&counters);
+        if least == COUNT_MAX {
+            return;
+        }
+        for (word, shift) in counters {
+            if self.words[word] >> shift & COUNT_MAX == least {
+                self.words[word] += 1 << shift;
+            }
+        }
+    }
+
+    fn halve(&mut self) {
+        for word in &mut self.words {
+            *word = *word >> 1 & 0x7777_7777_7777_7777;
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Counts {
+    Sketch(Sketch),
+    Exact(HashMap<Lpn, u64>),
+}
+
+/// Counts of the accesses to pages, cached or not.
+#[derive(Clone, Debug)]
+pub(crate) struct Frequencies {
+    counts: Counts,
+    accesses: u64,
+    sample: u64,
+}
+
+impl Frequencies {
+    /// Counts for a buffer of `capacity` pages, halved after `sample` times as many accesses.
+    pub fn new(counting: Counting, capacity: u32, sample: u32) -> Frequencies {
+        Frequencies {
+            counts: match counting {
+                Counting::Sketch => Counts::Sketch(Sketch::new(capacity)),
+                Counting::Exact => Counts::Exact(HashMap::new()),
+            },
+            accesses: 0,
+            sample: u64::from(capacity) * u64::from(sample),
+        }
+    }
+
+    /// The count of a page.
+    #[inline]
+    pub fn of(&self, lpn: Lpn) -> u8 {
+        let count = match &self.counts {
+            Counts::Sketch(sketch) => sketch.least(&sketch.counters(lpn)),
+            Counts::Exact(counts) => counts.get(&lpn).copied().unwrap_or(0),
+        };
+        count as u8
+    }
+
+    /// Counts an access to a page.
+    #[inline]
+    pub fn record(&mut self, lpn: Lpn) {
+        match &mut self.counts {
+            Counts::Sketch(sketch) => sketch.add(lpn),
+            Counts::Exact(counts) => {
+                let count = counts.entry(lpn).or_default();
+                *count = (*count + 1).min(COUNT_MAX);
+            }
+        }
+        self.accesses += 1;
+        if self.accesses >= self.sample {
+            self.halve();
+        }
+    }
+
+    #[cold]
+    fn halve(&mut self) {
+        self.accesses /= 2;
+        match &mut self.counts {
+            Counts::Sketch(sketch) => sketch.halve(),
+            Counts::Exact(counts) => counts.retain(|_, count| {
+                *count /= 2;
+                *count > 0
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sketch never counts too little, and rarely too much.
+    #[test]
+    fn sketch_bounds_exact_counts_from_above() {
+        for seed in crate::seeds(3) {
+            let mut rng = Rng::new(seed);
+            let mut sketch = Frequencies::new(Counting::Sketch, 1000, 10);
+            let mut exact = Frequencies::new(Counting::Exact, 1000, 10);
+            let (mut more, mut compared) = (0, 0);
+            for _ in 0..200_000 {
+                // Small numbers often, large ones rarely.
+                let lpn = Lpn((rng.below(3000) * rng.below(3000) / 3000) as u32);
+                sketch.record(lpn);
+                exact.record(lpn);
+                assert_eq!(sketch.accesses, exact.accesses);
+                let other = Lpn(rng.below(3000) as u32);
+                assert!(sketch.of(other) >= exact.of(other), "{other:?}");
+                more += u64::from(sketch.of(other) - exact.of(other));
+                compared += 1;
+            }
+            assert!(more * 100 < compared * 5, "{more} of {compared}");
+        }
+    }
+
+    #[test]
+    fn counts_end_at_15_and_are_halved_after_the_sample() {
+        for counting in [Counting::Sketch, Counting::Exact] {
+            let mut counts = Frequencies::new(counting, 4, 5);
+            (0..19).for_each(|_| counts.record(Lpn(7)));
+            assert_eq!([counts.of(Lpn(7)), counts.of(Lpn(8))], [15, 0]);
+            counts.record(Lpn(8));
+            assert_eq!([counts.of(Lpn(7)), counts.of(Lpn(8))], [7, 0]);
+            assert_eq!(counts.accesses, 10);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+"""Intervals of ratios between runs of the same requests."""
+
+import math
+
+import pytest
+
+import flashtwin
+from conftest import SMALL
+from flashtwin._support.estimates import student_t
+from flashtwin._support.noise import ratio_interval
+from flashtwin.comparison import rows_of
+
+MEAN = ("all", "mean_us")
+
+
+def batches(times_us, **more):
+    """Ten batches of 100 writes whose response times sum to these."""
+    empty = {"reads": 0, "read_us": 0.0, "parts_us": {}, "pages": 100, "hits": 0}
+    far = {"p99_us": None, "p999_us": None, "p9999_us": None}
+    return [{**empty, **far, "writes": 100, "write_us": us, **more} for us in times_us]
+
+
+def test_the_interval_is_that_of_the_ratio_of_sums():
+    base = batches([100.0] * 10)
+    ours = batches([50.0, 70.0] * 5)
+    # Mean 60, deviation of the ten sums 10.54; of the ratio of the means, its logarithm.
+    half = student_t(0.95, 9) * 10 * math.sqrt(10 * 10 / 9) / 600
+    low, high = ratio_interval(ours, base, MEAN)
+    assert (low, high) == pytest.approx((0.6 * math.exp(-half), 0.6 * math.exp(half)))
+
+
+def test_pairing_removes_what_both_runs_have_in_common():
+    base = batches([100.0, 1000.0] * 5)
+    low, high = ratio_interval(batches([91.0, 902.0] * 5), base, MEAN)
+    assert 0.9 < low < 0.9027 < high < 0.91
+    # The same times, of other requests.
+    low, high = ratio_interval(batches([902.0, 91.0] * 5), base, MEAN)
+    assert 0 < low < 0.5
+    assert high > 1.5
+
+
+def test_intervals_of_percentiles_are_above_zero():
+    base = batches([100.0] * 10, p99_us=10.0)
+    wild = [batch | {"p99_us": 1000.0 if i == 3 else 5.0} for i, batch in enumerate(base)]
+    low, high = ratio_interval(wild, base, ("all", "p99_us"))
+    assert 0 < low < 1 < high
+    assert ratio_interval(base, base, ("all", "p99_us")) == (1.0, 1.0)
+    assert ratio_interval(base, base, ("all", "p999_us")) is None
+
+
+def test_no_interval_is_invented():
+    base = batches([100.0] * 10)
+    assert ratio_interval([], base, MEAN) is None
+    assert ratio_interval(base[:9], base, MEAN) is None
+    other = [*base[:9], base[9] | {"writes": 99}]
+    assert ratio_interval(other, base, MEAN) is None
+    assert ratio_interval(base, batches([0.0] * 10), MEAN) is None
+    assert ratio_interval(base, base, ("flash", "erases")) is None
+    assert ratio_interval(base, base, ("all", "deviation_us")) is None
+
+
+@pytest.fixture(scope="module")
+def compared():
+    load = "zipf:theta=0.9,write=0.7,rate=4000/s,requests=20000"
+    policies = ["lru", "arc", "cflru:window=0"]
+    return flashtwin.compare(load, policies, "demo", set=SMALL | {"buffer.capacity": "512 KiB"})
+
+
+def test_batches_are_of_the_same_requests(compared):
+    ours, theirs = (result.record().batches for result in list(compared)[:2])
+    assert len(ours) == len(theirs) == 10
+    requests = [batch["reads"] + batch["writes"] for batch in ours]
+    assert sum(requests) == 20000
+    assert requests == [batch["reads"] + batch["writes"] for batch in theirs]
+    summary = compared["lru"].summary
+    total_us = math.fsum(batch["read_us"] + batch["write_us"] for batch in ours)
+    assert total_us / 20000 == pytest.approx(summary["all"]["mean_us"])
+    assert sum(batch["hits"] for batch in ours) == summary["hits"]["pages"]
+    parts_us = [batch["parts_us"]["slot"] for batch in ours]
+    assert math.fsum(parts_us) / 20000 == pytest.approx(summary["all"]["parts_us"]["slot"])
+
+
+def test_ratios_are_marked_as_in_sweeps(compared):
+    text = repr(compared)
+    rows = {row.measure.label.strip(): row for row in rows_of(list(compared))}
+    # With an empty window CFLRU is LRU: no ratio differs from 1.
+    assert all(row.cells[2].mark == "?" for row in rows.values() if row.has_intervals)
+    _, arc, _ = rows["hit ratio"].cells
+    assert arc.ratio > 1.05 and arc.interval[0] > 1 and arc.mark == ""
+    assert all(row.cells[0].ratio is None for row in rows.values())
+    assert not rows["erases"].has_intervals and rows["p99"].has_intervals
+    assert "1.00x?" in text
+    assert "?: its 95 % interval contains 1; no interval: deviation, CV, " in text
+    assert " *" not in text
+    (line,) = (line for line in text.splitlines() if line.lstrip().startswith("erases"))
+    assert "?" not in line
+
+
+def test_a_limit_that_was_reached_is_named():
+    slow = SMALL | {"buffer.evict": "background", "buffer.background_depth": 1, "buffer.capacity": "256 KiB"}
+    options = {"device": "demo", "pacing": flashtwin.ClosedLoop(32)}
+    load = "uniform:write=1,requests=3000"
+    limited = flashtwin.run(load, set=slow, **options)
+    limit = limited.summary["buffer"]["limit"]
+    assert (limit["key"], limit["value"]) == ("buffer.background_depth", 1)
+    assert 0.5 < limit["time_share"] <= 1
+    assert "buffer.background_depth = 1 write-backs at a time, reached in" in str(limited)
+    free = flashtwin.run(load, set=slow | {"buffer.background_depth": 4000}, **options)
+    assert "limit" not in free.summary["buffer"]
+    both = flashtwin.compare(load, ["lru", "fifo"], set=slow, **options)
+    assert "limit buffer.background_depth = 1 reached, share of the time: lru " in repr(both)
