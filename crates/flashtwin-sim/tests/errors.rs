@@ -50,7 +50,7 @@ fn refused_writes_are_in_no_response_time_and_no_rate() {
     let in_series: u64 = s.series.iter().map(|p| p.writes).sum();
     assert_eq!(in_series, took.len() as u64);
     let history = outcome.history.expect("it was asked for");
-    let in_history: f64 = history.iter().map(|p| p.iops * p.length_s).sum();
+    let in_history: f64 = history.windows.iter().map(|p| p.iops * p.length_s).sum();
     assert_near("requests in the history", in_history, done as f64, 1e-9);
     assert!(s.inside.little_error < 1e-9, "{:?}", s.inside);
 }
