@@ -163,7 +163,9 @@ def _module(text: str, path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except Exception as e:
-        frames = [each for each in traceback.extract_tb(e.__traceback__) if each.filename == str(path)]
+        frames = [
+            each for each in traceback.extract_tb(e.__traceback__) if each.filename == str(path.absolute())
+        ]
         line = e.lineno if isinstance(e, SyntaxError) else frames[-1].lineno if frames else None
         place = f"{path}:{line}" if line else str(path)
         raise FlashtwinError(f"policy {text}: {place}: {type(e).__name__}: {e}") from e
