@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..plot.style import fill, legend_above, new, save, styled
 
@@ -14,25 +14,26 @@ if TYPE_CHECKING:
 
     from .events import Work
 
+#: Begin and end in picoseconds since the arrival, and a name.
+Span: TypeAlias = tuple[int, int, str]
 #: Parts and kinds shorter than this share of the response time are drawn together as "other".
 _SHOWN = 0.005
 
 
 def draw(
-    path: str | Path, request: int, parts_ps: Mapping[str, int], die: str | None, work: Sequence[Work]
+    path: str | Path, name: str, parts_ps: dict[str, int], die: str | None, work: Sequence[Work]
 ) -> None:
-    """Draw the parts of a request, and the work of the die that it waited for, into a file."""
-    save(_figure(request, parts_ps, die, work), path)
+    """Draw a request of this name with its parts, and the work of the die that it waited for, into a file."""
+    rows = [(name, _spans(parts_ps))]
+    if die:
+        rows.append((die, [(each.begin_ps, each.end_ps, each.kind) for each in work]))
+    save(_figure(rows, sum(parts_ps.values())), path)
 
 
 @styled
-def _figure(request: int, parts_ps: Mapping[str, int], die: str | None, work: Sequence[Work]) -> Figure:
+def _figure(rows: list[tuple[str, list[Span]]], response_ps: int) -> Figure:
     figure = new(2, 1.9)
     axes = figure.subplots()
-    response_ps = sum(parts_ps.values())
-    rows = [(f"request {request}", _parts(parts_ps))]
-    if die:
-        rows.append((die, [(each.begin_ps, each.end_ps, each.kind) for each in work]))
     labels = list(dict.fromkeys(kind for _, spans in rows for _, _, kind in spans))
     for y, (_, spans) in enumerate(rows):
         _bars(axes, y, spans, labels)
@@ -43,12 +44,12 @@ def _figure(request: int, parts_ps: Mapping[str, int], die: str | None, work: Se
     return figure
 
 
-def _parts(parts_ps: Mapping[str, int]) -> list[tuple[int, int, str]]:
-    """Parts of the response time one behind the other; small ones together."""
-    response_ps = sum(parts_ps.values())
-    spans, at, other = [], 0, 0
+def _spans(parts_ps: dict[str, int]) -> list[Span]:
+    """Put the parts one behind the other, and small ones together."""
+    spans: list[Span] = []
+    at, other = 0, 0
     for part, ps in parts_ps.items():
-        if ps < _SHOWN * response_ps:
+        if ps < _SHOWN * sum(parts_ps.values()):
             other += ps
             continue
         spans.append((at, at + ps, part.replace("_", " ")))
@@ -56,7 +57,7 @@ def _parts(parts_ps: Mapping[str, int]) -> list[tuple[int, int, str]]:
     return [*spans, (at, at + other, "other")] if other else spans
 
 
-def _bars(axes: Axes, y: int, spans: list[tuple[int, int, str]], labels: list[str]) -> None:
+def _bars(axes: Axes, y: int, spans: list[Span], labels: list[str]) -> None:
     for i, label in enumerate(labels):
         of_label = [(begin * 1e-9, (end - begin) * 1e-9) for begin, end, kind in spans if kind == label]
         if of_label:

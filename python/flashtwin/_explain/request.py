@@ -80,7 +80,7 @@ class RequestExplanation:
         """Draw the request, the die that it waited for and what this did into a file (PNG, PDF, SVG ...)."""
         from .picture import draw
 
-        draw(path, self.request["request"], self.parts_ps, self.die, self.work)
+        draw(path, f"request {self.request['request']}", self.parts_ps, self.die, self.work)
 
     def __repr__(self) -> str:
         lines = [self.cause, ""]
