@@ -90,7 +90,7 @@ def check_name(name: str) -> None:
     elif near:
         hint = f'; did you mean "{"gcar-" if base != given else ""}{near[0]}"?'
     elif given.endswith(".py"):
-        hint = "; a class of your own is given in Python: run(..., policy=CLASS), trace_policy(CLASS, ...)"
+        hint = f"; name its class, as in {name}:MyPolicy"
     raise DeviceError(f'policy: found "{name}"; must be a policy that `flashtwin policy list` knows{hint}')
 
 

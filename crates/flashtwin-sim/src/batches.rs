@@ -220,7 +220,7 @@ mod tests {
             let mut one = Batches::new();
             tags.iter().for_each(|&tag| one.record(&completion(tag)));
             // Each completes somewhat earlier or later.
-            tags.sort_by_key(|&tag| tag + rng.below(50));
+            tags.sort_by_cached_key(|&tag| tag + rng.below(50));
             let mut other = Batches::new();
             tags.iter().for_each(|&tag| other.record(&completion(tag)));
             let points = one.points();
