@@ -101,7 +101,7 @@ def test_files_of_a_run(cli, trace, small_device, tmp_path):
         (("run", "--workload", LOAD, "--queue-dept", "1"), ["did you mean --queue-depth?"]),
         (
             ("policy", "list", "--figure", "x"),
-            ["flashtwin policy list: error", "flashtwin compare takes --figure"],
+            ["flashtwin policy list: error", "flashtwin compare and flashtwin explain take --figure"],
         ),
         (("--foo", "run"), ["flashtwin: error"]),
         (("run", "--workload", "zipf:alpha=0.9,requests=1"), ["did you mean theta?"]),

@@ -45,15 +45,15 @@ def test_policies_that_differ_by_less_than_the_noise_have_no_best():
     load = "uniform:write=0.5,requests=20000"
     comparison = flashtwin.compare(load, ["lru", "fifo"], "demo", set=SMALL)
     mean = next(line for line in lines(comparison) if line.startswith("mean response"))
-    assert "*" not in mean
+    assert mean.endswith("?")
 
 
-def test_a_difference_beyond_the_noise_has_a_best():
+def test_a_difference_beyond_the_noise_is_not_marked():
     load = "zipf:theta=1.1,write=0.5,requests=20000"
     comparison = flashtwin.compare(load, ["lru", "fifo"], "demo", set={**SMALL, "buffer.capacity": "1 MiB"})
     hit_ratio = next(line for line in lines(comparison) if line.startswith("hit ratio"))
     assert comparison["lru"].hit_ratio > comparison["fifo"].hit_ratio
-    assert hit_ratio.split()[4] == "*"
+    assert "?" not in hit_ratio
 
 
 def test_no_write_no_write_amplification():

@@ -59,6 +59,15 @@ class CleanFirst(Lru):
     def candidates(self):
         return [page for page in self.order if not self.dirty[page]]
 
+    def evict(self, incoming):
+        page = super().evict(incoming)
+        del self.dirty[page]
+        return page
+
+    def forget(self, page):
+        super().forget(page)
+        del self.dirty[page]
+
 
 class Gcar(Lru):
     """As `gcar-lru`."""

@@ -101,8 +101,8 @@ impl Page {
         match self.gone.load(Ordering::Relaxed) {
             false => Ok(self.number),
             true => Err(FlashtwinError::new_err(format!(
-                "page {} has left the buffer, and its number is used for other pages: remember pages that were \
-                 evicted by access.lpn or self.device.lpn(page)",
+                "page {} has left the buffer, and its number is used for other pages: delete what you keep of a page \
+                 in evict and forget, and remember evicted pages by access.lpn or self.device.lpn(page)",
                 self.number
             ))),
         }

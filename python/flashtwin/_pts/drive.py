@@ -157,7 +157,7 @@ class Drive:
                 f"{self.spec.name}: the drive reached its end of life in a test "
                 f"({access.workload}); raise wear.erase_limit"
             )
-        return summary, histograms[2], json.loads(windows or "[]")
+        return summary, histograms[2], json.loads(windows)["windows"] if windows else []
 
 
 def _measured(summary: dict[str, Any], histogram: _core.Histogram) -> Measured:
