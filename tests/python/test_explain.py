@@ -11,7 +11,7 @@ import pytest
 
 import flashtwin
 from conftest import SMALL
-from flashtwin._explain.limits import variants
+from flashtwin._explain.limits import Variant, summarised, variants
 from flashtwin._explain.request import CAUSES
 from flashtwin._support.tables import PARTS
 from flashtwin.cli import main
@@ -125,6 +125,21 @@ def test_run_is_explained_by_twice_of_each_resource():
     product = (runs[1][0] / runs[0][0]) * (runs[1][1] / runs[0][1])
     assert twice.ratios["mean_us"].value == pytest.approx(product**0.5)
     assert found.cause in str(found)
+
+
+@pytest.mark.parametrize(
+    ("means", "helps"),
+    [([80.0, 81.0], "most helps: buffer x 2 (0.805x)"), ([80.0, 120.0], "none of the changes below helps")],
+)
+def test_only_a_significant_change_is_named_as_help(means, helps):
+    def summary(mean_us: float) -> dict[str, Any]:
+        times = {"mean_us": mean_us, "p99_us": mean_us, "p999_us": mean_us}
+        return {"all": {**times, "parts_us": {part: mean_us / len(PARTS) for part in PARTS}}}
+
+    runs = [summary(mean) for mean in means]
+    of_buffer = (Variant("buffer x 2", {}), runs, None)
+    found = summarised([summary(100.0)] * 2, [of_buffer], [1, 2])
+    assert helps in found.cause
 
 
 def test_variants_keep_the_capacity():

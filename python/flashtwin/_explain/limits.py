@@ -147,8 +147,16 @@ def summarised(
     effects.sort(key=lambda effect: effect.ratios["mean_us"].value or 1.0 if effect.ratios else math.inf)
     mean = words.time(first["mean_us"])
     text = f"{words.percent(shares[cause])} of the mean response of {mean} is for {cause}"
-    best = effects[0] if effects and effects[0].ratios else None
-    ratio = best.ratios["mean_us"].value if best else None
-    if best and ratio is not None and ratio < 1:
-        text += f"; most helps: {best.variant.name} ({ratio:.3f}x)"
+    shorter = (effect for effect in effects if effect.ratios and _is_shorter(effect.ratios["mean_us"]))
+    best = next(shorter, None)
+    if best:
+        text += f"; most helps: {best.variant.name} ({best.ratios['mean_us'].value:.3f}x)"
+    elif any(effect.ratios for effect in effects):
+        text += "; none of the changes below helps significantly"
     return RunExplanation(summaries[0], text, shares, effects, seeds)
+
+
+def _is_shorter(ratio: Estimate) -> bool:
+    """Whether the mean is shorter, significantly if several seeds were run."""
+    end = ratio.value if ratio.high is None else ratio.high
+    return end is not None and end < 1
