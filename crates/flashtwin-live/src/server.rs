@@ -452,8 +452,8 @@ impl Server {
         }
     }
 
-    /// Writes the requests recorded since the last call, and the report to the file of the settings. The report is
-    /// replaced as a whole or not at all.
+    /// Writes the requests recorded since the last call, and the report to the file that the settings name. The report
+    /// is replaced as a whole or not at all.
     ///
     /// # Errors
     /// Fails if a file cannot be written.

@@ -282,10 +282,15 @@ fn of_state(message: String) -> PyErr {
     FlashtwinError::new_err(format!("cannot copy the state of a device: {message}"))
 }
 
-/// Result of a run: summary as JSON, summary as text, and the response-time histograms of reads, writes and both;
-/// columns of when members of an array collected and the history as JSON, if asked for; the timeline, if it was: the
-/// trace, slices in it, and where it was cut, in seconds; the seconds of real time that the warm-up and the measured
-/// run took; and the copies of the code in use at the end.
+/// Result of a run, in this order:
+///
+/// - the summary as JSON and as text
+/// - the response-time histograms of reads, writes and both
+/// - if requested: when the members of an array collected, as columns
+/// - if requested: the history, as JSON
+/// - if requested: the timeline, which is the trace, its slices, and the time in seconds at which it was cut
+/// - the real time in seconds of the warm-up and of the measured run
+/// - the names of the code paths in use at the end
 type RunResult = (
     String,
     String,

@@ -15,8 +15,8 @@ pub(crate) struct Pool {
     pub free: u32,
     /// Sequence number of the open block.
     pub active_seq: u32,
-    /// Start of the circular search for a free block, counted from the pool's first block; beyond the last block in a
-    /// retired pool.
+    /// Start of the circular search for a free block, counted from the pool's first block. If the pool is retired, it is
+    /// beyond the pool's last block.
     pub(super) cursor: u32,
 }
 

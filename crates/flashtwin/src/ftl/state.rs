@@ -6,8 +6,8 @@
 //! Devices with two write streams append their hot frontiers. States can be exchanged between devices with one and
 //! with two streams: with no hot frontiers in the state, none is open yet; hot frontiers loaded into a device with
 //! one stream are closed, and their blocks count as sealed. Devices with a write cache append which blocks are in SLC
-//! mode; they load states of devices with a cache or with one stream. Devices on which moved pages keep the kind of
-//! their block append which blocks are hot; in a state without this, only the open hot blocks are.
+//! mode; they can load the states of devices with a cache or with one stream. Devices on which moved pages keep the kind of
+//! their block append which blocks are hot; if a state lacks this list, only the open hot blocks count as hot.
 
 use std::io::{self, Read, Write};
 

@@ -53,9 +53,9 @@ impl<B: Backend> Device<B> {
         steps
     }
 
-    /// Returns the losses of a power loss at this instant: contents of volatile buffer memory that flash lacks (none
-    /// if the memory is non-volatile or protected), and of the volatile memory of an array's members. Running
-    /// programs count as not done; trimmed pages do not count.
+    /// Returns what would be lost if power failed now: data in volatile buffer memory that is not in flash (none if
+    /// the memory is non-volatile or protected), and data in the volatile memory of an array's members. A running
+    /// program counts as not done. Trimmed pages do not count as lost.
     pub fn power_cut(&self) -> PowerCut {
         let unfinished = self.requests.len();
         let mut lost = Vec::new();

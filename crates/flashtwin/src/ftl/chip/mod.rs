@@ -40,8 +40,8 @@ pub struct FlashOp {
     pub why: Why,
 }
 
-/// Kinds of operations of a chip. An operation moves a page at most once, so a copy is one read and one program,
-/// which a chip with copy-back executes without a transfer.
+/// Kinds of operations of a chip. One operation transfers a page at most once. A copy is therefore two operations, a
+/// read and a program; a chip with copy-back executes both without a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpKind {
     /// Reads a page.
