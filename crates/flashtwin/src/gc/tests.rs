@@ -119,7 +119,7 @@ fn a_block_without_a_dead_page_is_taken_only_by_rules_that_do_not_look() {
 }
 
 /// Probabilities for d = 2, by ascending live pages: block k of n with probability ((n - k)^2 - (n - k - 1)^2) / n^2.
-/// The same state gives the same victim.
+/// A rule chooses the same victim twice in the same state.
 #[test]
 fn draws_have_the_chances_of_d_choices() {
     let mut counts = [[0u32; 4]; 3];

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! THR starts at 2. It doubles, to at most N, each time BR has grown and takes more than theta of the write buffer.
-//! It halves, to at least the floor, when an eviction finds BR empty (D-20). Blocks that have THR pages in PR then
+//! THR halves, to at least the floor, when an eviction finds BR empty (D-20). Blocks that have THR pages in PR then
 //! move when their next page arrives, or immediately with `migrate = "scan"` (D-222). With a share for BR, victims
 //! come from PR until BR takes more than this share (D-206). Reads change nothing; reads that miss bypass the write
 //! buffer.
