@@ -33,6 +33,7 @@ mod list;
 mod memory;
 pub mod metrics;
 mod nand;
+pub mod placement;
 mod refused;
 pub mod request;
 mod rng;

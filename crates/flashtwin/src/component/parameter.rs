@@ -35,7 +35,7 @@ macro_rules! parameters {
         $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $kind:expr, $default:literal, $from:literal;)+
     }) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug)]
+        #[derive(Clone, Debug)]
         $vis struct $Name { $($(#[doc = $doc])+ $vis $field: $type,)+ }
 
         impl $Name {

@@ -18,6 +18,7 @@ mod slc;
 mod state;
 #[cfg(test)]
 mod tests;
+mod units;
 #[cfg(test)]
 mod vectors;
 mod wear;
@@ -33,3 +34,4 @@ pub(crate) use page::{Foresight, LiveFrom, PageMap};
 pub(crate) use sets::LEAD_MAX;
 pub(crate) use shape::{Apart, Shape};
 pub use state::{StateError, StateLength};
+pub(crate) use units::{Owner, Reuse, Unit, UnitShape, Units};

@@ -6,7 +6,7 @@ mod rules;
 mod tests;
 
 pub(crate) use orders::{Force, Orders};
-pub(crate) use rules::{foresee, victim, Tie, Victims, GREEDY, RULES};
+pub(crate) use rules::{foresee, victim, Candidate, Pool, Tie, Victims, GREEDY, RULES};
 
 use crate::ftl::PageMap;
 

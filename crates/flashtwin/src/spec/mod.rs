@@ -17,6 +17,7 @@
 mod array;
 mod buffer;
 mod check;
+mod choose;
 mod convert;
 mod decimal;
 mod derived;
@@ -43,6 +44,7 @@ mod write;
 
 pub use array::{array_keys, is_array, ArraySpec, Level, MemberInGc, Protect, Reads, Rotation};
 pub use buffer::{Buffer, EvictMode, Partial};
+pub(crate) use choose::choose;
 pub use derived::SECTOR_BYTES;
 pub use error::{Place, Problem, SpecError};
 pub(crate) use exchange::refused;

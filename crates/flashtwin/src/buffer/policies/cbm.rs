@@ -156,7 +156,6 @@ impl Cbm {
         let parameters = Parameters::of(&setup.settings);
         Cbm {
             blocks,
-            parameters,
             pr: List::default(),
             br: Heaps::new(1),
             br_pages: 0,
@@ -165,6 +164,7 @@ impl Cbm {
                 0 => least_threshold(setup).max(2),
                 fixed => fixed,
             },
+            parameters,
             writes: 0,
             arriving: None,
         }

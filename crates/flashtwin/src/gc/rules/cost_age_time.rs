@@ -18,12 +18,12 @@ impl Rule for CostAgeTime {
         CostAgeTime
     }
 
-    fn choose<'a>(&self, pool: &Pool<'a>) -> Option<Candidate<'a>> {
+    fn choose<P: Pool>(&self, pool: &P) -> Option<P::Candidate> {
         let pages = pool.data_pages();
         pool.best(|a, b| {
             // A block that was never erased has been paid for as well.
-            let cost = |c: &Candidate| u128::from(c.live) * (u128::from(c.erases()) + 1);
-            let gain = |c: &Candidate| u128::from(pages - c.live) * (u128::from(c.age()) + 1);
+            let cost = |c: &P::Candidate| u128::from(c.live()) * (u128::from(c.erases()) + 1);
+            let gain = |c: &P::Candidate| u128::from(pages - c.live()) * (u128::from(c.age()) + 1);
             cost(a) * gain(b) < cost(b) * gain(a)
         })
     }

@@ -18,11 +18,11 @@ impl Rule for CostBenefit {
         CostBenefit
     }
 
-    fn choose<'a>(&self, pool: &Pool<'a>) -> Option<Candidate<'a>> {
+    fn choose<P: Pool>(&self, pool: &P) -> Option<P::Candidate> {
         let pages = pool.data_pages();
         pool.best(|a, b| {
-            let benefit = |c: &Candidate| u128::from(c.age()) * u128::from(pages - c.live);
-            benefit(a) * u128::from(b.live) > benefit(b) * u128::from(a.live)
+            let benefit = |c: &P::Candidate| u128::from(c.age()) * u128::from(pages - c.live());
+            benefit(a) * u128::from(b.live()) > benefit(b) * u128::from(a.live())
         })
     }
 }

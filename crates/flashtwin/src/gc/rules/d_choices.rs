@@ -1,6 +1,6 @@
 //! The fewest valid pages among d blocks drawn at random (Van Houdt, SIGMETRICS 2013).
 
-use super::{Candidate, Pool, Rule};
+use super::{Pool, Rule};
 use crate::component::{parameters, Component, Kind, Settings};
 
 parameters! {
@@ -29,7 +29,7 @@ impl Rule for DChoices {
         DChoices { choices }
     }
 
-    fn choose<'a>(&self, pool: &Pool<'a>) -> Option<Candidate<'a>> {
+    fn choose<P: Pool>(&self, pool: &P) -> Option<P::Candidate> {
         pool.drawn(self.choices)
     }
 }

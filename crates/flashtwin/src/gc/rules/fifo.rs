@@ -18,7 +18,7 @@ impl Rule for Fifo {
         Fifo
     }
 
-    fn choose<'a>(&self, pool: &Pool<'a>) -> Option<Candidate<'a>> {
+    fn choose<P: Pool>(&self, pool: &P) -> Option<P::Candidate> {
         pool.best(|a, b| a.age() > b.age())
     }
 }

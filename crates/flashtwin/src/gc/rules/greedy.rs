@@ -1,6 +1,6 @@
 //! Greedy victim selection: the sealed block with the fewest live pages.
 
-use super::{Candidate, Pool, Rule, Tie};
+use super::{Pool, Rule};
 use crate::component::{Component, Settings};
 
 /// The fewest valid pages.
@@ -19,8 +19,7 @@ impl Rule for Greedy {
     }
 
     #[inline]
-    fn choose<'a>(&self, pool: &Pool<'a>) -> Option<Candidate<'a>> {
-        let last = pool.tie == Tie::Highest;
-        pool.candidate(pool.ftl.position_of_least(pool.pool, last)?)
+    fn choose<P: Pool>(&self, pool: &P) -> Option<P::Candidate> {
+        pool.fewest_live()
     }
 }

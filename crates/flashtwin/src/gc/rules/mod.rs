@@ -52,8 +52,9 @@ macro_rules! declare {
                 unreachable!("{}: rules are chosen from the table", chosen.name)
             }
 
+            /// Returns the candidate to collect next; `None` if nothing may be collected.
             #[inline]
-            fn choose<'a>(&self, pool: &Pool<'a>) -> Option<Candidate<'a>> {
+            pub fn choose<P: Pool>(&self, pool: &P) -> Option<P::Candidate> {
                 match self { $(Victims::$Type(rule) => rule.choose(pool),)+ }
             }
         }
@@ -70,8 +71,8 @@ trait Rule: Sized {
     /// Makes the rule with the values of its parameters.
     fn new(settings: &Settings) -> Self;
 
-    /// Returns the block to collect next; `None` if no block may be collected.
-    fn choose<'a>(&self, pool: &Pool<'a>) -> Option<Candidate<'a>>;
+    /// Returns the candidate to collect next; `None` if nothing may be collected.
+    fn choose<P: Pool>(&self, pool: &P) -> Option<P::Candidate>;
 }
 
 /// The rule of GCaR, Harmonia and ECR, which some parts of the model ask for.
@@ -94,7 +95,7 @@ pub(crate) fn victim(ftl: &PageMap, pool: u32, of: Victims, tie: Tie) -> Option<
         let block = pool * ftl.shape.blocks_per_pool + bit;
         return Some((bit, ftl.valid_of(block)));
     }
-    let pool = Pool { ftl, pool, tie };
+    let pool = Blocks { ftl, pool, tie };
     of.choose(&pool).map(|chosen| (chosen.bit, chosen.live))
 }
 
@@ -107,66 +108,52 @@ pub(crate) fn foresee(ftl: &mut PageMap, of: Victims, tie: Tie, pages: u32, maps
     }
 }
 
-/// A block that may be collected. Values that only some rules use are looked up on demand, since they are seldom in
-/// the processor's caches.
-#[derive(Clone, Copy)]
-struct Candidate<'a> {
-    ftl: &'a PageMap,
-    block: u32,
-    /// Position in its pool.
-    bit: u32,
-    live: u32,
+/// A block or unit that may be collected, as the rules see it.
+pub(crate) trait Candidate: Copy {
+    /// Its live pages.
+    fn live(&self) -> u32;
+
+    /// Number of blocks of the chip, or units of the group, that were opened after it.
+    fn age(&self) -> u32;
+
+    /// Number of its erases.
+    fn erases(&self) -> u32;
 }
 
-impl Candidate<'_> {
-    #[inline]
-    fn age(&self) -> u32 {
-        self.ftl.age_of(self.block)
+/// Blocks of a pool, or units of a group, among which a rule chooses.
+pub(crate) trait Pool {
+    type Candidate: Candidate;
+
+    /// Places in it, of candidates or not.
+    fn places(&self) -> u32;
+
+    /// The candidate at a place, if there is one.
+    fn candidate(&self, place: u32) -> Option<Self::Candidate>;
+
+    /// Pages of a candidate that hold data, live or not.
+    fn data_pages(&self) -> u32;
+
+    fn tie(&self) -> Tie;
+
+    /// Seed of random choices: a number that depends on what the pool has written so far.
+    fn seed(&self) -> u64;
+
+    /// The candidate with the fewest live pages.
+    fn fewest_live(&self) -> Option<Self::Candidate> {
+        self.best(|a, b| a.live() < b.live())
     }
 
-    #[inline]
-    fn erases(&self) -> u32 {
-        self.ftl.erases_of(self.block)
-    }
-}
-
-/// A pool of blocks as the rules see it.
-struct Pool<'a> {
-    ftl: &'a PageMap,
-    pool: u32,
-    tie: Tie,
-}
-
-impl<'a> Pool<'a> {
-    /// Blocks in it, candidates or not.
-    fn blocks(&self) -> u32 {
-        self.ftl.shape.blocks_per_pool
-    }
-
-    /// Pages of a block that hold data.
-    fn data_pages(&self) -> u32 {
-        self.ftl.shape.data_pages
-    }
-
-    #[inline]
-    fn candidate(&self, bit: u32) -> Option<Candidate<'a>> {
-        let live = self.ftl.tallies(self.pool)[bit as usize];
-        (live < PageMap::CANDIDATE_END).then(|| Candidate {
-            ftl: self.ftl,
-            block: self.pool * self.blocks() + bit,
-            bit,
-            live: live as u32,
-        })
-    }
-
-    fn candidates(&self) -> impl Iterator<Item = Candidate<'a>> + '_ {
-        (0..self.blocks()).filter_map(|bit| self.candidate(bit))
+    fn candidates(&self) -> impl Iterator<Item = Self::Candidate> {
+        (0..self.places()).filter_map(|place| self.candidate(place))
     }
 
     /// The candidate that is better than all others.
-    fn best(&self, better: impl Fn(&Candidate, &Candidate) -> bool) -> Option<Candidate<'a>> {
+    fn best(
+        &self,
+        better: impl Fn(&Self::Candidate, &Self::Candidate) -> bool,
+    ) -> Option<Self::Candidate> {
         self.candidates().reduce(|best, next| {
-            let replaces = match self.tie {
+            let replaces = match self.tie() {
                 Tie::Lowest => better(&next, &best),
                 Tie::Highest => !better(&best, &next),
             };
@@ -180,12 +167,12 @@ impl<'a> Pool<'a> {
 
     /// Returns the candidate with the fewest live pages among `choices` drawn at random; if no draw finds a
     /// candidate, the greedy one.
-    fn drawn(&self, choices: u32) -> Option<Candidate<'a>> {
+    fn drawn(&self, choices: u32) -> Option<Self::Candidate> {
         const DRAWS_MAX: usize = 64;
-        let mut rng = Rng::new(self.ftl.position_hash(self.pool));
-        let mut found: Option<Candidate> = None;
+        let mut rng = Rng::new(self.seed());
+        let mut found: Option<Self::Candidate> = None;
         for _ in 0..choices {
-            let draw = || self.candidate(rng.below(self.blocks().into()) as u32);
+            let draw = || self.candidate(rng.below(self.places().into()) as u32);
             let Some(next) = std::iter::repeat_with(draw)
                 .take(DRAWS_MAX)
                 .flatten()
@@ -193,10 +180,83 @@ impl<'a> Pool<'a> {
             else {
                 continue;
             };
-            if found.is_none_or(|found| next.live < found.live) {
+            if found.is_none_or(|found| next.live() < found.live()) {
                 found = Some(next);
             }
         }
-        found.or_else(|| self.best(|a, b| a.live < b.live))
+        found.or_else(|| self.best(|a, b| a.live() < b.live()))
+    }
+}
+
+/// A block that may be collected. Values that only some rules use are looked up on demand, since they are seldom in
+/// the processor's caches.
+#[derive(Clone, Copy)]
+struct Block<'a> {
+    ftl: &'a PageMap,
+    block: u32,
+    /// Position in its pool.
+    bit: u32,
+    live: u32,
+}
+
+impl Candidate for Block<'_> {
+    #[inline]
+    fn live(&self) -> u32 {
+        self.live
+    }
+
+    #[inline]
+    fn age(&self) -> u32 {
+        self.ftl.age_of(self.block)
+    }
+
+    #[inline]
+    fn erases(&self) -> u32 {
+        self.ftl.erases_of(self.block)
+    }
+}
+
+/// The blocks of a pool of the page map; those that are sealed are candidates.
+struct Blocks<'a> {
+    ftl: &'a PageMap,
+    pool: u32,
+    tie: Tie,
+}
+
+impl<'a> Pool for Blocks<'a> {
+    type Candidate = Block<'a>;
+
+    fn places(&self) -> u32 {
+        self.ftl.shape.blocks_per_pool
+    }
+
+    #[inline]
+    fn candidate(&self, bit: u32) -> Option<Block<'a>> {
+        let live = self.ftl.tallies(self.pool)[bit as usize];
+        (live < PageMap::CANDIDATE_END).then(|| Block {
+            ftl: self.ftl,
+            block: self.pool * self.places() + bit,
+            bit,
+            live: live as u32,
+        })
+    }
+
+    fn data_pages(&self) -> u32 {
+        self.ftl.shape.data_pages
+    }
+
+    fn tie(&self) -> Tie {
+        self.tie
+    }
+
+    fn seed(&self) -> u64 {
+        self.ftl.position_hash(self.pool)
+    }
+
+    /// The page map keeps the lowest tallies, so that not all blocks are compared.
+    #[inline]
+    fn fewest_live(&self) -> Option<Block<'a>> {
+        let last = self.tie == Tie::Highest;
+        self.candidate(self.ftl.position_of_least(self.pool, last)?)
     }
 }

@@ -1,6 +1,6 @@
 //! Any block, all alike.
 
-use super::{Candidate, Pool, Rule};
+use super::{Pool, Rule};
 use crate::component::{Component, Settings};
 
 /// Any block, all alike.
@@ -18,7 +18,7 @@ impl Rule for Random {
         Random
     }
 
-    fn choose<'a>(&self, pool: &Pool<'a>) -> Option<Candidate<'a>> {
+    fn choose<P: Pool>(&self, pool: &P) -> Option<P::Candidate> {
         pool.drawn(1)
     }
 }

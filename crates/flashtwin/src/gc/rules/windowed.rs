@@ -30,8 +30,8 @@ impl Rule for Windowed {
         Windowed { window_percent }
     }
 
-    fn choose<'a>(&self, pool: &Pool<'a>) -> Option<Candidate<'a>> {
-        let blocks = f64::from(pool.blocks()) * self.window_percent / 100.0;
+    fn choose<P: Pool>(&self, pool: &P) -> Option<P::Candidate> {
+        let blocks = f64::from(pool.places()) * self.window_percent / 100.0;
         let mut ages: Vec<u32> = pool.candidates().map(|c| c.age()).collect();
         let last = (blocks as usize).clamp(1, ages.len().max(1)) - 1;
         let least_age = match ages.get(last) {
@@ -39,8 +39,8 @@ impl Rule for Windowed {
             None => 0,
         };
         pool.best(|a, b| {
-            let within = |c: &Candidate| c.age() >= least_age;
-            within(a) && (!within(b) || a.live < b.live)
+            let within = |c: &P::Candidate| c.age() >= least_age;
+            within(a) && (!within(b) || a.live() < b.live())
         })
     }
 }

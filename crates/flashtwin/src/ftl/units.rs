@@ -1,0 +1,450 @@
+//! The map of a device that is written by units: what is opened, filled in order, collected and erased as one, each
+//! for an owner.
+//!
+//! A unit is a superblock, or several. Its pages are numbered in the order in which they are given to it, and the
+//! flash pages of all units one after the other: page k of unit u is flash page u x P + k. A host write accesses the
+//! map entry of its page, the live word of the old copy, the record of the old copy's unit, and the frontier, which
+//! is in the cache; a move accesses the map entry, which [`Units::prefetch_moves`] loads ahead. In memory a logical
+//! page takes 4 bytes, a flash page 4.125.
+//!
+//! This file has the tables and the steps that change them. Who owns a unit, which one is collected and when is
+//! decided in [`crate::placement`].
+
+use std::collections::VecDeque;
+
+use crate::divide::Divider;
+use crate::memory::{large_table, prefetch, TrustedTable};
+use crate::units::{Lpn, Ppn};
+
+/// No flash page holds this logical page.
+const UNMAPPED: u32 = u32::MAX;
+/// No unit.
+const NONE: u32 = u32::MAX;
+
+/// Whose pages a unit holds: a number below [`UnitShape::owners`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Owner(pub u16);
+
+/// The owner of a unit that is free.
+const FREE: Owner = Owner(u16::MAX);
+
+/// Which unit a group reuses first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reuse {
+    /// The one erased longest ago; at first, by number.
+    Oldest,
+    /// The one with the fewest erases; of equals, the lowest number.
+    LeastWorn,
+}
+
+/// Sizes of the tables. The flash has fewer than 2^32 pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UnitShape {
+    /// Groups: units never cross them.
+    pub groups: u32,
+    /// Units of a group.
+    pub units: u32,
+    /// Pages of a unit.
+    pub pages: u32,
+    /// Pages that the host sees.
+    pub logical_pages: u32,
+    /// Owners, at most 2^16 - 1.
+    pub owners: u16,
+    pub reuse: Reuse,
+}
+
+/// A unit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unit {
+    pub owner: Owner,
+    /// Further pages may be given to it.
+    pub bound: bool,
+    /// Number of units that its group has opened before it.
+    pub sequence: u32,
+    /// Pages given to it so far.
+    pub given: u32,
+    /// Of these, the live ones.
+    pub live: u32,
+    pub erases: u32,
+    /// Host clock when it was opened.
+    pub opened_at: u64,
+    /// Host clock when a page of it died last; when it was opened, if none has.
+    pub last_death: u64,
+}
+
+/// A group of units.
+#[derive(Clone, Debug)]
+struct Group {
+    /// Free units in the order of reuse, or in any if that goes by wear.
+    free: VecDeque<u32>,
+    /// Units in use, in the order of their opening.
+    opened: Vec<u32>,
+    /// Units opened so far.
+    sequence: u32,
+    /// By owner, the unit that its next page is given to.
+    frontier: Vec<u32>,
+}
+
+/// The tables.
+#[derive(Clone, Debug)]
+pub(crate) struct Units {
+    pub shape: UnitShape,
+    /// LPN to flash page.
+    map: TrustedTable<u32>,
+    /// Flash page to LPN; valid only if the live bit is set.
+    reverse: TrustedTable<u32>,
+    /// Live bits of the flash pages; those of a unit begin with a word of their own.
+    live: TrustedTable<u64>,
+    units: TrustedTable<Unit>,
+    groups: Vec<Group>,
+    /// Words of live bits a unit.
+    words: u32,
+    by_pages: Divider,
+    by_units: Divider,
+    mapped: u64,
+}
+
+impl Units {
+    /// The tables of a device that was never written.
+    pub fn new(shape: UnitShape) -> Units {
+        let n = shape.groups * shape.units;
+        let words = shape.pages.div_ceil(64);
+        let pages = n as usize * shape.pages as usize;
+        let free = Unit {
+            owner: FREE,
+            bound: false,
+            sequence: 0,
+            given: 0,
+            live: 0,
+            erases: 0,
+            opened_at: 0,
+            last_death: 0,
+        };
+        let group = |group: u32| Group {
+            free: (group * shape.units..(group + 1) * shape.units).collect(),
+            opened: Vec::with_capacity(shape.units as usize),
+            sequence: 0,
+            frontier: vec![NONE; usize::from(shape.owners)],
+        };
+        Units {
+            shape,
+            // SAFETY: indexed by LPN; callers refuse pages beyond the logical ones.
+            map: unsafe { TrustedTable::new(large_table(UNMAPPED, shape.logical_pages as usize)) },
+            // SAFETY: indexed by flash page, of which `map` and frontiers only contain those of the flash.
+            reverse: unsafe { TrustedTable::new(large_table(UNMAPPED, pages)) },
+            // SAFETY: indexed by a word of a unit.
+            live: unsafe { TrustedTable::new(vec![0; n as usize * words as usize]) },
+            // SAFETY: indexed by unit.
+            units: unsafe { TrustedTable::new(vec![free; n as usize]) },
+            groups: (0..shape.groups).map(group).collect(),
+            words,
+            by_pages: Divider::new(shape.pages),
+            by_units: Divider::new(shape.units),
+            mapped: 0,
+        }
+    }
+
+    // ---- where things are ----
+
+    /// The flash page that holds `lpn`, if any.
+    #[inline(always)]
+    pub fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
+        match self.map[lpn.0 as usize] {
+            UNMAPPED => None,
+            ppn => Some(Ppn(ppn)),
+        }
+    }
+
+    /// The unit of a flash page.
+    #[inline(always)]
+    pub fn unit_of(&self, ppn: Ppn) -> u32 {
+        self.by_pages.div(ppn.0)
+    }
+
+    /// The group of a unit.
+    #[inline]
+    pub fn group_of(&self, unit: u32) -> u32 {
+        self.by_units.div(unit)
+    }
+
+    #[inline(always)]
+    pub fn unit(&self, unit: u32) -> &Unit {
+        &self.units[unit as usize]
+    }
+
+    /// The logical page whose copy is, or was, page `page` of a unit.
+    #[inline(always)]
+    pub fn lpn_at(&self, unit: u32, page: u32) -> Lpn {
+        Lpn(self.reverse[(unit * self.shape.pages + page) as usize])
+    }
+
+    #[inline(always)]
+    pub fn is_live(&self, unit: u32, page: u32) -> bool {
+        self.live[(unit * self.words + page / 64) as usize] >> (page % 64) & 1 == 1
+    }
+
+    /// The live bits of a unit.
+    pub fn live_words(&self, unit: u32) -> &[u64] {
+        self.live
+            .part((unit * self.words) as usize, self.words as usize)
+    }
+
+    /// The first live page of a unit.
+    pub fn first_live(&self, unit: u32) -> Option<u32> {
+        let words = self.live_words(unit);
+        let word = words.iter().position(|&word| word != 0)?;
+        Some(word as u32 * 64 + words[word].trailing_zeros())
+    }
+
+    /// Free units of a group.
+    #[inline(always)]
+    pub fn free(&self, group: u32) -> u32 {
+        self.groups[group as usize].free.len() as u32
+    }
+
+    /// Free units of a group in the order of reuse.
+    pub fn free_units(&self, group: u32) -> Vec<u32> {
+        let mut free: Vec<u32> = self.groups[group as usize].free.iter().copied().collect();
+        if self.shape.reuse == Reuse::LeastWorn {
+            free.sort_by_key(|&unit| (self.unit(unit).erases, unit));
+        }
+        free
+    }
+
+    /// Units of a group that are in use, in the order of their opening.
+    #[inline]
+    pub fn opened(&self, group: u32) -> &[u32] {
+        &self.groups[group as usize].opened
+    }
+
+    /// Units that a group has opened so far.
+    #[inline]
+    pub fn sequence(&self, group: u32) -> u32 {
+        self.groups[group as usize].sequence
+    }
+
+    /// The unit that the owner's next page is given to, if one is bound.
+    #[inline(always)]
+    pub fn frontier(&self, group: u32, owner: Owner) -> Option<u32> {
+        match self.groups[group as usize].frontier[usize::from(owner.0)] {
+            NONE => None,
+            unit => Some(unit),
+        }
+    }
+
+    /// Pages that can be given to the owner's frontier; 0 if none is bound.
+    #[inline]
+    pub fn left(&self, group: u32, owner: Owner) -> u32 {
+        let unit = self.frontier(group, owner);
+        unit.map_or(0, |unit| self.shape.pages - self.unit(unit).given)
+    }
+
+    // ---- what changes them ----
+
+    /// Binds the next free unit of a group to an owner that has none; `None` if none is free.
+    pub fn bind(&mut self, group: u32, owner: Owner, clock: u64) -> Option<u32> {
+        debug_assert!(self.frontier(group, owner).is_none());
+        let units = &self.units;
+        let g = &mut self.groups[group as usize];
+        let unit = match self.shape.reuse {
+            Reuse::Oldest => g.free.pop_front()?,
+            Reuse::LeastWorn => {
+                let wear = |&(_, &unit): &(usize, &u32)| (units[unit as usize].erases, unit);
+                let at = g.free.iter().enumerate().min_by_key(wear)?.0;
+                g.free.swap_remove_back(at)?
+            }
+        };
+        let u = &mut self.units[unit as usize];
+        u.owner = owner;
+        u.bound = true;
+        u.sequence = g.sequence;
+        (u.opened_at, u.last_death) = (clock, clock);
+        g.sequence += 1;
+        g.opened.push(unit);
+        g.frontier[usize::from(owner.0)] = unit;
+        Some(unit)
+    }
+
+    /// Gives a page to its owner's frontier, which is bound; the logical page has no copy. Returns the unit, and
+    /// whether it is full now, and with it unbound.
+    #[inline(always)]
+    pub fn give(&mut self, group: u32, owner: Owner, lpn: Lpn) -> (u32, bool) {
+        let unit = self.groups[group as usize].frontier[usize::from(owner.0)];
+        let u = &mut self.units[unit as usize];
+        let page = u.given;
+        u.given += 1;
+        u.live += 1;
+        let full = u.given == self.shape.pages;
+        let ppn = unit * self.shape.pages + page;
+        self.reverse[ppn as usize] = lpn.0;
+        self.map[lpn.0 as usize] = ppn;
+        self.live[(unit * self.words + page / 64) as usize] |= 1 << (page % 64);
+        if full {
+            self.unbind(group, owner);
+        }
+        (unit, full)
+    }
+
+    /// Counts a logical page that had no copy, and is given one.
+    #[inline(always)]
+    pub fn count_mapped(&mut self) {
+        self.mapped += 1;
+    }
+
+    /// Closes the owner's frontier as it is; returns the unit if one was bound.
+    pub fn close(&mut self, group: u32, owner: Owner) -> Option<u32> {
+        self.frontier(group, owner)?;
+        Some(self.unbind(group, owner))
+    }
+
+    #[inline(never)]
+    fn unbind(&mut self, group: u32, owner: Owner) -> u32 {
+        let frontier = &mut self.groups[group as usize].frontier[usize::from(owner.0)];
+        let unit = std::mem::replace(frontier, NONE);
+        self.units[unit as usize].bound = false;
+        unit
+    }
+
+    /// The copy of a logical page at `ppn` is live no more; the map keeps it. Returns its unit.
+    #[inline(always)]
+    pub fn kill(&mut self, ppn: Ppn, clock: u64) -> u32 {
+        let (unit, page) = self.by_pages.div_rem(ppn.0);
+        self.clear(unit, page);
+        self.units[unit as usize].last_death = clock;
+        unit
+    }
+
+    /// Unmaps a logical page; returns the unit that had its copy.
+    pub fn unmap(&mut self, lpn: Lpn, clock: u64) -> Option<u32> {
+        let ppn = self.lookup(lpn)?;
+        self.map[lpn.0 as usize] = UNMAPPED;
+        self.mapped -= 1;
+        Some(self.kill(ppn, clock))
+    }
+
+    /// Page `page` of a unit is about to be given to another one.
+    #[inline(always)]
+    pub fn clear(&mut self, unit: u32, page: u32) {
+        let word = &mut self.live[(unit * self.words + page / 64) as usize];
+        debug_assert!(*word >> (page % 64) & 1 == 1, "page {page} is not live");
+        *word &= !(1 << (page % 64));
+        self.units[unit as usize].live -= 1;
+    }
+
+    /// Erases a unit that holds no live page and is not bound.
+    pub fn erase(&mut self, unit: u32) {
+        let group = self.group_of(unit) as usize;
+        let u = &mut self.units[unit as usize];
+        debug_assert!(u.live == 0 && !u.bound && u.owner != FREE);
+        u.owner = FREE;
+        u.given = 0;
+        u.erases += 1;
+        let sequence = u.sequence;
+        let (g, units) = (&mut self.groups[group], &self.units);
+        let order = |&other: &u32| units[other as usize].sequence;
+        let at = g.opened.binary_search_by_key(&sequence, order);
+        g.opened.remove(at.expect("it is in use"));
+        g.free.push_back(unit);
+    }
+
+    // ---- hints ----
+
+    /// Starts loading what a write of `lpn` will touch first.
+    #[inline(always)]
+    pub fn prefetch(&self, lpn: Lpn) {
+        prefetch(&self.map, lpn.0 as usize);
+    }
+
+    /// Starts loading the map entries of the live pages of the `word`-th 64 pages of a unit.
+    #[inline(always)]
+    pub fn prefetch_moves(&self, unit: u32, word: u32) {
+        if word >= self.words {
+            return;
+        }
+        let mut bits = self.live[(unit * self.words + word) as usize];
+        let first = (unit * self.shape.pages + word * 64) as usize;
+        while bits != 0 {
+            let lpn = self.reverse[first + bits.trailing_zeros() as usize];
+            prefetch(&self.map, lpn as usize);
+            bits &= bits - 1;
+        }
+    }
+
+    // ---- checks ----
+
+    /// Compares the tables with each other (invariants I1, I2, I3 and I6): costs a pass over the device.
+    ///
+    /// # Errors
+    /// Names the first disagreement.
+    pub fn check(&self) -> Result<(), String> {
+        let mut mapped = 0;
+        for (lpn, &ppn) in self.map.iter().enumerate() {
+            if ppn != UNMAPPED {
+                let (unit, page) = self.by_pages.div_rem(ppn);
+                if !self.is_live(unit, page) || self.lpn_at(unit, page).0 as usize != lpn {
+                    return Err(format!(
+                        "page {lpn} is mapped to {ppn}, which holds another"
+                    ));
+                }
+                mapped += 1;
+            }
+        }
+        let mut live = 0;
+        for (number, unit) in self.units.iter().enumerate() {
+            let bits: u32 = self
+                .live_words(number as u32)
+                .iter()
+                .map(|word| word.count_ones())
+                .sum();
+            if bits != unit.live || unit.live > unit.given {
+                return Err(format!(
+                    "unit {number}: {bits} live bits, {} live, {} given",
+                    unit.live, unit.given
+                ));
+            }
+            if unit.owner == FREE && (unit.given > 0 || unit.bound) {
+                return Err(format!("unit {number} is free and holds pages"));
+            }
+            live += u64::from(unit.live);
+        }
+        if (live, mapped) != (self.mapped, self.mapped) {
+            return Err(format!(
+                "{mapped} pages are mapped, {live} live, {} counted",
+                self.mapped
+            ));
+        }
+        (0..self.shape.groups).try_for_each(|group| self.check_group(group))
+    }
+
+    fn check_group(&self, group: u32) -> Result<(), String> {
+        let g = &self.groups[group as usize];
+        let mut all: Vec<u32> = g.free.iter().chain(&g.opened).copied().collect();
+        all.sort_unstable();
+        let expected = group * self.shape.units..(group + 1) * self.shape.units;
+        if !all.iter().copied().eq(expected) {
+            return Err(format!("group {group}: a unit is in two lists or in none"));
+        }
+        let free_is_free = g.free.iter().all(|&u| self.unit(u).owner == FREE);
+        let used_is_owned = g.opened.iter().all(|&u| self.unit(u).owner != FREE);
+        if !free_is_free || !used_is_owned {
+            return Err(format!("group {group}: a unit is in the wrong list"));
+        }
+        let sequences: Vec<u32> = g.opened.iter().map(|&u| self.unit(u).sequence).collect();
+        if !sequences.is_sorted_by(|a, b| a < b) {
+            return Err(format!("group {group}: units are not in their order"));
+        }
+        let bound = g.opened.iter().filter(|&&u| self.unit(u).bound).count();
+        let frontiers = g.frontier.iter().enumerate().filter(|(_, &u)| u != NONE);
+        for (owner, &unit) in frontiers.clone() {
+            let u = self.unit(unit);
+            let may_be = u.bound && usize::from(u.owner.0) == owner;
+            if !may_be || u.given == 0 || u.given == self.shape.pages {
+                return Err(format!("group {group}: frontier {unit} of owner {owner}"));
+            }
+        }
+        match frontiers.count() == bound {
+            true => Ok(()),
+            false => Err(format!("group {group}: a bound unit is no frontier")),
+        }
+    }
+}

@@ -1,0 +1,663 @@
+//! A device that is written by units, without time: what the host's writes, trims and commands do to its tables.
+//!
+//! Collection is checked before every page of the host: while its group has at most `low` free units, a victim is
+//! collected, as long as some closed unit has anything to gain. A page of the host never takes one of the last `low`
+//! free units, which are for survivors.
+
+use std::fmt;
+
+use super::events::{Event, EventType, Events};
+use super::ids::Ids;
+use super::scheme::{
+    Class, Destination, HostPage, MovedPage, Needs, Scheme, Survivors, UnitView, UserScheme, NEVER,
+    NO_AGE,
+};
+use super::schemes::{AnyScheme, User};
+use super::scopes::{AnyScope, Asked};
+use super::setup::{Setup, SetupError};
+use super::state::Classes;
+use super::victims::{AnyVictim, UserVictim};
+use crate::ftl::{Owner, UnitShape, Units};
+use crate::units::{Lpn, Ppn};
+
+/// What happened, in the order in which it did; kept on demand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Did {
+    /// A unit with this many live pages is collected.
+    Victim {
+        /// Its group.
+        group: u32,
+        /// Its number in the group.
+        unit: u32,
+        /// Its live pages.
+        live: u32,
+    },
+    /// A unit was erased.
+    Erase {
+        /// Its group.
+        group: u32,
+        /// Its number in the group.
+        unit: u32,
+    },
+    /// An event of flexible data placement.
+    Event(Event),
+}
+
+/// A page of the host finds no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRoom {
+    /// The page.
+    pub lpn: Lpn,
+}
+
+impl fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "page {} finds no room: no unit that may be collected has anything to gain; raise the reserve or `low`, or use \
+             fewer classes",
+            self.lpn.0
+        )
+    }
+}
+
+impl std::error::Error for NoRoom {}
+
+/// What is kept of each logical page, as far as the scheme needs it.
+#[derive(Clone, Debug, Default)]
+struct Pages {
+    /// Host clock at the last write, its low 32 bits.
+    written_at: Vec<u32>,
+    /// Moves since.
+    moves: Vec<u8>,
+    /// Host clock at the next write.
+    next: Vec<u64>,
+}
+
+/// The device.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    setup: Box<Setup>,
+    pub(super) units: Units,
+    pub(super) classes: Classes,
+    pub(super) ids: Ids,
+    scheme: AnyScheme,
+    needs: Needs,
+    survivors: Survivors,
+    victim: AnyVictim,
+    scope: AnyScope,
+    /// Live pages by which the scope's victim may exceed the best of all.
+    tolerance: Option<u32>,
+    pub(super) low: u32,
+    pages: Pages,
+    /// By class, the group that writes without an id go to while the class has a unit there.
+    roams: Vec<Option<u32>>,
+    pub(super) events: Events,
+    /// Pages accepted by handle.
+    pub(super) accepted: Vec<u64>,
+    /// Pages that went to another group than their id names, since that was full.
+    pub(super) redirected: u64,
+    /// Victims for which the scope had none with anything to gain.
+    pub(super) fallbacks: u64,
+    did: Option<Vec<Did>>,
+}
+
+impl Placed {
+    /// A device that was never written.
+    ///
+    /// # Errors
+    /// No device can have the setup, or not every load would find room in it.
+    pub fn new(setup: &Setup) -> Result<Placed, SetupError> {
+        let parts = setup.parts()?;
+        Placed::build(setup, parts.scheme, parts.scope)
+    }
+
+    /// A device with a user's scheme in place of the one that the setup names.
+    ///
+    /// # Errors
+    /// As those of [`Placed::new`].
+    pub fn with_scheme(setup: &Setup, scheme: Box<dyn UserScheme>) -> Result<Placed, SetupError> {
+        let parts = setup.parts()?;
+        Placed::build(setup, AnyScheme::User(User(scheme)), parts.scope)
+    }
+
+    fn build(setup: &Setup, scheme: AnyScheme, scope: AnyScope) -> Result<Placed, SetupError> {
+        let needs = scheme.needs();
+        let (survivors, isolated) = setup.survivors(&needs)?;
+        setup.check_room(&needs, survivors, &isolated)?;
+        let classes = Classes::new(needs.classes, isolated, setup.groups);
+        let pages = setup.logical_pages as usize;
+        let table = |needed: bool| if needed { pages } else { 0 };
+        let percent = scope.tolerance_percent();
+        let tolerance = percent.map(|p| (f64::from(setup.unit_pages) * p / 100.0) as u32);
+        let ids = Ids::new(setup.groups, setup.group_bits, setup.namespace.clone());
+        Ok(Placed {
+            units: Units::new(UnitShape {
+                groups: setup.groups,
+                units: setup.units,
+                pages: setup.unit_pages,
+                logical_pages: setup.logical_pages,
+                owners: classes.owners(),
+                reuse: setup.reuse(),
+            }),
+            ids,
+            scheme,
+            needs,
+            survivors,
+            victim: AnyVictim::new(&setup.victim),
+            scope,
+            tolerance,
+            low: setup.low,
+            pages: Pages {
+                written_at: vec![0; table(needs.age)],
+                moves: vec![0; table(needs.moves)],
+                next: vec![NEVER; table(needs.future)],
+            },
+            roams: vec![None; usize::from(needs.classes)],
+            events: Events::default(),
+            accepted: vec![0; setup.handles.len()],
+            redirected: 0,
+            fallbacks: 0,
+            did: None,
+            classes,
+            setup: Box::new(setup.clone()),
+        })
+    }
+
+    /// Puts a user's rule in place of the one that the setup names.
+    pub fn set_victim(&mut self, victim: Box<dyn UserVictim>) {
+        self.victim = AnyVictim::user(victim);
+    }
+
+    /// The setup.
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// What the scheme needs.
+    pub fn needs(&self) -> &Needs {
+        &self.needs
+    }
+
+    /// The scheme's state.
+    pub fn scheme_state(&self) -> String {
+        self.scheme.state()
+    }
+
+    /// Starts or stops keeping what happens, for [`Placed::take_did`].
+    pub fn keep_did(&mut self, on: bool) {
+        self.did = on.then(Vec::new);
+    }
+
+    /// Takes what has happened since the last call.
+    pub fn take_did(&mut self) -> Vec<Did> {
+        self.did.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn note(&mut self, did: Did) {
+        if let Some(log) = &mut self.did {
+            log.push(did);
+        }
+    }
+
+    pub(super) fn raise(&mut self, kind: EventType, event: Event) {
+        let event = Event {
+            kind,
+            clock: self.classes.clock(),
+            ..event
+        };
+        self.events.add(event);
+        self.note(Did::Event(event));
+    }
+
+    // ---- the host writes ----
+
+    /// Writes `n` pages from `first` on with a placement id or without. `next` has the host clock of each page's next
+    /// write, for schemes that need it; it may be empty otherwise.
+    ///
+    /// # Errors
+    /// A page finds no room; those before it are written.
+    ///
+    /// # Panics
+    /// Panics if a page is beyond the logical ones.
+    pub fn write(
+        &mut self,
+        first: Lpn,
+        n: u32,
+        id: Option<u16>,
+        next: &[u64],
+    ) -> Result<(), NoRoom> {
+        assert!(
+            n <= self.setup.logical_pages && first.0 <= self.setup.logical_pages - n,
+            "pages {first:?} and {n} on are beyond the device"
+        );
+        let to = self.ids.resolve(id);
+        if to.invalid {
+            let event = of_handle(to.handle, id, 0);
+            self.raise(EventType::InvalidId, event);
+        }
+        for i in 0..n {
+            let next = next.get(i as usize).copied().unwrap_or(NEVER);
+            self.write_page(Lpn(first.0 + i), to.group, to.handle, id, n, next)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn write_page(
+        &mut self,
+        lpn: Lpn,
+        group: Option<u32>,
+        handle: u16,
+        id: Option<u16>,
+        request_pages: u32,
+        next: u64,
+    ) -> Result<(), NoRoom> {
+        let page = HostPage {
+            lpn,
+            handle,
+            id,
+            clock: self.classes.clock(),
+            old_class: self.old_class(lpn),
+            age: self.age(lpn),
+            next,
+            request_pages,
+        };
+        let class = self.scheme.host(&page).min(self.needs.classes - 1);
+        let owner = self.classes.host(class);
+        let wanted = match group {
+            Some(group) => group,
+            None if self.setup.groups == 1 => 0,
+            None => self.roam(class),
+        };
+        self.make_room(wanted, class);
+        let group = match self.units.frontier(wanted, owner) {
+            Some(_) => wanted,
+            None => self.group_with_room(wanted, class, lpn)?,
+        };
+        let clock = self.classes.clock();
+        match self.units.lookup(lpn) {
+            Some(ppn) => self.overwrite(ppn, class, clock),
+            None => self.units.count_mapped(),
+        }
+        let (unit, full) = self.units.give(group, owner, lpn);
+        self.accepted[usize::from(handle)] += 1;
+        self.classes.count_host(class);
+        if self.needs.age {
+            self.pages.written_at[lpn.0 as usize] = clock as u32;
+        }
+        if self.needs.moves {
+            self.pages.moves[lpn.0 as usize] = 0;
+        }
+        if self.needs.future {
+            self.pages.next[lpn.0 as usize] = next;
+        }
+        if full {
+            self.filled(unit);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn overwrite(&mut self, ppn: Ppn, class: Class, clock: u64) {
+        let unit = self.units.kill(ppn, clock);
+        let of = self.classes.class_of(self.units.unit(unit).owner);
+        self.classes.crossed += u64::from(of.is_some_and(|of| of != class));
+    }
+
+    #[inline(always)]
+    fn old_class(&self, lpn: Lpn) -> Option<Class> {
+        if !self.needs.old {
+            return None;
+        }
+        let unit = self.units.unit_of(self.units.lookup(lpn)?);
+        self.classes.class_of(self.units.unit(unit).owner)
+    }
+
+    /// Host pages since the last write of a page.
+    #[inline(always)]
+    fn age(&self, lpn: Lpn) -> u64 {
+        if !self.needs.age || self.units.lookup(lpn).is_none() {
+            return NO_AGE;
+        }
+        let at = self.pages.written_at[lpn.0 as usize];
+        u64::from((self.classes.clock() as u32).wrapping_sub(at))
+    }
+
+    /// The group that a write without an id goes to: the one with most free units when the class must open a unit,
+    /// until that is full (P-7).
+    fn roam(&mut self, class: Class) -> u32 {
+        let owner = self.classes.host(class);
+        let now = self.roams[usize::from(class)];
+        let stays = now.filter(|&group| self.units.frontier(group, owner).is_some());
+        let group = stays.unwrap_or_else(|| {
+            let most = |&group: &u32| (self.units.free(group), std::cmp::Reverse(group));
+            (0..self.setup.groups).max_by_key(most).unwrap_or(0)
+        });
+        self.roams[usize::from(class)] = Some(group);
+        group
+    }
+
+    /// Opens a unit for the class in the group, or in another one if that is full (P-8); returns the group.
+    #[inline(never)]
+    fn group_with_room(&mut self, wanted: u32, class: Class, lpn: Lpn) -> Result<u32, NoRoom> {
+        if self.open(wanted, class) {
+            return Ok(wanted);
+        }
+        let owner = self.classes.host(class);
+        let mut others: Vec<u32> = (0..self.setup.groups).filter(|&g| g != wanted).collect();
+        others.sort_by_key(|&group| (std::cmp::Reverse(self.units.free(group)), group));
+        for group in others {
+            self.make_room(group, class);
+            if self.units.frontier(group, owner).is_some() || self.open(group, class) {
+                self.redirected += 1;
+                return Ok(group);
+            }
+        }
+        Err(NoRoom { lpn })
+    }
+
+    /// Opens a unit for pages of the host if more than `low` are free.
+    fn open(&mut self, group: u32, class: Class) -> bool {
+        self.units.free(group) > self.low && self.bind(group, self.classes.host(class))
+    }
+
+    /// Binds a unit to an owner; false if none is free.
+    fn bind(&mut self, group: u32, owner: Owner) -> bool {
+        let bound = self.units.bind(group, owner, self.classes.clock());
+        if bound.is_some() {
+            self.classes.count_opened(group, owner);
+        }
+        bound.is_some()
+    }
+
+    /// A unit is full: its handle refers to another one from now on.
+    #[inline(never)]
+    fn filled(&mut self, unit: u32) {
+        let owner = self.units.unit(unit).owner;
+        if self.classes.is_host(owner) {
+            let group = self.units.group_of(unit);
+            self.raise(EventType::ImplicitChange, of_handle(owner.0, None, group));
+        }
+        self.closed(unit);
+    }
+
+    fn closed(&mut self, unit: u32) {
+        let view = self.view(unit);
+        self.scheme.closed(&view, self.classes.clock());
+    }
+
+    /// Unmaps `n` pages from `first` on.
+    ///
+    /// # Panics
+    /// Panics if a page is beyond the logical ones.
+    pub fn trim(&mut self, first: Lpn, n: u32) {
+        assert!(
+            n <= self.setup.logical_pages && first.0 <= self.setup.logical_pages - n,
+            "pages {first:?} and {n} on are beyond the device"
+        );
+        let clock = self.classes.clock();
+        for lpn in (first.0..first.0 + n).map(Lpn) {
+            if self.units.unmap(lpn, clock).is_some() {
+                self.scheme.trimmed(lpn);
+            }
+        }
+    }
+
+    /// Starts loading what a write of `lpn` will touch first.
+    #[inline(always)]
+    pub fn prefetch(&self, lpn: Lpn) {
+        self.units.prefetch(lpn);
+    }
+
+    // ---- collection ----
+
+    /// Collects while the group has at most `low` free units and there is anything to gain.
+    #[inline(always)]
+    fn make_room(&mut self, group: u32, class: Class) {
+        if self.units.free(group) <= self.low {
+            self.collect_until_room(group, class);
+        }
+    }
+
+    #[inline(never)]
+    fn collect_until_room(&mut self, group: u32, class: Class) {
+        while self.units.free(group) <= self.low {
+            let Some(unit) = self.choose(group, Some(class)) else {
+                return;
+            };
+            self.collect(unit, Some(class));
+        }
+    }
+
+    /// The next victim of a group; `None` if no closed unit has anything to gain.
+    fn choose(&mut self, group: u32, class: Option<Class>) -> Option<u32> {
+        let asked = Asked {
+            units: &self.units,
+            classes: &self.classes,
+            group,
+            class,
+        };
+        self.scope.prepare(&asked);
+        let choice = self.victim.choose(&super::victims::Choice {
+            asked: &asked,
+            scope: &self.scope,
+            survivors: self.survivors,
+            tolerance: self.tolerance,
+            low: self.low,
+        });
+        self.fallbacks += u64::from(choice.fell_back);
+        choice.unit
+    }
+
+    /// Moves the live pages of a unit, in their order, and erases it.
+    fn collect(&mut self, unit: u32, class: Option<Class>) {
+        let view = self.view(unit);
+        let u = *self.units.unit(unit);
+        let group = view.group;
+        self.note(Did::Victim {
+            group,
+            unit: view.number,
+            live: u.live,
+        });
+        if u.live > 0 {
+            let event = Event {
+                handle: view.class,
+                moved: u.live,
+                ..of_handle(0, None, group)
+            };
+            self.raise(EventType::Reallocated, event);
+        }
+        self.classes
+            .count_collected(&u, self.setup.unit_pages, class);
+        let fixed = match self.survivors {
+            Survivors::Scheme => None,
+            _ => Some(self.destination(u.owner)),
+        };
+        let words = self.units.live_words(unit).len() as u32;
+        self.units.prefetch_moves(unit, 0);
+        for word in 0..words {
+            self.units.prefetch_moves(unit, word + 1);
+            let mut bits = self.units.live_words(unit)[word as usize];
+            while bits != 0 {
+                let page = word * 64 + bits.trailing_zeros();
+                bits &= bits - 1;
+                self.move_page(unit, page, &view, fixed);
+            }
+        }
+        self.classes.count_erased(group, self.units.unit(unit));
+        self.units.erase(unit);
+        let view = UnitView {
+            erases: view.erases + 1,
+            ..view
+        };
+        self.scheme.erased(&view, u.live, self.classes.clock());
+        self.note(Did::Erase {
+            group,
+            unit: view.number,
+        });
+    }
+
+    #[inline(always)]
+    fn move_page(&mut self, unit: u32, page: u32, view: &UnitView, fixed: Option<Owner>) {
+        let lpn = self.units.lpn_at(unit, page);
+        let owner = match fixed {
+            Some(owner) => owner,
+            None => self.ask_where(lpn, view),
+        };
+        let group = view.group;
+        if self.units.frontier(group, owner).is_none() {
+            let bound = self.bind(group, owner);
+            assert!(bound, "a victim's survivors find room");
+        }
+        self.units.clear(unit, page);
+        let (to, full) = self.units.give(group, owner, lpn);
+        self.classes.count_moved(owner);
+        if self.needs.moves {
+            let moves = &mut self.pages.moves[lpn.0 as usize];
+            *moves = moves.saturating_add(1);
+        }
+        if full {
+            self.filled(to);
+        }
+    }
+
+    /// The owner of a survivor, as the scheme has it.
+    fn ask_where(&mut self, lpn: Lpn, view: &UnitView) -> Owner {
+        let moved = MovedPage {
+            lpn,
+            from: view.class,
+            survived: view.survivors,
+            age: self.age(lpn),
+            moves: self.pages.moves.get(lpn.0 as usize).copied().unwrap_or(0),
+            next: self
+                .pages
+                .next
+                .get(lpn.0 as usize)
+                .copied()
+                .unwrap_or(NEVER),
+            clock: self.classes.clock(),
+        };
+        let last = self.needs.classes - 1;
+        match self.scheme.moved(&moved) {
+            Destination::Host(class) => self.classes.host(class.min(last)),
+            Destination::Own(class) => self.classes.own(class.min(last)),
+            Destination::Shared => self.classes.shared(),
+        }
+    }
+
+    /// The owner of survivors of an owner's units, where the scheme does not place them.
+    fn destination(&self, from: Owner) -> Owner {
+        super::victims::destination(&self.classes, self.survivors, from)
+    }
+
+    pub(super) fn view(&self, unit: u32) -> UnitView {
+        let u = self.units.unit(unit);
+        let group = self.units.group_of(unit);
+        UnitView {
+            number: unit - group * self.setup.units,
+            group,
+            class: self.classes.class_of(u.owner),
+            survivors: !self.classes.is_host(u.owner),
+            opened_at: u.opened_at,
+            pages: self.setup.unit_pages,
+            live: u.live,
+            erases: u.erases,
+        }
+    }
+
+    // ---- commands ----
+
+    /// Closes the unit of a class in a group as it is; returns whether there was one.
+    pub(super) fn close(&mut self, group: u32, class: Class) -> bool {
+        match self.units.close(group, self.classes.host(class)) {
+            Some(unit) => {
+                self.closed(unit);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The power fails: with `closes_at_power_cut`, the host's open units are closed as they are.
+    pub fn cut_power(&mut self) {
+        if !self.setup.closes_at_power_cut {
+            return;
+        }
+        for group in 0..self.setup.groups {
+            for class in 0..self.needs.classes {
+                if self.close(group, class) {
+                    self.raise(EventType::ResetChanged, of_handle(class, None, group));
+                }
+            }
+        }
+    }
+
+    /// Compares the tables with each other and with the counts (invariants I1 to I3, I6, I7).
+    ///
+    /// # Errors
+    /// Names the first disagreement.
+    pub fn check(&self) -> Result<(), String> {
+        self.units.check()?;
+        let host: u64 = (0..self.needs.classes)
+            .map(|class| self.classes.host_pages(class))
+            .sum();
+        let accepted: u64 = self.accepted.iter().sum();
+        if host != self.classes.clock() || accepted != host {
+            return Err(format!(
+                "{host} pages of the host by class, {accepted} by handle, {} in all",
+                self.classes.clock()
+            ));
+        }
+        let out: u64 = self.classes.counts.iter().map(|c| c.moved_out).sum();
+        if out != self.classes.moved() {
+            return Err(format!(
+                "{out} survivors left units, {} came into some",
+                self.classes.moved()
+            ));
+        }
+        for owner in (0..self.classes.owners()).map(Owner) {
+            for group in 0..self.setup.groups {
+                let of = |&&unit: &&u32| self.units.unit(unit).owner == owner;
+                let there = self.units.opened(group).iter().filter(of).count() as u32;
+                if there != self.classes.in_use_of(group, owner) {
+                    let owner = self.classes.show(owner);
+                    return Err(format!("group {group}: {there} units of {owner}"));
+                }
+            }
+        }
+        self.check_isolation()
+    }
+
+    /// Pages in units of an isolated class were last written through it (I4): as the scheme is `handle`, and survivors
+    /// are kept apart.
+    fn check_isolation(&self) -> Result<(), String> {
+        for group in 0..self.setup.groups {
+            for &unit in self.units.opened(group) {
+                let owner = self.units.unit(unit).owner;
+                let apart = self.survivors == Survivors::Apart;
+                if owner == self.classes.shared() || !apart || self.classes.is_host(owner) {
+                    continue;
+                }
+                let class = self.classes.class_of(owner).unwrap_or(0);
+                if !self.classes.is_isolated(class) {
+                    let owner = self.classes.show(owner);
+                    return Err(format!("unit {unit} is of {owner}, which is not isolated"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An event of a handle; type and clock are filled in when it is raised.
+pub(super) fn of_handle(handle: u16, id: Option<u16>, group: u32) -> Event {
+    Event {
+        kind: EventType::InvalidId,
+        handle: Some(handle),
+        id,
+        group,
+        clock: 0,
+        moved: 0,
+    }
+}

@@ -1,0 +1,120 @@
+//! Commands of flexible data placement: update, status, and the counters of its log pages.
+
+use std::fmt;
+
+use super::device::{of_handle, Placed};
+use super::events::{Event, EventType};
+use super::setup::Isolation;
+
+/// Ids of an update at most.
+const UPDATE_MAX: usize = 128;
+
+/// A command names what does not exist: nothing of it takes effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InvalidField;
+
+impl fmt::Display for InvalidField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("invalid field")
+    }
+}
+
+impl std::error::Error for InvalidField {}
+
+/// A placement handle in a group, as status has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HandleStatus {
+    /// The placement id that names both.
+    pub id: u16,
+    /// The id as it is printed.
+    pub id_text: String,
+    /// The reclaim unit handle.
+    pub handle: u16,
+    /// Pages not yet given to its unit; those of a unit if it has none. Never 0.
+    pub pages_left: u32,
+}
+
+/// The sums of log page 22h, in pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Pages that the host wrote (HBMW).
+    pub host: u64,
+    /// Pages programmed (MBMW).
+    pub media: u64,
+    /// Pages erased (MBE).
+    pub erased: u64,
+}
+
+impl Placed {
+    /// For each id in order closes the unit that its handle writes, as it is; a handle without a unit is left alone
+    /// (P-9). Only with scheme `handle`, where a handle is a class.
+    ///
+    /// # Errors
+    /// An id is not valid, or there are more than 128: nothing takes effect (P-10).
+    pub fn update(&mut self, ids: &[u16]) -> Result<(), InvalidField> {
+        if ids.len() > UPDATE_MAX {
+            return Err(InvalidField);
+        }
+        let parts: Option<Vec<_>> = ids.iter().map(|&id| self.ids.parts(id)).collect();
+        for (&id, (group, at)) in ids.iter().zip(parts.ok_or(InvalidField)?) {
+            let handle = self.ids.namespace()[usize::from(at)];
+            if handle < self.classes.classes() && self.close(group, handle) {
+                let event = of_handle(handle, Some(id), group);
+                self.raise(EventType::NotFullyWritten, event);
+            }
+        }
+        Ok(())
+    }
+
+    /// Each placement handle, and for it each group.
+    pub fn status(&self) -> Vec<HandleStatus> {
+        let handles = self.ids.namespace().iter().copied().enumerate();
+        let groups = 0..self.setup().groups;
+        let of = |(at, handle): (usize, u16)| {
+            groups.clone().map(move |group| {
+                let id = self.ids.id(group, at as u16);
+                let owner = self.classes.host(handle.min(self.classes.classes() - 1));
+                HandleStatus {
+                    id,
+                    id_text: self.ids.show(id),
+                    handle,
+                    pages_left: match self.units.left(group, owner) {
+                        0 => self.setup().unit_pages,
+                        left => left,
+                    },
+                }
+            })
+        };
+        handles.flat_map(of).collect()
+    }
+
+    /// The sums of log page 22h since the device was made.
+    pub fn totals(&self) -> Totals {
+        let host: u64 = self.accepted.iter().sum();
+        Totals {
+            host,
+            media: self.classes.clock() + self.classes.moved(),
+            erased: self.classes.erases() * u64::from(self.setup().unit_pages),
+        }
+    }
+
+    /// The last 63 events of the host, or of the device, the oldest first.
+    pub fn last_events(&self, of_host: bool) -> Vec<Event> {
+        self.events.last(of_host)
+    }
+
+    /// Number of events of a type since the device was made.
+    pub fn event_total(&self, kind: EventType) -> u64 {
+        self.events.total(kind)
+    }
+
+    /// Pages that the host wrote through each handle.
+    pub fn accepted(&self) -> &[u64] {
+        &self.accepted
+    }
+
+    /// The types of the handles.
+    pub fn handle_types(&self) -> &[Isolation] {
+        &self.setup().handles
+    }
+}

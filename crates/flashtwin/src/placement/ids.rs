@@ -1,0 +1,80 @@
+//! Placement ids: the 16 bits with which the host names a group and a placement handle (NVMe data placement
+//! directive).
+
+/// Where a write goes, as its id says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Resolved {
+    /// The group; `None` if the host leaves it to the device.
+    pub group: Option<u32>,
+    /// Position of the placement handle.
+    pub placement_handle: u16,
+    /// The reclaim unit handle.
+    pub handle: u16,
+    /// There is an id, and it is not valid.
+    pub invalid: bool,
+}
+
+/// Groups and placement handles that a host can name.
+#[derive(Clone, Debug)]
+pub(super) struct Ids {
+    groups: u32,
+    /// Bits of an id that name the group, from the highest on.
+    group_bits: u32,
+    /// Placement handle to reclaim unit handle.
+    namespace: Vec<u16>,
+}
+
+impl Ids {
+    pub fn new(groups: u32, group_bits: u32, namespace: Vec<u16>) -> Ids {
+        Ids {
+            groups,
+            group_bits,
+            namespace,
+        }
+    }
+
+    /// Placement handle to reclaim unit handle.
+    pub fn namespace(&self) -> &[u16] {
+        &self.namespace
+    }
+
+    /// The group and the placement handle of an id; `None` if it is not valid.
+    #[inline]
+    pub fn parts(&self, id: u16) -> Option<(u32, u16)> {
+        let shift = 16 - self.group_bits;
+        let group = u32::from(id) >> shift;
+        let handle = u32::from(id) & ((1 << shift) - 1);
+        let valid = group < self.groups && (handle as usize) < self.namespace.len();
+        valid.then_some((group, handle as u16))
+    }
+
+    /// The id of a group and a placement handle.
+    pub fn id(&self, group: u32, placement_handle: u16) -> u16 {
+        // With one group its bits are none, and all 16 name the handle.
+        ((group << (16 - self.group_bits)) as u16) | placement_handle
+    }
+
+    /// What a write with this id, or without one, is executed as.
+    #[inline(always)]
+    pub fn resolve(&self, id: Option<u16>) -> Resolved {
+        let found = id.and_then(|id| self.parts(id));
+        let (group, placement_handle) = match found {
+            Some((group, handle)) => (Some(group), handle),
+            None => (None, 0),
+        };
+        Resolved {
+            group: group.filter(|_| self.groups > 1),
+            placement_handle,
+            handle: self.namespace[usize::from(placement_handle)],
+            invalid: id.is_some() && found.is_none(),
+        }
+    }
+
+    /// An id as it is printed: decimal, or hexadecimal where it names a group other than the first.
+    pub fn show(&self, id: u16) -> String {
+        match self.group_bits > 0 && u32::from(id) >> (16 - self.group_bits) > 0 {
+            true => format!("{id:#06x}"),
+            false => id.to_string(),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! What a placement scheme is: it decides for each page the class of unit that the page is programmed into.
+//!
+//! A scheme sees the page and the number of pages that the host has written; no time, queue or chip. It calls
+//! nothing. What it needs to know of each logical page it declares in [`Needs`]; nothing else is kept.
+
+use crate::component::{words, Component, Provenance, Source};
+use crate::units::Lpn;
+
+/// Kind of unit, a number below the scheme's [`Needs::classes`].
+pub type Class = u16;
+
+/// Classes of a scheme at most.
+pub const CLASSES_MAX: u16 = 256;
+
+/// Age of a page that has no copy, or whose age is not kept.
+pub const NO_AGE: u64 = u64::MAX;
+
+/// Next write of a page that is not written again, or whose future is not known.
+pub const NEVER: u64 = u64::MAX;
+
+/// What a scheme needs; nothing that is not declared is allocated, kept or read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// Classes that it gives, numbered from 0.
+    pub classes: u16,
+    /// Time of each page's last host write: 4 bytes a logical page.
+    pub age: bool,
+    /// Moves of each page since its last host write: 1 byte a logical page.
+    pub moves: bool,
+    /// Time of each page's next host write: 8 bytes a logical page, and the load must be known in advance.
+    pub future: bool,
+    /// What the host gave before: the class of the old copy's unit.
+    pub old: bool,
+    /// Where pages go that collection moves, unless the device says otherwise.
+    pub survivors: Survivors,
+    /// Survivors of a class do not mix with those of other classes; of handles, their types say it.
+    pub isolated: bool,
+}
+
+words! {
+    /// Where pages go that collection moves (`placement.survivors`).
+    pub enum Survivors {
+        /// Those of an isolated class to units of their own, those of all other classes to units that they share.
+        Apart = "apart",
+        /// To the open unit of their class, among the host's pages.
+        Same = "same",
+        /// To units that all classes share.
+        Shared = "shared",
+        /// To the open unit of the next class; those of the last class stay in it.
+        Next = "next",
+        /// Where the scheme says.
+        Scheme = "scheme",
+    }
+}
+
+impl Needs {
+    /// Nothing but this number of classes, whose survivors mix.
+    pub const fn classes(classes: u16) -> Needs {
+        Needs {
+            classes,
+            age: false,
+            moves: false,
+            future: false,
+            old: false,
+            survivors: Survivors::Apart,
+            isolated: false,
+        }
+    }
+}
+
+/// A page that the host writes.
+#[derive(Clone, Copy, Debug)]
+pub struct HostPage {
+    /// The page.
+    pub lpn: Lpn,
+    /// The handle that the host's placement id names; handle 0's where the host gives none.
+    pub handle: u16,
+    /// The placement id as given.
+    pub id: Option<u16>,
+    /// Pages that the host has written before.
+    pub clock: u64,
+    /// Class of the unit with the old copy; `None` if there is no copy, it is in a shared unit, or
+    /// [`Needs::old`] is not set.
+    pub old_class: Option<Class>,
+    /// Host pages since the last write of this page; [`NO_AGE`] if there was none, or without [`Needs::age`].
+    pub age: u64,
+    /// Host clock of the next write of this page; [`NEVER`] without [`Needs::future`].
+    pub next: u64,
+    /// Pages of the request.
+    pub request_pages: u32,
+}
+
+/// A live page that collection moves.
+#[derive(Clone, Copy, Debug)]
+pub struct MovedPage {
+    /// The page.
+    pub lpn: Lpn,
+    /// Class of the unit that it leaves; `None` if that is shared by all classes.
+    pub from: Option<Class>,
+    /// The unit is one of survivors.
+    pub survived: bool,
+    /// Host pages since the last write of this page; [`NO_AGE`] without [`Needs::age`].
+    pub age: u64,
+    /// Earlier moves since the last host write, up to 255; 0 without [`Needs::moves`].
+    pub moves: u8,
+    /// Host clock of the next write of this page; [`NEVER`] without [`Needs::future`].
+    pub next: u64,
+    /// Pages that the host has written so far.
+    pub clock: u64,
+}
+
+/// A unit.
+#[derive(Clone, Copy, Debug)]
+pub struct UnitView {
+    /// Its number in its group.
+    pub number: u32,
+    /// Its group.
+    pub group: u32,
+    /// Its class; `None` if it is shared.
+    pub class: Option<Class>,
+    /// It holds survivors, not pages of the host.
+    pub survivors: bool,
+    /// Host clock at its opening.
+    pub opened_at: u64,
+    /// Pages of a unit.
+    pub pages: u32,
+    /// Live pages.
+    pub live: u32,
+    /// Erases so far.
+    pub erases: u32,
+}
+
+/// Where a survivor goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// The open unit of the host's pages of this class.
+    Host(Class),
+    /// The open unit of the survivors of this class.
+    Own(Class),
+    /// The open unit of all survivors.
+    Shared,
+}
+
+/// A scheme in words.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Name, parameters, and the rule as the rest of a sentence.
+    pub component: Component,
+    /// The publication, if there is one.
+    pub source: Option<Source>,
+    /// How the rule is known.
+    pub provenance: Provenance,
+    /// The rule in full.
+    pub rule: &'static [&'static str],
+}
+
+/// A placement scheme.
+pub trait Scheme: Send + Sync {
+    /// What it needs, and how many classes it has.
+    fn needs(&self) -> Needs;
+
+    /// The class of a page that the host writes. Asked once a program, in program order.
+    fn host(&mut self, page: &HostPage) -> Class;
+
+    /// Where a survivor goes, with [`Survivors::Scheme`].
+    fn moved(&mut self, page: &MovedPage) -> Destination {
+        page.from.map_or(Destination::Shared, Destination::Host)
+    }
+
+    /// A unit is full, or was closed.
+    fn closed(&mut self, _unit: &UnitView, _clock: u64) {}
+
+    /// A unit was collected and erased; `valid` of its pages were moved.
+    fn erased(&mut self, _unit: &UnitView, _valid: u32, _clock: u64) {}
+
+    /// The host has trimmed a page.
+    fn trimmed(&mut self, _lpn: Lpn) {}
+
+    /// Its state in the notation of the documentation; empty if it has none.
+    fn state(&self) -> String {
+        String::new()
+    }
+}
+
+/// A scheme of a user, behind a pointer.
+pub trait UserScheme: Scheme {
+    /// A copy with its state.
+    fn boxed_clone(&self) -> Box<dyn UserScheme>;
+}
+
+impl<S: Scheme + Clone + 'static> UserScheme for S {
+    fn boxed_clone(&self) -> Box<dyn UserScheme> {
+        Box::new(self.clone())
+    }
+}

@@ -1,0 +1,77 @@
+//! By age: survivors that were written long ago are kept apart from young ones.
+
+use super::{
+    Class, Destination, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors,
+};
+use crate::component::{parameters, Component, Kind, Provenance, Settings};
+
+parameters! {
+    /// Parameters of age classes.
+    struct Parameters {
+        /// Classes, that of the host's pages included.
+        groups: u32 = Kind::Count(2, 128), "5", "ours";
+        /// Age that ends the first class of survivors, in percent of the logical pages written by the host.
+        base_percent: f64 = Kind::Percent, "10", "ours";
+        /// How many times older each further class ends.
+        factor: u32 = Kind::Count(2, 64), "4", "ours";
+    }
+}
+
+/// Classes of survivors by the logarithm of their age.
+#[derive(Clone, Debug)]
+pub(crate) struct Age {
+    groups: u16,
+    base: u64,
+    factor: u64,
+}
+
+impl Shipped for Age {
+    const ENTRY: Entry = Entry {
+        component: Component {
+            name: "age",
+            line: "survivors by the time since their last write",
+            parameters: Parameters::ROWS,
+        },
+        source: Option::None,
+        provenance: Provenance::Ours,
+        rule: &[
+            "The host's pages are of class 0. A survivor of age g, in pages written by the host since its last write, is of \
+             class 1 if g is below `base_percent` of the logical pages, of class 2 below `factor` times that, and so on.",
+        ],
+    };
+
+    fn new(settings: &Settings, device: &Device) -> Result<Age, String> {
+        let p = Parameters::of(settings);
+        let base = (f64::from(device.logical_pages) * p.base_percent / 100.0) as u64;
+        Ok(Age {
+            groups: p.groups as u16,
+            base: base.max(1),
+            factor: p.factor.into(),
+        })
+    }
+}
+
+impl Scheme for Age {
+    fn needs(&self) -> Needs {
+        Needs {
+            age: true,
+            survivors: Survivors::Scheme,
+            ..Needs::classes(self.groups)
+        }
+    }
+
+    #[inline]
+    fn host(&mut self, _page: &HostPage) -> Class {
+        0
+    }
+
+    #[inline]
+    fn moved(&mut self, page: &MovedPage) -> Destination {
+        let (mut class, mut end) = (1, self.base);
+        while page.age >= end && class < self.groups - 1 {
+            class += 1;
+            end = end.saturating_mul(self.factor);
+        }
+        Destination::Host(class)
+    }
+}

@@ -1,0 +1,55 @@
+//! By the number of collections that a page has survived.
+
+use super::{Class, Device, Entry, HostPage, Needs, Scheme, Shipped, Survivors};
+use crate::component::{parameters, Component, Kind, Provenance, Settings};
+
+parameters! {
+    /// Parameters of generations.
+    struct Parameters {
+        /// Generations, that of the host's pages included.
+        groups: u32 = Kind::Count(2, 128), "4", "ours";
+    }
+}
+
+/// A chain of classes.
+#[derive(Clone, Debug)]
+pub(crate) struct Generations {
+    groups: u16,
+}
+
+impl Shipped for Generations {
+    const ENTRY: Entry = Entry {
+        component: Component {
+            name: "generations",
+            line: "by the collections that a page has survived",
+            parameters: Parameters::ROWS,
+        },
+        source: Option::None,
+        provenance: Provenance::Original,
+        rule: &[
+            "The host's pages are of class 0. A survivor goes to the class after its unit's; those of the last class stay \
+             there.",
+        ],
+    };
+
+    fn new(settings: &Settings, _device: &Device) -> Result<Generations, String> {
+        let Parameters { groups } = Parameters::of(settings);
+        Ok(Generations {
+            groups: groups as u16,
+        })
+    }
+}
+
+impl Scheme for Generations {
+    fn needs(&self) -> Needs {
+        Needs {
+            survivors: Survivors::Next,
+            ..Needs::classes(self.groups)
+        }
+    }
+
+    #[inline]
+    fn host(&mut self, _page: &HostPage) -> Class {
+        0
+    }
+}

@@ -1,0 +1,44 @@
+//! The host decides: the class is the handle that the placement id names (NVMe flexible data placement, streams).
+
+use super::{Class, Device, Entry, HostPage, Needs, Scheme, Shipped};
+use crate::component::{Component, Provenance, Settings};
+
+/// A class a handle.
+#[derive(Clone, Debug)]
+pub(crate) struct Handle {
+    handles: u16,
+}
+
+impl Shipped for Handle {
+    const ENTRY: Entry = Entry {
+        component: Component {
+            name: "handle",
+            line: "by the handle that the host's placement id names: flexible data placement, or streams",
+            parameters: &[],
+        },
+        source: Option::None,
+        provenance: Provenance::Original,
+        rule: &[
+            "A page is of the class of the handle that its placement id names (NVMe: reclaim unit handle). A write without \
+             an id, or with an invalid one, goes to placement handle 0.",
+            "The handle's type says where survivors go: those of initially isolated handles (`ii`) share units, those of a \
+             persistently isolated one (`pi`) have units of their own.",
+        ],
+    };
+
+    fn new(_settings: &Settings, device: &Device) -> Result<Handle, String> {
+        let handles = device.handles;
+        Ok(Handle { handles })
+    }
+}
+
+impl Scheme for Handle {
+    fn needs(&self) -> Needs {
+        Needs::classes(self.handles)
+    }
+
+    #[inline]
+    fn host(&mut self, page: &HostPage) -> Class {
+        page.handle
+    }
+}

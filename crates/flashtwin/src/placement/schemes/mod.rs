@@ -1,0 +1,160 @@
+//! Placement schemes. A scheme is a file in this directory and a line of the table below.
+
+mod age;
+mod asked;
+mod bloom;
+mod gc;
+mod generations;
+mod handle;
+mod hints;
+mod none;
+mod oracle;
+mod region;
+mod sepbit;
+
+use super::scheme::{
+    Class, Destination, Entry, HostPage, MovedPage, Needs, Scheme, Survivors, UnitView, UserScheme,
+};
+use crate::component::{Chosen, Component, Settings};
+use crate::units::Lpn;
+
+/// The table: file and type of every scheme, in the order of the documentation. Add a scheme by adding a line.
+macro_rules! schemes {
+    ($then:ident! $rest:tt) => {
+        $then! { $rest
+            none::None
+            handle::Handle
+            hints::Hints
+            region::Region
+            gc::Gc
+            asked::Asked
+            bloom::Bloom
+            generations::Generations
+            age::Age
+            sepbit::SepBit
+            oracle::Oracle
+        }
+    };
+}
+
+macro_rules! declare {
+    (() $($file:ident::$Type:ident)+) => {
+        /// A scheme with its state.
+        #[derive(Clone, Debug)]
+        pub(crate) enum AnyScheme {
+            $($Type($file::$Type),)+
+            User(User),
+        }
+
+        /// The schemes in words.
+        pub const SCHEMES: &[Entry] = &[$($file::$Type::ENTRY),+];
+
+        impl AnyScheme {
+            /// Makes a scheme.
+            ///
+            /// # Errors
+            /// Names the parameter that does not fit.
+            pub fn new(chosen: &Chosen, device: &Device) -> Result<AnyScheme, String> {
+                $(if chosen.name == $file::$Type::ENTRY.component.name {
+                    return $file::$Type::new(&chosen.settings, device).map(AnyScheme::$Type);
+                })+
+                unreachable!("{}: schemes are chosen from the table", chosen.name)
+            }
+        }
+
+        impl Scheme for AnyScheme {
+            fn needs(&self) -> Needs {
+                match self {
+                    $(AnyScheme::$Type(scheme) => scheme.needs(),)+
+                    AnyScheme::User(user) => user.0.needs(),
+                }
+            }
+
+            #[inline]
+            fn host(&mut self, page: &HostPage) -> Class {
+                match self {
+                    $(AnyScheme::$Type(scheme) => scheme.host(page),)+
+                    AnyScheme::User(user) => user.0.host(page),
+                }
+            }
+
+            #[inline]
+            fn moved(&mut self, page: &MovedPage) -> Destination {
+                match self {
+                    $(AnyScheme::$Type(scheme) => scheme.moved(page),)+
+                    AnyScheme::User(user) => user.0.moved(page),
+                }
+            }
+
+            fn closed(&mut self, unit: &UnitView, clock: u64) {
+                match self {
+                    $(AnyScheme::$Type(scheme) => scheme.closed(unit, clock),)+
+                    AnyScheme::User(user) => user.0.closed(unit, clock),
+                }
+            }
+
+            fn erased(&mut self, unit: &UnitView, valid: u32, clock: u64) {
+                match self {
+                    $(AnyScheme::$Type(scheme) => scheme.erased(unit, valid, clock),)+
+                    AnyScheme::User(user) => user.0.erased(unit, valid, clock),
+                }
+            }
+
+            fn trimmed(&mut self, lpn: Lpn) {
+                match self {
+                    $(AnyScheme::$Type(scheme) => scheme.trimmed(lpn),)+
+                    AnyScheme::User(user) => user.0.trimmed(lpn),
+                }
+            }
+
+            fn state(&self) -> String {
+                match self {
+                    $(AnyScheme::$Type(scheme) => scheme.state(),)+
+                    AnyScheme::User(user) => user.0.state(),
+                }
+            }
+        }
+    };
+}
+
+schemes!(declare!());
+
+/// The schemes' names and parameters.
+pub(crate) fn components() -> Vec<Component> {
+    SCHEMES.iter().map(|entry| entry.component).collect()
+}
+
+/// What a scheme may know of the device when it is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Device {
+    /// Pages that the host sees.
+    pub logical_pages: u32,
+    /// Pages of a unit.
+    pub unit_pages: u32,
+    /// Handles that the host may name.
+    pub handles: u16,
+}
+
+/// A scheme of the table.
+trait Shipped: Scheme + Sized {
+    /// The scheme in words.
+    const ENTRY: Entry;
+
+    /// Makes it with the values of its parameters.
+    fn new(settings: &Settings, device: &Device) -> Result<Self, String>;
+}
+
+/// A user's scheme.
+pub(crate) struct User(pub Box<dyn UserScheme>);
+
+impl Clone for User {
+    fn clone(&self) -> User {
+        User(self.0.boxed_clone())
+    }
+}
+
+impl std::fmt::Debug for User {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "User({})", self.0.state())
+    }
+}

@@ -1,0 +1,107 @@
+//! SepBIT: by the inferred time until a page is invalidated.
+
+use super::{
+    Class, Destination, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors,
+    UnitView,
+};
+use crate::component::{parameters, source, Component, Kind, Provenance, Settings};
+
+parameters! {
+    /// Parameters of SepBIT.
+    struct Parameters {
+        /// Erased units of class 0 over whose lifespans the threshold is the mean.
+        sample: u32 = Kind::Count(1, 65_535), "16", "original: 16";
+    }
+}
+
+/// Two classes of the host's pages, four of survivors.
+#[derive(Clone, Debug)]
+pub(crate) struct SepBit {
+    sample: u32,
+    /// Lifespan that parts short-lived pages from others.
+    threshold: u64,
+    /// Erased units of class 0 since the threshold was set, and the sum of their lifespans.
+    seen: u32,
+    sum: u64,
+}
+
+impl Shipped for SepBit {
+    const ENTRY: Entry = Entry {
+        component: Component {
+            name: "sepbit",
+            line: "by the inferred time until a page dies, from the life of the copy before",
+            parameters: Parameters::ROWS,
+        },
+        source: Some(source(
+            "Q. Wang, J. Li, P. P. C. Lee, T. Ouyang, C. Shi, L. Huang",
+            "Separating Data via Block Invalidation Time Inference for Write Amplification Reduction in Log-Structured Storage",
+            "FAST",
+            2022,
+        )),
+        provenance: Provenance::Original,
+        rule: &[
+            "A page of the host is of class 0 if the copy before it lived shorter than the threshold l, else of class 1; a \
+             page written for the first time is of class 1. l is at first infinite.",
+            "A survivor from class 0 is of class 2. Another of age g is of class 3 if g < 4 l, of class 4 if g < 16 l, else \
+             of class 5.",
+            "After every `sample` erased units of class 0, l is the mean time from their opening to their erase. Times are \
+             pages written by the host. The article's queue of recent writes only saves memory and is not modelled.",
+        ],
+    };
+
+    fn new(settings: &Settings, _device: &Device) -> Result<SepBit, String> {
+        let Parameters { sample } = Parameters::of(settings);
+        Ok(SepBit {
+            sample,
+            threshold: u64::MAX,
+            seen: 0,
+            sum: 0,
+        })
+    }
+}
+
+impl Scheme for SepBit {
+    fn needs(&self) -> Needs {
+        Needs {
+            age: true,
+            survivors: Survivors::Scheme,
+            ..Needs::classes(6)
+        }
+    }
+
+    #[inline]
+    fn host(&mut self, page: &HostPage) -> Class {
+        Class::from(page.age >= self.threshold)
+    }
+
+    #[inline]
+    fn moved(&mut self, page: &MovedPage) -> Destination {
+        let times = |n: u64| self.threshold.saturating_mul(n);
+        Destination::Host(match page.from {
+            Some(0) => 2,
+            _ if page.age < times(4) => 3,
+            _ if page.age < times(16) => 4,
+            _ => 5,
+        })
+    }
+
+    fn erased(&mut self, unit: &UnitView, _valid: u32, clock: u64) {
+        if unit.class != Some(0) {
+            return;
+        }
+        self.seen += 1;
+        self.sum += clock - unit.opened_at;
+        if self.seen == self.sample {
+            self.threshold = self.sum / u64::from(self.sample);
+            (self.seen, self.sum) = (0, 0);
+        }
+    }
+
+    fn state(&self) -> String {
+        let threshold = match self.threshold {
+            u64::MAX => "infinite".into(),
+            l => l.to_string(),
+        };
+        format!("l {threshold}; {} of {}", self.seen, self.sample)
+    }
+}

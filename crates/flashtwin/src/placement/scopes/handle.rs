@@ -1,0 +1,45 @@
+//! Units of the handle whose page needs room.
+
+use super::{tolerance, Asked, Scope, Setup, Unit};
+use crate::component::{parameters, Component, Kind, Settings};
+
+parameters! {
+    /// Parameters of the scope.
+    struct Parameters {
+        /// Share of a unit's pages by which a victim may be fuller than the best of all units; `none`: by any.
+        tolerance_percent: String = Kind::Text, "\"12.5\"", "ours: without a limit a scope can be ruinous (P-28)";
+    }
+}
+
+/// Each handle pays for itself.
+#[derive(Clone, Debug)]
+pub(crate) struct ByHandle {
+    tolerance: Option<f64>,
+}
+
+impl Scope for ByHandle {
+    const COMPONENT: Component = Component {
+        name: "handle",
+        line: "units of the handle whose page needs room, its survivors' included",
+        parameters: Parameters::ROWS,
+    };
+
+    fn new(settings: &Settings, _setup: &Setup) -> Result<ByHandle, String> {
+        let Parameters { tolerance_percent } = Parameters::of(settings);
+        let tolerance = tolerance(&tolerance_percent)?;
+        Ok(ByHandle { tolerance })
+    }
+
+    fn has(&self, pool: &Asked, _number: u32, unit: &Unit) -> bool {
+        let Some(class) = pool.class else { return true };
+        match pool.classes.class_of(unit.owner) {
+            Some(of_unit) => of_unit == class,
+            // Survivors of all classes that are not isolated.
+            None => !pool.classes.is_isolated(class),
+        }
+    }
+
+    fn tolerance_percent(&self) -> Option<f64> {
+        self.tolerance
+    }
+}

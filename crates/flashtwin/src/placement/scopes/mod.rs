@@ -1,0 +1,113 @@
+//! Scopes: which closed units a victim rule chooses among. A scope is a file in this directory and a line of the table
+//! below.
+
+mod global;
+mod handle;
+mod noisy;
+mod quota;
+mod save_sequential;
+
+use super::scheme::Class;
+use super::setup::Setup;
+use super::state::Classes;
+use crate::component::{Chosen, Component, Settings};
+use crate::ftl::{Unit, Units};
+
+/// The table: file and type of every scope, in the order of the documentation. Add a scope by adding a line.
+macro_rules! scopes {
+    ($then:ident! $rest:tt) => {
+        $then! { $rest
+            global::Global
+            handle::ByHandle
+            noisy::Noisy
+            save_sequential::SaveSequential
+        }
+    };
+}
+
+macro_rules! declare {
+    (() $($file:ident::$Type:ident)+) => {
+        /// A scope with its state.
+        #[derive(Clone, Debug)]
+        pub(crate) enum AnyScope {
+            $($Type($file::$Type),)+
+        }
+
+        /// The scopes in words.
+        pub(crate) const SCOPES: &[Component] = &[$($file::$Type::COMPONENT),+];
+
+        impl AnyScope {
+            /// Makes a scope.
+            ///
+            /// # Errors
+            /// Names the parameter that does not fit.
+            pub fn new(chosen: &Chosen, setup: &Setup) -> Result<AnyScope, String> {
+                $(if chosen.name == $file::$Type::COMPONENT.name {
+                    return $file::$Type::new(&chosen.settings, setup).map(AnyScope::$Type);
+                })+
+                unreachable!("{}: scopes are chosen from the table", chosen.name)
+            }
+
+            /// The scope is about to be asked which units of a group it has.
+            pub fn prepare(&mut self, pool: &Asked) {
+                match self { $(AnyScope::$Type(scope) => scope.prepare(pool),)+ }
+            }
+
+            /// Whether it has a unit.
+            #[inline]
+            pub fn has(&self, pool: &Asked, number: u32, unit: &Unit) -> bool {
+                match self { $(AnyScope::$Type(scope) => scope.has(pool, number, unit),)+ }
+            }
+
+            /// How many more live pages than the best of all units a victim may have, in percent of a unit's pages;
+            /// `None` if any number.
+            pub fn tolerance_percent(&self) -> Option<f64> {
+                match self { $(AnyScope::$Type(scope) => scope.tolerance_percent(),)+ }
+            }
+        }
+    };
+}
+
+scopes!(declare!());
+
+/// Who asks for room, and the units.
+pub(crate) struct Asked<'a> {
+    pub units: &'a Units,
+    pub classes: &'a Classes,
+    pub group: u32,
+    /// Class of the page that needs room; `None` if none waits.
+    pub class: Option<Class>,
+}
+
+/// A scope.
+trait Scope: Sized {
+    /// The scope in words.
+    const COMPONENT: Component;
+
+    /// Makes it with the values of its parameters.
+    fn new(settings: &Settings, setup: &Setup) -> Result<Self, String>;
+
+    /// It is about to be asked which units it has.
+    fn prepare(&mut self, _pool: &Asked) {}
+
+    /// Whether it has a unit.
+    fn has(&self, pool: &Asked, number: u32, unit: &Unit) -> bool;
+
+    /// See [`AnyScope::tolerance_percent`].
+    fn tolerance_percent(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// A limit of tolerance as a parameter has it: percent, or none.
+fn tolerance(text: &str) -> Result<Option<f64>, String> {
+    if text == "none" {
+        return Ok(None);
+    }
+    match text.parse::<f64>() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(Some(percent)),
+        _ => Err(format!(
+            "tolerance_percent: found {text:?}; must be from 0 to 100, or \"none\""
+        )),
+    }
+}

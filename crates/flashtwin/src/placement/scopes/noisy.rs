@@ -1,0 +1,70 @@
+//! Units of handles that hold more units than their quota.
+
+use super::quota::Quota;
+use super::{tolerance, Asked, Scope, Setup, Unit};
+use crate::component::{parameters, Component, Kind, Settings};
+
+parameters! {
+    /// Parameters of the scope.
+    struct Parameters {
+        /// Units that each handle may hold: `equal`, `optimal` (the split with the least moves, by the closed form), or a number for each, with commas between.
+        quota: String = Kind::Text, "\"equal\"", "ours";
+        /// Share of a unit's pages by which a victim may be fuller than the best of all units; `none`: by any; `auto`: `none` with the optimal quota, else 12.5.
+        tolerance_percent: String = Kind::Text, "\"auto\"", "ours: without a limit a scope can be ruinous (P-28)";
+    }
+}
+
+/// Whoever holds too much, pays.
+#[derive(Clone, Debug)]
+pub(crate) struct Noisy {
+    quota: Quota,
+    tolerance: Option<f64>,
+    /// By class, whether it holds more than its quota.
+    above: Vec<bool>,
+    /// Some class does.
+    any: bool,
+}
+
+impl Scope for Noisy {
+    const COMPONENT: Component = Component {
+        name: "noisy",
+        line: "units of handles that hold more units than their quota; all units if no handle does",
+        parameters: Parameters::ROWS,
+    };
+
+    fn new(settings: &Settings, setup: &Setup) -> Result<Noisy, String> {
+        let p = Parameters::of(settings);
+        let quota = Quota::new(&p.quota, setup)?;
+        let tolerance = match p.tolerance_percent.as_str() {
+            "auto" => match quota.is_optimal() {
+                true => None,
+                false => Some(12.5),
+            },
+            text => tolerance(text)?,
+        };
+        Ok(Noisy {
+            quota,
+            tolerance,
+            above: Vec::new(),
+            any: false,
+        })
+    }
+
+    fn prepare(&mut self, pool: &Asked) {
+        self.quota.update(pool);
+        let classes = 0..pool.classes.classes();
+        let is_above = |class| pool.classes.in_use(pool.group, class) > self.quota.of(class);
+        self.above.clear();
+        self.above.extend(classes.map(is_above));
+        self.any = self.above.contains(&true);
+    }
+
+    fn has(&self, pool: &Asked, _number: u32, unit: &Unit) -> bool {
+        let class = pool.classes.class_of(unit.owner);
+        !self.any || class.is_some_and(|class| self.above[usize::from(class)])
+    }
+
+    fn tolerance_percent(&self) -> Option<f64> {
+        self.tolerance
+    }
+}

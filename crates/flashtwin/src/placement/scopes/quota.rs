@@ -1,0 +1,126 @@
+//! Units that each class may hold: equal, given, or the split that needs the fewest moves.
+//!
+//! For classes with L_i live pages and a share f_i of the host's pages, the units S_i of each that minimise the sum of
+//! f_i W(L_i / S_i) are those at which the derivatives are equal; W is the closed form of first-in-first-out collection
+//! under uniform writes. It holds for classes whose pages only they overwrite.
+
+use super::{Asked, Setup};
+use crate::placement::scheme::Class;
+use crate::placement::theory::optimal_split;
+
+/// Erases between two updates, as a share of the units: one in 16.
+const UPDATES: u32 = 16;
+
+#[derive(Clone, Debug)]
+enum Rule {
+    Fixed,
+    Optimal,
+}
+
+/// Quotas.
+#[derive(Clone, Debug)]
+pub(super) struct Quota {
+    rule: Rule,
+    units: Vec<u32>,
+    /// Units that may be split.
+    whole: u32,
+    unit_pages: u32,
+    /// By class, the share of the host's pages over about the last capacity of writes, and the count when it was taken.
+    shares: Vec<f64>,
+    seen: Vec<u64>,
+    /// Erases at which the quotas are updated next.
+    due: u64,
+}
+
+impl Quota {
+    pub fn new(text: &str, setup: &Setup) -> Result<Quota, String> {
+        let handles = setup.handles.len();
+        let wrong = || {
+            format!(
+                "quota: found {text:?}; must be \"equal\", \"optimal\", or {handles} numbers of units with commas between"
+            )
+        };
+        let (rule, units) = match text {
+            "equal" => (Rule::Fixed, Vec::new()),
+            "optimal" => (Rule::Optimal, Vec::new()),
+            list => {
+                let numbers: Result<Vec<u32>, _> =
+                    list.split(',').map(|n| n.trim().parse()).collect();
+                let numbers = numbers.map_err(|_| wrong())?;
+                if numbers.len() != handles {
+                    return Err(wrong());
+                }
+                (Rule::Fixed, numbers)
+            }
+        };
+        Ok(Quota {
+            rule,
+            units,
+            whole: setup.units - setup.low,
+            unit_pages: setup.unit_pages,
+            shares: Vec::new(),
+            seen: Vec::new(),
+            due: 0,
+        })
+    }
+
+    pub fn is_optimal(&self) -> bool {
+        matches!(self.rule, Rule::Optimal)
+    }
+
+    /// Units that a class may hold.
+    #[inline]
+    pub fn of(&self, class: Class) -> u32 {
+        self.units.get(usize::from(class)).copied().unwrap_or(0)
+    }
+
+    /// Recomputes the quotas if it is time.
+    pub fn update(&mut self, pool: &Asked) {
+        let classes = usize::from(pool.classes.classes());
+        if self.units.len() != classes {
+            let equal = pool.units.shape.units / classes as u32;
+            self.units = vec![equal; classes];
+        }
+        if !self.is_optimal() || pool.classes.erases() < self.due {
+            return;
+        }
+        self.due = pool.classes.erases() + u64::from((self.whole / UPDATES).max(1));
+        self.take_shares(pool);
+        let live: Vec<f64> = (0..classes)
+            .map(|class| pool.classes.live(pool.units, class as Class) as f64)
+            .map(|pages| pages / f64::from(self.unit_pages))
+            .collect();
+        if let Some(split) = optimal_split(&live, &self.shares, f64::from(self.whole)) {
+            let largest = |a: &usize, b: &usize| self.shares[*a].total_cmp(&self.shares[*b]);
+            self.units = split.iter().map(|&units| units as u32).collect();
+            let rest = self.whole.saturating_sub(self.units.iter().sum());
+            if let Some(most) = (0..classes).max_by(largest) {
+                self.units[most] += rest;
+            }
+        }
+    }
+
+    /// Mixes the shares since the last time into the mean, with a weight by how much of the capacity was written.
+    fn take_shares(&mut self, pool: &Asked) {
+        let classes = pool.classes.classes();
+        let now: Vec<u64> = (0..classes).map(|c| pool.classes.host_pages(c)).collect();
+        if self.seen.is_empty() {
+            self.seen = vec![0; now.len()];
+            self.shares = vec![0.0; now.len()];
+        }
+        let written: Vec<u64> = now.iter().zip(&self.seen).map(|(a, b)| a - b).collect();
+        let sum = written.iter().sum::<u64>() as f64;
+        if sum > 0.0 {
+            let capacity = f64::from(self.whole) * f64::from(self.unit_pages);
+            let is_first = self.shares.iter().all(|&share| share == 0.0);
+            let weight = match is_first {
+                true => 1.0,
+                false => 1.0 - (-sum / capacity).exp(),
+            };
+            for (share, pages) in self.shares.iter_mut().zip(written) {
+                *share += weight * (pages as f64 / sum - *share);
+            }
+            self.seen = now;
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! All units but those that will soon be empty anyhow.
+
+use super::{Asked, Scope, Setup, Unit};
+use crate::component::{parameters, Component, Kind, Settings};
+
+parameters! {
+    /// Parameters of the scope.
+    struct Parameters {
+        /// Units of host pages within which the last page of a unit that is being overwritten has died.
+        patience: u32 = Kind::Count(1, 65_535), "2", "ours";
+    }
+}
+
+/// Leaves alone what is being overwritten in order.
+#[derive(Clone, Debug)]
+pub(crate) struct SaveSequential {
+    patience: u64,
+}
+
+impl Scope for SaveSequential {
+    const COMPONENT: Component = Component {
+        name: "save-sequential",
+        line: "all units but those that are being overwritten in order and will soon be empty: their dead pages are their \
+               first ones, and the last of these died within `patience` units of host pages",
+        parameters: Parameters::ROWS,
+    };
+
+    fn new(settings: &Settings, setup: &Setup) -> Result<SaveSequential, String> {
+        let Parameters { patience } = Parameters::of(settings);
+        Ok(SaveSequential {
+            patience: u64::from(patience) * u64::from(setup.unit_pages),
+        })
+    }
+
+    fn has(&self, pool: &Asked, number: u32, unit: &Unit) -> bool {
+        let dead = unit.given - unit.live;
+        let dies = dead > 0 && pool.classes.clock() - unit.last_death < self.patience;
+        !(dies && unit.live > 0 && pool.units.first_live(number) == Some(dead))
+    }
+}

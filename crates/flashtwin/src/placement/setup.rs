@@ -1,0 +1,237 @@
+//! Setup of a device that is written by units: sizes, handles, and the rules that it follows.
+
+use std::fmt;
+
+use super::scheme::{Needs, Survivors, CLASSES_MAX};
+use super::schemes::{AnyScheme, Device};
+use super::scopes::AnyScope;
+use crate::component::{words, Chosen};
+use crate::ftl::Reuse;
+
+words! {
+    /// Type of a reclaim unit handle.
+    pub enum Isolation {
+        /// Initially isolated: survivors mix with those of other such handles.
+        Initially = "ii",
+        /// Persistently isolated: survivors stay with those of the handle.
+        Persistently = "pi",
+    }
+}
+
+words! {
+    /// Which free unit is opened next.
+    pub enum FreeUnit {
+        /// The one that was erased first; at first, by number.
+        Oldest = "oldest",
+        /// The one with the fewest erases; of equals, the lowest number.
+        LeastWorn = "least-worn",
+    }
+}
+
+/// A device that is written by units.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Reclaim groups, which units do not cross.
+    pub groups: u32,
+    /// Units of a group.
+    pub units: u32,
+    /// Pages of a unit.
+    pub unit_pages: u32,
+    /// Pages that the host sees.
+    pub logical_pages: u32,
+    /// Types of the handles.
+    pub handles: Vec<Isolation>,
+    /// Placement handle to handle.
+    pub namespace: Vec<u16>,
+    /// Bits of a placement id that name the group.
+    pub group_bits: u32,
+    /// The placement scheme.
+    pub scheme: Chosen,
+    /// Where survivors go; `None`: where the scheme has them.
+    pub survivors: Option<Survivors>,
+    /// The victim rule.
+    pub victim: Chosen,
+    /// Units that the rule chooses among.
+    pub scope: Chosen,
+    /// Collection starts when a group has at most this many free units.
+    pub low: u32,
+    /// Which free unit is opened next.
+    pub reuse: FreeUnit,
+    /// A power cut closes the host's open units.
+    pub closes_at_power_cut: bool,
+}
+
+/// A setup that no device can have: the word that is wrong, what was found, and the remedy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetupError(pub(super) String);
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SetupError {}
+
+/// A setup's parts, made and checked.
+pub(super) struct Parts {
+    pub scheme: AnyScheme,
+    pub scope: AnyScope,
+}
+
+impl Setup {
+    /// Makes the scheme and the scope, and checks that every load finds room.
+    pub(super) fn parts(&self) -> Result<Parts, SetupError> {
+        self.check_sizes()?;
+        let device = self.device();
+        let scheme = AnyScheme::new(&self.scheme, &device).map_err(SetupError)?;
+        let scope = AnyScope::new(&self.scope, self).map_err(SetupError)?;
+        Ok(Parts { scheme, scope })
+    }
+
+    fn device(&self) -> Device {
+        Device {
+            logical_pages: self.logical_pages,
+            unit_pages: self.unit_pages,
+            handles: self.handles.len() as u16,
+        }
+    }
+
+    fn check_sizes(&self) -> Result<(), SetupError> {
+        let err = |text: String| Err(SetupError(text));
+        let pages = u64::from(self.groups) * u64::from(self.units) * u64::from(self.unit_pages);
+        if self.groups == 0 || self.units == 0 || self.unit_pages == 0 || pages > u32::MAX.into() {
+            return err(format!(
+                "units: found {} groups of {} units of {} pages; must be at least one of each, and below 2^32 pages in all",
+                self.groups, self.units, self.unit_pages
+            ));
+        }
+        if self.logical_pages == 0 || u64::from(self.logical_pages) > pages {
+            return err(format!(
+                "logical_pages: found {}; must be from 1 to {pages}, the pages of the flash",
+                self.logical_pages
+            ));
+        }
+        if self.low == 0 || self.low >= self.units {
+            return err(format!(
+                "low: found {}; must be from 1 to {}, since survivors need a free unit",
+                self.low,
+                self.units - 1
+            ));
+        }
+        let handles = self.handles.len();
+        if handles == 0 || handles > usize::from(CLASSES_MAX) {
+            return err(format!(
+                "handles: found {handles}; must be from 1 to {CLASSES_MAX}"
+            ));
+        }
+        if self.namespace.is_empty() || self.namespace.len() > 128 {
+            let n = self.namespace.len();
+            return err(format!(
+                "namespace: found {n} placement handles; must be from 1 to 128"
+            ));
+        }
+        if let Some(handle) = self.namespace.iter().find(|&&h| usize::from(h) >= handles) {
+            return err(format!(
+                "namespace: found handle {handle}; the handles are 0 to {}",
+                handles - 1
+            ));
+        }
+        let bits_min = self.groups.next_power_of_two().ilog2();
+        let room = (16 - self.group_bits.min(16)).min(7);
+        if self.group_bits < bits_min || self.namespace.len() > 1 << room {
+            return err(format!(
+                "group_bits: found {}; {} groups need at least {bits_min}, and the rest of the 16 bits must name {} \
+                 placement handles",
+                self.group_bits,
+                self.groups,
+                self.namespace.len()
+            ));
+        }
+        Ok(())
+    }
+
+    /// The survivors' rule, and which classes are isolated.
+    ///
+    /// # Errors
+    /// The device's and the scheme's do not go together.
+    pub(super) fn survivors(&self, needs: &Needs) -> Result<(Survivors, Vec<bool>), SetupError> {
+        if needs.classes == 0 || needs.classes > CLASSES_MAX {
+            return Err(SetupError(format!(
+                "scheme: found {} classes; must be from 1 to {CLASSES_MAX}",
+                needs.classes
+            )));
+        }
+        let survivors = match (self.survivors, needs.survivors) {
+            (None, of_scheme) => of_scheme,
+            (Some(given), of_scheme) if given == of_scheme => given,
+            (Some(given), Survivors::Scheme) => {
+                return Err(SetupError(format!(
+                    "survivors: found \"{}\"; scheme {} places them itself: leave the word out",
+                    given.name(),
+                    self.scheme.name
+                )))
+            }
+            (Some(Survivors::Scheme), _) => {
+                return Err(SetupError(format!(
+                    "survivors: found \"scheme\"; scheme {} does not place them",
+                    self.scheme.name
+                )))
+            }
+            (Some(given), _) => given,
+        };
+        let by_handle = usize::from(needs.classes) == self.handles.len() && !needs.isolated;
+        let isolated = match by_handle {
+            true => self
+                .handles
+                .iter()
+                .map(|&of| of == Isolation::Persistently)
+                .collect(),
+            false => vec![needs.isolated; usize::from(needs.classes)],
+        };
+        Ok((survivors, isolated))
+    }
+
+    /// Checks that every load finds room (P-3): each owner may hold one unit that is not full.
+    pub(super) fn check_room(
+        &self,
+        needs: &Needs,
+        survivors: Survivors,
+        isolated: &[bool],
+    ) -> Result<(), SetupError> {
+        let host = u32::from(needs.classes);
+        let own = isolated.iter().filter(|&&isolated| isolated).count() as u32;
+        let (moved, low_min) = match survivors {
+            Survivors::Apart => (own + u32::from(own < host), 1),
+            Survivors::Shared => (1, 1),
+            Survivors::Same | Survivors::Next => (0, 1),
+            // A scheme may send the survivors of one unit to every class.
+            Survivors::Scheme => (1, host.min(self.unit_pages)),
+        };
+        if self.low < low_min {
+            return Err(SetupError(format!(
+                "low: found {}; must be at least {low_min}, since scheme {} may send the survivors of a unit to as many classes",
+                self.low, self.scheme.name
+            )));
+        }
+        let needed = u64::from(self.logical_pages / self.unit_pages)
+            + u64::from(self.groups) * u64::from(host + moved + self.low);
+        let there = u64::from(self.groups) * u64::from(self.units);
+        match needed > there {
+            false => Ok(()),
+            true => Err(SetupError(format!(
+                "placement: {} handles, with their survivors and the free units kept, need {needed} units of {} pages; \
+                 there are {there}: use fewer handles, smaller units or a larger reserve",
+                self.handles.len(),
+                self.unit_pages
+            ))),
+        }
+    }
+
+    pub(super) fn reuse(&self) -> Reuse {
+        match self.reuse {
+            FreeUnit::Oldest => Reuse::Oldest,
+            FreeUnit::LeastWorn => Reuse::LeastWorn,
+        }
+    }
+}

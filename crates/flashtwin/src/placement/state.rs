@@ -1,0 +1,224 @@
+//! Owners of units, and what is counted of each class and owner.
+//!
+//! With n classes, owner c below n holds the host's pages of class c (printed `h0`), owner n + c survivors of class c
+//! (`g0`), and owner 2 n the survivors of all classes (`s`).
+
+use super::scheme::Class;
+use crate::ftl::{Owner, Unit, Units};
+
+/// Bins of the share of live pages at collection: 5 % each.
+pub const LIVE_BINS: usize = 20;
+/// Bins of lifespans: powers of two of host pages.
+pub const LIFESPAN_BINS: usize = 48;
+
+/// Counts of an owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnerCounts {
+    /// Pages programmed for the host.
+    pub host_pages: u64,
+    /// Survivors programmed into its units.
+    pub moved_in: u64,
+    /// Survivors that left its units.
+    pub moved_out: u64,
+    /// Units erased.
+    pub erases: u64,
+    /// Units collected by the share of pages that were live.
+    pub live_at_collection: [u64; LIVE_BINS],
+    /// Units erased by the host pages between opening and erase: bin i has those from 2^i on, bin 0 none, too.
+    pub lifespans: [u64; LIFESPAN_BINS],
+}
+
+impl OwnerCounts {
+    const NONE: OwnerCounts = OwnerCounts {
+        host_pages: 0,
+        moved_in: 0,
+        moved_out: 0,
+        erases: 0,
+        live_at_collection: [0; LIVE_BINS],
+        lifespans: [0; LIFESPAN_BINS],
+    };
+}
+
+/// Classes, their owners and counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Classes {
+    classes: u16,
+    isolated: Vec<bool>,
+    /// Pages that the host has written.
+    clock: u64,
+    /// By owner.
+    pub counts: Vec<OwnerCounts>,
+    /// By class that waited for room and owner of the pages' unit, the pages that were moved.
+    pub caused: Vec<u64>,
+    /// By group and owner, units in use.
+    in_use: Vec<u32>,
+    erases: u64,
+    /// Pages of the host that overwrote a page of another class's unit.
+    pub crossed: u64,
+}
+
+impl Classes {
+    pub fn new(classes: u16, isolated: Vec<bool>, groups: u32) -> Classes {
+        let owners = usize::from(classes) * 2 + 1;
+        Classes {
+            classes,
+            isolated,
+            clock: 0,
+            counts: vec![OwnerCounts::NONE; owners],
+            caused: vec![0; owners * usize::from(classes)],
+            in_use: vec![0; owners * groups as usize],
+            erases: 0,
+            crossed: 0,
+        }
+    }
+
+    pub fn classes(&self) -> u16 {
+        self.classes
+    }
+
+    pub fn owners(&self) -> u16 {
+        self.classes * 2 + 1
+    }
+
+    #[inline(always)]
+    pub fn host(&self, class: Class) -> Owner {
+        Owner(class)
+    }
+
+    #[inline]
+    pub fn own(&self, class: Class) -> Owner {
+        Owner(self.classes + class)
+    }
+
+    #[inline]
+    pub fn shared(&self) -> Owner {
+        Owner(self.classes * 2)
+    }
+
+    /// Survivors of the class do not mix with others.
+    #[inline]
+    pub fn is_isolated(&self, class: Class) -> bool {
+        self.isolated[usize::from(class)]
+    }
+
+    /// The owner takes pages of the host.
+    #[inline]
+    pub fn is_host(&self, owner: Owner) -> bool {
+        owner.0 < self.classes
+    }
+
+    /// The class of an owner; `None` if it is shared.
+    #[inline]
+    pub fn class_of(&self, owner: Owner) -> Option<Class> {
+        match owner.0 {
+            class if class < self.classes => Some(class),
+            own if own < self.classes * 2 => Some(own - self.classes),
+            _ => None,
+        }
+    }
+
+    /// An owner as it is printed.
+    pub fn show(&self, owner: Owner) -> String {
+        match self.class_of(owner) {
+            Some(class) if self.is_host(owner) => format!("h{class}"),
+            Some(class) => format!("g{class}"),
+            None => "s".into(),
+        }
+    }
+
+    // ---- counts ----
+
+    /// Pages that the host has written.
+    #[inline(always)]
+    pub fn clock(&self) -> u64 {
+        self.clock
+    }
+
+    /// The host has written a page of the class.
+    #[inline(always)]
+    pub fn count_host(&mut self, class: Class) {
+        self.clock += 1;
+        self.counts[usize::from(class)].host_pages += 1;
+    }
+
+    /// Pages of the class that the host has written.
+    #[inline]
+    pub fn host_pages(&self, class: Class) -> u64 {
+        self.counts[usize::from(class)].host_pages
+    }
+
+    /// A unit was opened.
+    pub fn count_opened(&mut self, group: u32, owner: Owner) {
+        *self.in_use_mut(group, owner) += 1;
+    }
+
+    fn in_use_mut(&mut self, group: u32, owner: Owner) -> &mut u32 {
+        let owners = usize::from(self.owners());
+        &mut self.in_use[group as usize * owners + usize::from(owner.0)]
+    }
+
+    /// A unit with `live` pages is about to be collected while a page of `class` waits for room.
+    pub fn count_collected(&mut self, unit: &Unit, pages: u32, class: Option<Class>) {
+        let bin = u64::from(unit.live) * LIVE_BINS as u64 / u64::from(pages);
+        let counts = &mut self.counts[usize::from(unit.owner.0)];
+        counts.live_at_collection[(bin as usize).min(LIVE_BINS - 1)] += 1;
+        counts.moved_out += u64::from(unit.live);
+        if let Some(class) = class {
+            let at = usize::from(class) * usize::from(self.owners()) + usize::from(unit.owner.0);
+            self.caused[at] += u64::from(unit.live);
+        }
+    }
+
+    /// A survivor was programmed into a unit of the owner.
+    #[inline(always)]
+    pub fn count_moved(&mut self, owner: Owner) {
+        self.counts[usize::from(owner.0)].moved_in += 1;
+    }
+
+    /// A unit is erased.
+    pub fn count_erased(&mut self, group: u32, unit: &Unit) {
+        self.erases += 1;
+        *self.in_use_mut(group, unit.owner) -= 1;
+        let bin = (self.clock - unit.opened_at).checked_ilog2().unwrap_or(0);
+        let counts = &mut self.counts[usize::from(unit.owner.0)];
+        counts.erases += 1;
+        counts.lifespans[(bin as usize).min(LIFESPAN_BINS - 1)] += 1;
+    }
+
+    /// Units erased so far.
+    pub fn erases(&self) -> u64 {
+        self.erases
+    }
+
+    /// Units of a group that the class holds, those of its own survivors included.
+    pub fn in_use(&self, group: u32, class: Class) -> u32 {
+        let of = &self.in_use[group as usize * usize::from(self.owners())..];
+        of[usize::from(class)] + of[usize::from(self.classes + class)]
+    }
+
+    /// Units of a group that an owner holds.
+    pub fn in_use_of(&self, group: u32, owner: Owner) -> u32 {
+        self.in_use[group as usize * usize::from(self.owners()) + usize::from(owner.0)]
+    }
+
+    /// Live pages in units of the class: costs a pass over the units.
+    pub fn live(&self, units: &Units, class: Class) -> u64 {
+        let of_owner = |owner| live_of(units, owner);
+        of_owner(self.host(class)) + of_owner(self.own(class))
+    }
+
+    /// Pages that survivors took, of all owners.
+    pub fn moved(&self) -> u64 {
+        self.counts.iter().map(|counts| counts.moved_in).sum()
+    }
+}
+
+/// Live pages in units of an owner: costs a pass over the units.
+pub(super) fn live_of(units: &Units, owner: Owner) -> u64 {
+    let groups = 0..units.shape.groups;
+    let all = groups.flat_map(|group| units.opened(group));
+    let of_owner = all
+        .map(|&unit| units.unit(unit))
+        .filter(|u| u.owner == owner);
+    of_owner.map(|unit| u64::from(unit.live)).sum()
+}

@@ -1,0 +1,257 @@
+//! Closed forms of write amplification, for many units of many pages.
+//!
+//! `load` is the share of the units in use that hold live pages: L / S for L live pages and S pages of flash.
+
+/// Steps of a bisection: as many as a double has digits.
+const STEPS: usize = 56;
+
+/// Write amplification of first-in-first-out collection under independent uniform writes: 1 / (1 - x) with
+/// x = exp(-(1 - x) / load) (Desnoyers, SYSTOR 2012). `load` is from 0 to below 1.
+pub fn uniform_fifo(load: f64) -> f64 {
+    if load <= 0.0 {
+        return 1.0;
+    }
+    // x is the root below 1; the other is 1 itself. The function below falls to negative values, then rises to 0.
+    let excess = |x: f64| (-(1.0 - x) / load).exp() - x;
+    let (mut low, mut high) = (0.0, load);
+    for _ in 0..STEPS {
+        let middle = 0.5 * (low + high);
+        match excess(middle) > 0.0 {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    1.0 / (1.0 - low)
+}
+
+/// Write amplification of first-in-first-out collection when every page is written once a pass, in a fresh random
+/// order: y = 1 - x solves y (1 + g(T) + g(2 T) + ...) = 1 with T = y / load and g the probability that a page written
+/// a time t ago has not been written again, in passes.
+pub fn permuted_fifo(load: f64) -> f64 {
+    if load <= 0.0 {
+        return 1.0;
+    }
+    let alive = |t: f64| match t {
+        t if t <= 1.0 => 1.0 - t * t / 2.0,
+        t if t <= 2.0 => (2.0 - t) * (2.0 - t) / 2.0,
+        _ => 0.0,
+    };
+    let sum = |y: f64| {
+        let step = y / load;
+        let ages = (1..).map(|n| f64::from(n) * step);
+        y * (1.0 + ages.take_while(|&t| t < 2.0).map(alive).sum::<f64>())
+    };
+    let (mut low, mut high) = (1e-9, 1.0);
+    for _ in 0..STEPS {
+        let middle = 0.5 * (low + high);
+        match sum(middle) < 1.0 {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    1.0 / low
+}
+
+/// Write amplification of greedy collection of units of `pages` pages under independent uniform writes, for many units
+/// (Desnoyers, SYSTOR 2012; Van Houdt, SIGMETRICS 2013): fewer pages a unit differ more from each other, and the emptiest
+/// is emptier.
+pub fn uniform_greedy(load: f64, pages: u32) -> f64 {
+    if load <= 0.0 {
+        return 1.0;
+    }
+    // With victims of v live pages, units pass through v + 1 .. pages live pages; each page dies at the same rate, so
+    // that the number of units with j live pages is as 1 / j. The mean of their live shares is the load.
+    let n = f64::from(pages);
+    let mean_of = |victim: f64| {
+        // From n down to victim, as sums of a fractional number of steps.
+        let steps = n - victim;
+        let whole = victim.ceil() as u32;
+        let mut weight = 0.0;
+        for live in whole + 1..=pages {
+            weight += 1.0 / f64::from(live);
+        }
+        let part = f64::from(whole) - victim;
+        if whole > 0 {
+            weight += part / f64::from(whole);
+        }
+        steps / (n * weight)
+    };
+    let (mut low, mut high) = (0.0, n * load);
+    for _ in 0..STEPS {
+        let middle = 0.5 * (low + high);
+        match mean_of(middle) < load {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    n / (n - low)
+}
+
+/// A stream of writes with flash of its own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StreamShare {
+    /// Its live pages, in units.
+    pub live: f64,
+    /// Its share of the host's pages.
+    pub writes: f64,
+    /// The units that it has.
+    pub units: f64,
+}
+
+/// Write amplification of streams that do not share flash, each written uniformly: the sum of f_i W(L_i / S_i).
+pub fn separate(streams: &[StreamShare]) -> f64 {
+    let of = |s: &StreamShare| s.writes * uniform_fifo(s.live / s.units);
+    streams.iter().map(of).sum()
+}
+
+/// The units of each stream with which [`separate`] is least; `None` if the flash does not hold the live pages.
+/// Streams that write nothing get what they hold.
+pub fn optimal_split(live: &[f64], writes: &[f64], units: f64) -> Option<Vec<f64>> {
+    let spare = units - live.iter().sum::<f64>();
+    let writers = live
+        .iter()
+        .zip(writes)
+        .filter(|(l, f)| **l > 0.0 && **f > 0.0);
+    if spare <= 0.0 || writers.count() == 0 {
+        return None;
+    }
+    // Units at which one more would save `price` of the moves: the less, the higher the price.
+    let at_price = |price: f64| -> Vec<f64> {
+        let of = |(&l, &f): (&f64, &f64)| match l > 0.0 && f > 0.0 {
+            true => units_at_price(l, f, price),
+            false => l,
+        };
+        live.iter().zip(writes).map(of).collect()
+    };
+    let (mut low, mut high) = (1e-9_f64, 1e12_f64);
+    for _ in 0..STEPS {
+        let middle = (low * high).sqrt();
+        match at_price(middle).iter().sum::<f64>() > units {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    let mut split = at_price(high);
+    // What rounding leaves goes to all in proportion to their spare units.
+    let rest = units - split.iter().sum::<f64>();
+    let spare: f64 = split.iter().zip(live).map(|(s, l)| s - l).sum();
+    if spare > 0.0 {
+        for (s, l) in split.iter_mut().zip(live) {
+            *s += rest * (*s - l) / spare;
+        }
+    }
+    Some(split)
+}
+
+/// The units at which one more unit saves a stream `price` of its moves.
+fn units_at_price(live: f64, writes: f64, price: f64) -> f64 {
+    // In y = 1 - x, the share of a victim that is dead: load = -y / ln(1 - y), so that units are
+    // live x -ln(1 - y) / y, and W = 1 / y. The saving is -dW/dS = (1 / y^2) / (dS/dy).
+    let saving = |y: f64| {
+        let log = -(1.0 - y).ln();
+        let slope = live * ((1.0 / (1.0 - y)) / y - log / (y * y));
+        writes / (y * y) / slope
+    };
+    let units = |y: f64| live * -(1.0 - y).ln() / y;
+    let (mut low, mut high) = (1e-9, 1.0 - 1e-12);
+    for _ in 0..STEPS {
+        let middle = 0.5 * (low + high);
+        match saving(middle) > price {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    units(low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(a: f64, b: f64, share: f64) -> bool {
+        (a / b - 1.0).abs() <= share
+    }
+
+    /// Two streams with `hot` of the writes to 1 - `hot` of the pages.
+    fn skewed(load: f64, hot: f64) -> f64 {
+        let live = [load * (1.0 - hot), load * hot];
+        let writes = [hot, 1.0 - hot];
+        let units = optimal_split(&live, &writes, 1.0).unwrap();
+        let of = |i: usize| StreamShare {
+            live: live[i],
+            writes: writes[i],
+            units: units[i],
+        };
+        separate(&[of(0), of(1)])
+    }
+
+    #[test]
+    fn splits_are_those_of_the_specification() {
+        let rows = [
+            (0.875, [4.043, 3.627, 2.938, 1.987, 1.440]),
+            (0.8, [2.615, 2.382, 1.998, 1.481, 1.201]),
+            (0.9, [5.000, 4.463, 3.571, 2.336, 1.612]),
+        ];
+        for (load, expected) in rows {
+            for (hot, expected) in [0.6, 0.7, 0.8, 0.9, 0.95].into_iter().zip(expected) {
+                let found = skewed(load, hot);
+                assert!(
+                    close(found, expected, 0.0005),
+                    "{load} {hot}: {found} {expected}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn permutations_are_those_of_the_specification() {
+        let rows = [
+            (0.7, 1.692),
+            (0.75, 2.0),
+            (0.8, 2.5),
+            (0.85, 3.325),
+            (0.875, 4.0),
+            (0.9, 5.0),
+        ];
+        for (load, expected) in rows {
+            let found = permuted_fifo(load);
+            assert!(close(found, expected, 0.002), "{load}: {found} {expected}");
+        }
+    }
+
+    #[test]
+    fn uniform_forms_agree_with_each_other() {
+        // 50/50 is uniform; greedy of huge units is first in, first out.
+        for load in [0.5, 0.7, 0.8, 0.875, 0.9, 0.95] {
+            assert!(close(skewed(load, 0.5), uniform_fifo(load), 1e-6));
+            assert!(close(
+                uniform_greedy(load, 1 << 16),
+                uniform_fifo(load),
+                0.001
+            ));
+            assert!(uniform_greedy(load, 64) < uniform_fifo(load));
+        }
+        assert!(close(uniform_fifo(0.8), 2.69, 0.01));
+    }
+
+    #[test]
+    fn no_better_split_is_near_the_optimal_one() {
+        let (live, writes) = ([0.3, 0.4, 0.1], [0.2, 0.1, 0.7]);
+        let best = optimal_split(&live, &writes, 1.0).unwrap();
+        assert!((best.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        let cost = |units: &[f64]| {
+            let of = |i: usize| StreamShare {
+                live: live[i],
+                writes: writes[i],
+                units: units[i],
+            };
+            separate(&[of(0), of(1), of(2)])
+        };
+        for (from, to) in [(0, 1), (1, 2), (2, 0), (1, 0), (2, 1), (0, 2)] {
+            let mut other = best.clone();
+            other[from] -= 0.003;
+            other[to] += 0.003;
+            assert!(cost(&other) > cost(&best));
+        }
+    }
+}

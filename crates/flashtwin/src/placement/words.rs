@@ -1,0 +1,160 @@
+//! A setup out of words: `units=8 unit_pages=4 handles=ii,ii low=2`.
+
+use super::script::Choice;
+use super::setup::{FreeUnit, Isolation, Setup, SetupError};
+use super::Survivors;
+use crate::component::Word;
+
+/// The words of a setup, each with the text of its default and what it is. Parameters of the scheme, the victim rule and
+/// the scope are further words.
+pub const WORDS: &[(&str, &str, &str)] = &[
+    ("units", "8", "units of a group"),
+    ("unit_pages", "4", "pages of a unit"),
+    ("logical_pages", "8", "pages that the host sees"),
+    ("handles", "ii", "types of the handles, with commas between: `ii` initially isolated, `pi` persistently isolated; `8` is eight of type `ii`"),
+    ("low", "1", "free units at or below which a group collects"),
+    ("groups", "1", "reclaim groups"),
+    ("namespace", "all", "the handle of each placement handle, with commas between"),
+    ("group_bits", "auto", "bits of a placement id that name the group; the fewest that do"),
+    ("scheme", "handle", "the placement scheme"),
+    ("survivors", "auto", "where pages go that collection moves: apart, same, shared, next; as the scheme has it"),
+    ("victim", "greedy", "the victim rule"),
+    ("scope", "global", "the units that the rule chooses among"),
+    ("reuse", "oldest", "the free unit opened next: oldest, least-worn"),
+    ("closes_at_power_cut", "false", "a power cut closes the host's open units"),
+];
+
+impl Setup {
+    /// Makes a setup of these words; those that are left out have their defaults.
+    ///
+    /// # Errors
+    /// Names the word that is wrong, what was found, and what it may be.
+    pub fn of_words(words: &[(String, String)]) -> Result<Setup, SetupError> {
+        let reader = Reader { words };
+        let victims = Choice::Victim;
+        let (scheme, scope) = (reader.text("scheme"), reader.text("scope"));
+        let victim = reader.text("victim");
+        let choices = [
+            (Choice::Scheme, scheme),
+            (victims, victim),
+            (Choice::Scope, scope),
+        ];
+        let known = |key: &str| WORDS.iter().any(|(word, ..)| *word == key);
+        let is_of = |(of, name): (Choice, &str), key: &str| {
+            let all = super::script::components(of);
+            let chosen = all.iter().find(|component| component.name == name);
+            chosen.is_some_and(|c| c.parameters.iter().any(|p| p.key == key))
+        };
+        let chosen = |of: Choice, name: &str| {
+            let own = words.iter().filter(|(key, _)| is_of((of, name), key));
+            let own: Vec<(String, String)> = own.cloned().collect();
+            of.choose(name, &own).map_err(SetupError)
+        };
+        let setup = Setup {
+            groups: reader.number("groups")?,
+            units: reader.number("units")?,
+            unit_pages: reader.number("unit_pages")?,
+            logical_pages: reader.number("logical_pages")?,
+            handles: reader.handles()?,
+            namespace: Vec::new(),
+            group_bits: 0,
+            scheme: chosen(Choice::Scheme, scheme)?,
+            survivors: reader.word_or_auto("survivors", Survivors::WORDS)?,
+            victim: chosen(victims, victim)?,
+            scope: chosen(Choice::Scope, scope)?,
+            low: reader.number("low")?,
+            reuse: reader.word("reuse", FreeUnit::WORDS)?,
+            closes_at_power_cut: reader.switch("closes_at_power_cut")?,
+        };
+        let is_known = |key: &str| known(key) || choices.iter().any(|&choice| is_of(choice, key));
+        if let Some((key, _)) = words.iter().find(|(key, _)| !is_known(key)) {
+            let all: Vec<&str> = WORDS.iter().map(|(word, ..)| *word).collect();
+            return Err(SetupError(format!(
+                "{key}: no such word; the words are {}, and the parameters of {scheme}, {victim} and {scope}",
+                all.join(", ")
+            )));
+        }
+        let namespace = match reader.text("namespace") {
+            "all" => (0..setup.handles.len().min(128) as u16).collect(),
+            list => numbers(list).ok_or_else(|| {
+                SetupError(format!(
+                    "namespace: found \"{list}\"; must be \"all\", or handles with commas between"
+                ))
+            })?,
+        };
+        let group_bits = match reader.text("group_bits") {
+            "auto" => setup.groups.max(1).next_power_of_two().ilog2(),
+            _ => reader.number("group_bits")?,
+        };
+        Ok(Setup {
+            namespace,
+            group_bits,
+            ..setup
+        })
+    }
+}
+
+struct Reader<'a> {
+    words: &'a [(String, String)],
+}
+
+impl<'a> Reader<'a> {
+    /// The text of a word, or of its default.
+    fn text(&self, key: &str) -> &'a str {
+        let given = self.words.iter().rfind(|(word, _)| word == key);
+        let of_table = || WORDS.iter().find(|(word, ..)| *word == key);
+        match given {
+            Some((_, text)) => text,
+            None => of_table().map_or("", |(_, default, _)| default),
+        }
+    }
+
+    fn number(&self, key: &str) -> Result<u32, SetupError> {
+        let text = self.text(key);
+        text.parse()
+            .map_err(|_| SetupError(format!("{key}: found \"{text}\"; must be a whole number")))
+    }
+
+    fn switch(&self, key: &str) -> Result<bool, SetupError> {
+        let text = self.text(key);
+        text.parse()
+            .map_err(|_| SetupError(format!("{key}: found \"{text}\"; must be true or false")))
+    }
+
+    fn word<W: Word>(&self, key: &str, words: &[&str]) -> Result<W, SetupError> {
+        let text = self.text(key);
+        W::from_word(text).ok_or_else(|| {
+            SetupError(format!(
+                "{key}: found \"{text}\"; must be one of {}",
+                words.join(", ")
+            ))
+        })
+    }
+
+    fn word_or_auto<W: Word>(&self, key: &str, words: &[&str]) -> Result<Option<W>, SetupError> {
+        match self.text(key) {
+            "auto" => Ok(None),
+            _ => self.word(key, words).map(Some),
+        }
+    }
+
+    fn handles(&self) -> Result<Vec<Isolation>, SetupError> {
+        let text = self.text("handles");
+        if let Ok(n) = text.parse::<u16>() {
+            return Ok(vec![Isolation::Initially; usize::from(n)]);
+        }
+        let types = text
+            .split(',')
+            .map(|word| Isolation::from_word(word.trim()));
+        types.collect::<Option<_>>().ok_or_else(|| {
+            SetupError(format!(
+                "handles: found \"{text}\"; must be a number, or {} for each handle, with commas between",
+                Isolation::WORDS.join(" or ")
+            ))
+        })
+    }
+}
+
+fn numbers(list: &str) -> Option<Vec<u16>> {
+    list.split(',').map(|n| n.trim().parse().ok()).collect()
+}
