@@ -175,6 +175,7 @@ mod tests {
                 bytes: 4096,
                 op: Op::Write,
                 fua: false,
+                ..Request::default()
             });
         }
     }

@@ -10,7 +10,7 @@
 //! Records have a fixed size and words where the processor loads them, so that reading is mostly the
 //! kernel's copying. Packed tighter, a file would be shorter only than its CSV, not than its compressed form.
 
-use flashtwin::{Op, Request, Time};
+use flashtwin::{Op, PlacementId, Request, Time};
 use std::io::{self, Write};
 
 use super::collector::{Collector, Handed, Raw, ADDRESS_MAX, HOUR_PS, TRANSFER_MAX_BYTES};
@@ -186,6 +186,7 @@ impl OrderedDecoder for Binary {
                     bytes: record.bytes,
                     op: record.op,
                     fua: record.fua,
+                    placement: PlacementId::NONE,
                 }));
             } else if used == 0 {
                 return Err(cut(source, self.count));
@@ -230,6 +231,7 @@ impl Binary {
                 bytes,
                 op: if kind & 1 == 0 { Op::Read } else { Op::Write },
                 fua: kind & 4 != 0,
+                placement: PlacementId::NONE,
             });
         }
         let used = out.len() - before;

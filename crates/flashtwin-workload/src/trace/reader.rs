@@ -1,7 +1,7 @@
 //! Reads a trace as a workload: picks the decoder, puts times in order within a window, rebases
 //! them to the first request, lays volumes end to end, and refuses what cannot be meant.
 
-use flashtwin::{Request, Time};
+use flashtwin::{PlacementId, Request, Time};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -260,6 +260,7 @@ impl TraceReader {
                 bytes: record.bytes,
                 op: record.op,
                 fua: record.fua,
+                placement: PlacementId::NONE,
             });
         }
         let handed = out.len() - before;
@@ -306,6 +307,7 @@ impl TraceReader {
             bytes: record.bytes,
             op: record.op,
             fua: record.fua,
+            placement: PlacementId::NONE,
         })
     }
 
