@@ -1,7 +1,7 @@
 //! Reads a trace as a workload: picks the decoder, puts times in order within a window, rebases
 //! them to the first request, lays volumes end to end, and refuses what cannot be meant.
 
-use flashtwin::{PlacementId, Request, Time};
+use flashtwin::{Request, Time};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -203,6 +203,11 @@ impl TraceReader {
         })
     }
 
+    /// Whether the file has a place for placement ids; known once the first batch is read.
+    pub fn has_placement(&self) -> bool {
+        self.decoder.has_placement()
+    }
+
     /// Lines or records read so far.
     pub fn lines(&self) -> u64 {
         self.decoder.lines()
@@ -260,7 +265,7 @@ impl TraceReader {
                 bytes: record.bytes,
                 op: record.op,
                 fua: record.fua,
-                placement: PlacementId::NONE,
+                placement: record.placement,
             });
         }
         let handed = out.len() - before;
@@ -307,7 +312,7 @@ impl TraceReader {
             bytes: record.bytes,
             op: record.op,
             fua: record.fua,
-            placement: PlacementId::NONE,
+            placement: record.placement,
         })
     }
 
