@@ -108,6 +108,7 @@ fn requests() -> Vec<Request> {
                 Op::Read
             },
             fua: false,
+            ..Request::default()
         }
     };
     (0..REQUESTS).map(request).collect()

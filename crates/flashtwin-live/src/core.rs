@@ -132,6 +132,7 @@ impl<W> Core<W> {
                 bytes: piece_end - at,
                 op: call.op,
                 fua: call.fua,
+                ..Request::default()
             };
             self.places[place as usize].pieces_left += 1;
             self.twin.submit(now, &request, u64::from(place))?;

@@ -206,6 +206,7 @@ mod tests {
                 bytes: 4096,
                 op: [Op::Read, Op::Write][tag as usize % 2],
                 fua: false,
+                ..Request::default()
             };
             twin.advance(now);
             twin.submit(now, &request, tag).expect("on the device");

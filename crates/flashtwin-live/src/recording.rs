@@ -12,10 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flashtwin::Request;
-use flashtwin_workload::{write_csv_request, CSV_HEADER};
+use flashtwin_workload::CsvColumns;
 
 use crate::LiveError;
 
+/// Requests of network clients carry no placement ids.
+const COLUMNS: CsvColumns = CsvColumns::Four;
 /// Bytes of lines in memory, separately for lines to be written and for lines being written.
 const ROOM_BYTES: usize = 32 << 20;
 
@@ -107,7 +109,7 @@ impl Recording {
         let mut out = Out {
             file,
             bytes: 0,
-            taken: format!("{CSV_HEADER}\n").into_bytes(),
+            taken: format!("{}\n", COLUMNS.header()).into_bytes(),
         };
         if let Err(e) = out.put() {
             // Made here, and of no use.
@@ -130,7 +132,7 @@ impl Recording {
             return;
         }
         // Memory takes every byte.
-        let _ = write_csv_request(&mut added.lines, request);
+        let _ = COLUMNS.write_request(&mut added.lines, request);
     }
 
     /// Writes the added lines to the file; after an error they are kept for the next attempt.
@@ -175,6 +177,7 @@ mod tests {
                 bytes: 4096,
                 op: Op::Write,
                 fua: false,
+                ..Request::default()
             });
         }
     }
@@ -187,7 +190,7 @@ mod tests {
         let error_of = |what: Result<(), LiveError>| what.expect_err("no room").to_string();
         let recorded = || {
             let text = fs::read_to_string(&path).expect("there");
-            assert!(text.starts_with(CSV_HEADER) && text.ends_with('\n'));
+            assert!(text.starts_with(COLUMNS.header()) && text.ends_with('\n'));
             count(text.as_bytes()) - 1
         };
         add(&recording, 10);

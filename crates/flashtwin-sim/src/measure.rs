@@ -303,6 +303,7 @@ fn request(op: Op, offset: u64, bytes: u64) -> Request {
         bytes,
         op,
         fua: false,
+        ..Request::default()
     }
 }
 

@@ -203,6 +203,7 @@ pub fn fill_buffer<S: Drivable>(
                 false => Op::Read,
             },
             fua: false,
+            ..Request::default()
         };
         device
             .submit(now, &request, 0)

@@ -73,6 +73,7 @@ impl Workload for Burst {
             bytes: self.bytes,
             op: Op::Read,
             fua: false,
+            ..Request::default()
         }));
         Ok(count as usize)
     }

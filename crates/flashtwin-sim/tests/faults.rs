@@ -271,6 +271,7 @@ fn completions_that_are_not_taken_are_counted() {
             bytes: 4096,
             op: Op::Write,
             fua: false,
+            ..Request::default()
         };
         array
             .submit(array.now(), &write, 7)

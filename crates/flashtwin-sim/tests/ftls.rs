@@ -39,6 +39,7 @@ fn pass(ssd: &mut Ssd, op: Op, page: u64) -> Option<Completion> {
         bytes,
         op,
         fua: false,
+        ..Request::default()
     };
     ssd.submit(ssd.now(), &request, 0).expect("on the device");
     while ssd.step() {}
@@ -230,6 +231,7 @@ fn waiting_for_a_merge_counts_as_gc() {
         bytes: page,
         op,
         fua: false,
+        ..Request::default()
     };
     // Takes the log block of another logical block: 16 copies and 2 erases before the write.
     ssd.submit(start, &request(40, Op::Write), 1).expect("in");

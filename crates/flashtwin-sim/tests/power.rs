@@ -18,6 +18,7 @@ fn request(op: Op, first: u64, pages: u64, fua: bool) -> Request {
         bytes: pages * PAGE,
         op,
         fua,
+        ..Request::default()
     }
 }
 

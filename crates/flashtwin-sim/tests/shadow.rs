@@ -135,6 +135,7 @@ fn try_seed(seed: u64, mapping: &str) {
         bytes: 0,
         op: Op::Flush,
         fua: false,
+        ..Request::default()
     };
     ssd.submit(now, &flush, requests as u64)
         .expect("a flush has no address");

@@ -200,6 +200,7 @@ fn dies_wait_for_one_that_lags() {
         bytes: page,
         op,
         fua: false,
+        ..Request::default()
     };
     for lpn in 1..1500 {
         ssd.submit(Time::ZERO, &request(Op::Write, lpn), lpn)

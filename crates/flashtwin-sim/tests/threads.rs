@@ -77,6 +77,7 @@ fn load(exported_bytes: u64, odd: Odd, seed: u64) -> Vec<Request> {
             bytes,
             op,
             fua: rng.below(8) == 0,
+            ..Request::default()
         }
     };
     (0..2000).map(request).collect()
@@ -203,6 +204,7 @@ fn only_independent_members_are_simulated_ahead() {
         bytes: 4096 * 64,
         op: Op::Write,
         fua: false,
+        ..Request::default()
     };
     let part = Request {
         bytes: 512,

@@ -25,6 +25,7 @@ impl<F: Fn(u64) -> u64 + Send> Workload for Writes<F> {
             bytes: 4096,
             op: Op::Write,
             fua: false,
+            ..Request::default()
         }));
         Ok((upto - begin) as usize)
     }

@@ -22,7 +22,7 @@ pub use generate::values::Part;
 pub use partial::{sync_directory, Partial};
 pub use repeat::{repeat, Open, Shift};
 pub use trace::convert::{convert, Converted};
-pub use trace::csv::{write_request as write_csv_request, HEADER as CSV_HEADER};
+pub use trace::csv::CsvColumns;
 pub use trace::estimate::estimate_lines;
 pub use trace::info::{trace_info, OpInfo, TraceInfo, VolumeInfo};
 pub use trace::options::{AddressUnit, Addresses, BlkEvent, TimeUnit, TraceOptions, Volumes};

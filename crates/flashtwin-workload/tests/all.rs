@@ -7,6 +7,7 @@ mod formats;
 mod generator_text;
 mod generators;
 mod mutations;
+mod placement;
 mod reader;
 mod tables;
 mod units;

@@ -25,6 +25,7 @@ fn request(us: u64, op: Op, offset: u64, bytes: u64) -> Request {
         offset,
         bytes,
         fua: false,
+        ..Request::default()
     }
 }
 

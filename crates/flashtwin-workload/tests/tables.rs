@@ -29,6 +29,7 @@ fn request(arrival: Time, op: Op, offset: u64, bytes: u64) -> Request {
         bytes,
         op,
         fua: false,
+        ..Request::default()
     }
 }
 

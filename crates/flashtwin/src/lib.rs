@@ -12,7 +12,7 @@
 //! let spec = DeviceSpec::parse(profile, "demo").unwrap();
 //! let mut ssd = Ssd::new(&spec);
 //! ssd.fill_sequential();
-//! let read = Request { arrival: Time::ZERO, offset: 8192, bytes: 4096, op: Op::Read, fua: false };
+//! let read = Request { arrival: Time::ZERO, offset: 8192, bytes: 4096, op: Op::Read, ..Request::default() };
 //! ssd.submit(Time::ZERO, &read, 1).unwrap();
 //! while ssd.step() {}
 //! let done = ssd.completions().pop().unwrap();
@@ -54,7 +54,7 @@ pub use device::{
 pub use ftl::{StateError, StateLength};
 pub use nand::{Cause, FlashEvent, FlashStats, Place};
 pub use refused::{CollectError, MemberError};
-pub use request::{Breakdown, Completion, Op, Request, Status, PARTS};
+pub use request::{Breakdown, Completion, Op, PlacementId, Request, Status, PARTS};
 pub use rng::{seed_count, seed_of, seeds, Rng};
 pub use spec::{ArraySpec, DeviceSpec};
 pub use ssd::{DieError, Flash, Ssd};

@@ -14,6 +14,7 @@ fn events_at_the_limit_are_not_due_before_it() {
         bytes: 4096,
         op: Op::Write,
         fua: false,
+        ..Request::default()
     };
     ssd.submit(Time::ZERO, &request, 0).unwrap();
     let mut steps = 0;

@@ -59,6 +59,7 @@ fn drive_by<B: Backend>(
             bytes: span * 4096,
             op,
             fua: rng.below(8) == 0,
+            ..Request::default()
         };
         device.advance(now);
         device.submit(now, &request, tag).unwrap();
@@ -167,6 +168,7 @@ fn members_without_costs_go_wrong_as_through_their_front_ends() {
                     bytes: 4096,
                     op: [Op::Read, Op::Write, Op::Write][rng.below(3) as usize],
                     fua: rng.below(8) == 0,
+                    ..Request::default()
                 };
                 device.advance(now);
                 device.submit(now, &request, tag).unwrap();
@@ -234,6 +236,7 @@ fn a_log_switched_on_amid_a_write_names_its_pages() {
         bytes: 4096,
         op: Op::Write,
         fua: false,
+        ..Request::default()
     };
     device.submit(device.now(), &request, 0).unwrap();
     let pages = |device: &Array| {
@@ -278,6 +281,7 @@ fn members_behind_a_buffer_are_as_through_their_front_ends() {
                     bytes: 4096,
                     op: [Op::Trim, Op::Read, Op::Read, Op::Write][rng.below(8).min(3) as usize],
                     fua: rng.below(20) == 0,
+                    ..Request::default()
                 };
                 device.advance(now);
                 device.submit(now, &request, tag).unwrap();
@@ -375,6 +379,7 @@ fn requests_outlive_the_members_they_were_sent_to() {
                         Op::Write
                     },
                     fua: false,
+                    ..Request::default()
                 };
                 device.submit(now, &request, tag).unwrap();
             }
@@ -442,6 +447,7 @@ fn ideal_erases_as_many_blocks_in_no_time() {
                     bytes: 4096,
                     op: Op::Write,
                     fua: false,
+                    ..Request::default()
                 };
                 device.submit(device.now(), &request, tag).unwrap();
                 while device.step() {}
@@ -527,6 +533,7 @@ fn a_part_of_a_stripe_without_parity_is_not_a_whole_stripe() {
             bytes: 4096,
             op: Op::Write,
             fua: true,
+            ..Request::default()
         };
         device.submit(now, &request, tag).unwrap();
     }

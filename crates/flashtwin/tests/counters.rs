@@ -25,6 +25,7 @@ fn write_at_random(ssd: &mut Ssd, n: u64, depth: usize, seed: u64) -> Vec<Time> 
             bytes: PAGE,
             op: Op::Write,
             fua: false,
+            ..Request::default()
         };
         ssd.submit(now, &request, tag).unwrap();
     }
@@ -75,6 +76,7 @@ fn a_write_trimmed_while_it_waits_for_its_slot_is_counted_as_a_wait() {
                 bytes: PAGE,
                 op,
                 fua,
+                ..Request::default()
             };
             ssd.submit(ssd.now(), &request, page).unwrap();
         };

@@ -27,6 +27,7 @@ fn page(op: Op, page: u64, arrival: Time) -> Request {
         bytes: PAGE,
         op,
         fua: false,
+        ..Request::default()
     }
 }
 
@@ -173,6 +174,7 @@ fn no_policy_evicts_a_page_in_flight_at_any_depth() {
                         },
                         op,
                         fua: rng.below(50) == 0,
+                        ..Request::default()
                     };
                     ssd.submit(now, &request, tag).unwrap();
                 }

@@ -91,6 +91,7 @@ fn run(ssd: &mut Ssd, seed: u64) -> (Vec<FlashEvent>, Vec<Completion>) {
             bytes: size * 4096,
             op: [Op::Read, Op::Write, Op::Write, Op::Write, Op::Trim][rng.below(5) as usize],
             fua: false,
+            ..Request::default()
         };
         ssd.submit(at, &request, tag).unwrap();
         log.extend(ssd.take_flash_log());

@@ -39,6 +39,7 @@ fn send(ssd: &mut Ssd, op: Op, page: u64) {
         bytes: PAGE,
         op,
         fua: false,
+        ..flashtwin::Request::default()
     };
     ssd.submit(ssd.now(), &request, page).expect("a page of it");
 }

@@ -18,6 +18,7 @@ fn a_trim_forgets_an_older_copy_whose_program_waits() {
             bytes,
             op,
             fua: false,
+            ..Request::default()
         };
         ssd.submit(now, &request, page).unwrap();
         // Lets it cross the host link, but no program end.

@@ -56,6 +56,7 @@ fn run(ssd: &mut Ssd) {
                 Op::Read
             },
             fua: false,
+            ..Request::default()
         };
         while ssd.outstanding() >= QUEUE_DEPTH && ssd.step() {}
         let now = ssd.now();

@@ -63,6 +63,7 @@ fn the_policy_runs_in_a_device_with_trims_and_flushes() {
             bytes: 4096 * (1 + rng.below(8)),
             op,
             fua: false,
+            ..Request::default()
         };
         ssd.submit(now, &request, tag).unwrap();
         while ssd.outstanding() >= 8 && ssd.step() {}

@@ -28,6 +28,7 @@ fn write(device: &mut Device<Flash>, pages: u64) {
             bytes: PAGE,
             op: Op::Write,
             fua: true,
+            ..Request::default()
         };
         device.submit(device.now(), &request, 0).expect("within");
         while device.outstanding() > 0 {
@@ -122,6 +123,7 @@ fn reports_without_wear_count_dirty_pages() {
         bytes: 8 * PAGE,
         op: Op::Write,
         fua: false,
+        ..Request::default()
     };
     device.submit(device.now(), &request, 0).expect("within");
     while device.outstanding() > 0 {

@@ -31,6 +31,7 @@ impl Workload for Random {
                 bytes: size * 4096,
                 op: [Op::Read, Op::Write, Op::Write][self.rng.below(3) as usize],
                 fua: false,
+                ..Request::default()
             });
         }
         Ok(n as usize)
@@ -225,6 +226,7 @@ fn a_timeline_ends_with_the_numbers_of_requests() {
             bytes: 4096,
             op: Op::Write,
             fua: true,
+            ..Request::default()
         };
         recording.submitted(tag, &request, ssd.now());
         ssd.submit(ssd.now(), &request, tag).unwrap();
@@ -260,6 +262,7 @@ fn a_full_timeline_reports_its_end() {
                 bytes: 4096,
                 op: Op::Write,
                 fua: false,
+                ..Request::default()
             };
             recording.submitted(tag, &request, ssd.now());
             ssd.submit(ssd.now(), &request, tag).unwrap();

@@ -278,6 +278,7 @@ fn read_trace(path: &Path, spec: &flashtwin::DeviceSpec) -> Result<Vec<Request>,
                 _ => return Err(line.error("op must be R or W")),
             },
             fua: false,
+            ..Request::default()
         };
         if request.offset + request.bytes > spec.exported_bytes() {
             let sectors = spec.exported_bytes() / 512;

@@ -225,6 +225,7 @@ fn replay(spec: &DeviceSpec, rows: &[Row]) -> Result<(Vec<Time>, u64, u64), SimE
         bytes: u64::from(row.pages) * page_bytes,
         op: row.op,
         fua: false,
+        ..Request::default()
     };
     let mut listed = Listed::new(rows.iter().map(request).collect());
     let mut got = vec![Time::ZERO; rows.len()];

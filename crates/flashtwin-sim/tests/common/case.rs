@@ -150,6 +150,7 @@ fn drive<S: Drivable>(device: &mut Device<S>, steps: &[Step]) {
             bytes,
             op,
             fua,
+            ..Request::default()
         };
         device
             .submit(at, &request, tag as u64)

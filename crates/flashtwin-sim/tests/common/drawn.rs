@@ -483,5 +483,6 @@ pub fn draw_request(rng: &mut Rng, page: u64, exported: u64, whole_pages: bool) 
         bytes,
         op,
         fua: op == Op::Write && one_in(rng, 6),
+        ..Request::default()
     }
 }

@@ -72,6 +72,7 @@ fn drive<S: Drivable>(
         bytes: 0,
         op: Op::Flush,
         fua: false,
+        ..Request::default()
     };
     device
         .submit(arrival, &flush, REQUESTS)

@@ -2,7 +2,7 @@
 //! random numbers of its own, so the requests are those that drawing one after the other gives, and a loop keeps the
 //! state of one generator in registers.
 
-use flashtwin::{Op, Request, Time};
+use flashtwin::{Op, PlacementId, Request, Time};
 
 use super::address::Sampler;
 use super::arrival::Arrival;
@@ -42,6 +42,7 @@ impl Generator {
                 bytes: 0,
                 op,
                 fua,
+                placement: PlacementId::NONE,
             }
         }));
         self.rng_op = rng;

@@ -1,6 +1,6 @@
 //! Draws requests from a spec.
 
-use flashtwin::{Op, Request, Time};
+use flashtwin::{Op, PlacementId, Request, Time};
 
 use super::address::Sampler;
 use super::arrival::Gaps;
@@ -130,6 +130,7 @@ impl Generator {
                 bytes: 0,
                 op,
                 fua,
+                placement: PlacementId::NONE,
             });
         }
         let (sequential, local) = (self.spec.sequential, self.spec.local);
@@ -184,6 +185,7 @@ impl Generator {
                 bytes,
                 op,
                 fua,
+                placement: PlacementId::NONE,
             });
         }
         Err(self.never_fits())

@@ -1,16 +1,19 @@
 //! flashtwin's own binary form: parsed once, read back without parsing. Little-endian:
 //!
-//! * header: magic `FLTWTRC1`, length of the description `u32`, zero `u32`, the description;
-//! * one record of 24 bytes a request: arrival in picoseconds `u64`, offset `u64`, and a `u64`
-//!   holding op (bits 0-1), FUA (bit 2) and length in bytes (from bit 8 up);
+//! * header: magic `FLTWTRC1` or `FLTWTRC2`, length of the description `u32`, zero `u32`, the description;
+//! * one record of 24 bytes a request: arrival in picoseconds `u64`, offset `u64`, and a `u64`. In version 1 it holds
+//!   op (bits 0-1), FUA (bit 2) and length in bytes (from bit 8 up). In version 2 it holds op (bits 0-3), FUA (bit 4),
+//!   whether there is a placement id (bit 5), the id (bits 8-23) and the length (from bit 24 up);
 //! * trailer of 24 bytes: number of requests `u64`, checksum `u64`, `u64::MAX`.
+//!
+//! Version 2 is written only if the trace has placement ids. It has room for more operations than there are.
 //!
 //! Arrivals never decrease. The trailer distinguishes a whole file from a truncated one.
 //!
 //! Records have a fixed size and words where the processor loads them, so that reading is mostly the
 //! kernel's copying. Packed tighter, a file would be shorter only than its CSV, not than its compressed form.
 
-use flashtwin::{Op, Request, Time};
+use flashtwin::{Op, PlacementId, Request, Time};
 use std::io::{self, Write};
 
 use super::collector::{Collector, Handed, Raw, ADDRESS_MAX, HOUR_PS, TRANSFER_MAX_BYTES};
@@ -25,20 +28,86 @@ pub(crate) const BINARY: Reader = Reader {
     time: TimeUnit::Picoseconds,
     address: AddressUnit::BYTES,
     units: Certainty::Certain,
-    detection: Detection::by_mark(|head| head.starts_with(MAGIC).then_some("its mark")),
+    detection: Detection::by_mark(|head| Version::of_head(head).map(|_| "its mark")),
     open: |_| Ok(Box::new(Binary::default())),
     requests: Binary::requests,
     page: Page {
         layout: "records of 24 bytes",
         time: "ps",
         address: "bytes",
-        op: "2 bits",
+        op: "2 or 4 bits",
         source: "flashtwin's own, below",
     },
 };
 
-/// First bytes of the form.
-const MAGIC: &[u8; 8] = b"FLTWTRC1";
+/// Version of the form.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Version {
+    #[default]
+    V1,
+    V2,
+}
+
+impl Version {
+    /// The version that holds the requests of a trace.
+    pub fn of(has_placement: bool) -> Self {
+        match has_placement {
+            true => Version::V2,
+            false => Version::V1,
+        }
+    }
+
+    /// First bytes of a file.
+    fn magic(self) -> &'static [u8; 8] {
+        match self {
+            Version::V1 => b"FLTWTRC1",
+            Version::V2 => b"FLTWTRC2",
+        }
+    }
+
+    fn of_head(head: &[u8]) -> Option<Self> {
+        let all = [Version::V1, Version::V2];
+        all.into_iter().find(|v| head.starts_with(v.magic()))
+    }
+}
+
+/// Fields of the third word of a record.
+#[derive(Clone, Copy)]
+struct Kind {
+    /// Number of the operation.
+    op: u64,
+    fua: bool,
+    bytes: u64,
+    placement: PlacementId,
+}
+
+impl Kind {
+    #[inline(always)]
+    fn of<const HAS_IDS: bool>(word: u64) -> Self {
+        if !HAS_IDS {
+            return Kind {
+                op: word & 3,
+                fua: word & 4 != 0,
+                bytes: word >> 8,
+                placement: PlacementId::NONE,
+            };
+        }
+        let id = PlacementId::new((word >> 8) as u16).filter(|_| word & PRESENT_V2 != 0);
+        Kind {
+            op: word & 15,
+            fua: word & FUA_V2 != 0,
+            bytes: word >> 24,
+            placement: id.unwrap_or_default(),
+        }
+    }
+}
+
+const FUA_V2: u64 = 1 << 4;
+const PRESENT_V2: u64 = 1 << 5;
+/// Bits that no version so far uses.
+const UNUSED_V2: u64 = 3 << 6;
+/// Length of the pieces of a trim too long for a record of version 2, bytes.
+const PIECE_BYTES_V2: u64 = 1 << 39;
 const HEADER_BYTES: usize = 16;
 const RECORD_BYTES: usize = 24;
 const DESCRIPTION_MAX_BYTES: usize = 64 << 10;
@@ -63,26 +132,52 @@ fn words(record: &[u8; RECORD_BYTES]) -> [u64; 3] {
 
 /// Writes the form request by request.
 pub(crate) struct BinaryWriter {
+    version: Version,
     count: u64,
     sum: u64,
 }
 
 impl BinaryWriter {
     /// Writes the header.
-    pub fn start(out: &mut dyn Write, description: &str) -> io::Result<Self> {
+    pub fn start(out: &mut dyn Write, version: Version, description: &str) -> io::Result<Self> {
         let mut cut = description.len().min(DESCRIPTION_MAX_BYTES);
         while !description.is_char_boundary(cut) {
             cut -= 1;
         }
-        out.write_all(MAGIC)?;
+        out.write_all(version.magic())?;
         out.write_all(&(cut as u32).to_le_bytes())?;
         out.write_all(&0u32.to_le_bytes())?;
         out.write_all(&description.as_bytes()[..cut])?;
-        Ok(BinaryWriter { count: 0, sum: 0 })
+        Ok(BinaryWriter {
+            version,
+            count: 0,
+            sum: 0,
+        })
     }
 
-    pub fn request(&mut self, out: &mut dyn Write, r: &Request) -> io::Result<()> {
-        let kind = r.bytes << 8 | u64::from(r.fua) << 2 | r.op as u64;
+    pub fn request(&mut self, out: &mut dyn Write, request: &Request) -> io::Result<()> {
+        let mut rest = *request;
+        while self.version == Version::V2 && rest.bytes > PIECE_BYTES_V2 {
+            let piece = Request {
+                bytes: PIECE_BYTES_V2,
+                ..rest
+            };
+            self.record(out, &piece)?;
+            rest.offset += PIECE_BYTES_V2;
+            rest.bytes -= PIECE_BYTES_V2;
+        }
+        self.record(out, &rest)
+    }
+
+    fn record(&mut self, out: &mut dyn Write, r: &Request) -> io::Result<()> {
+        let (op, fua) = (r.op as u64, u64::from(r.fua));
+        let kind = match (self.version, r.placement.get()) {
+            (Version::V1, _) => r.bytes << 8 | fua << 2 | op,
+            (Version::V2, None) => r.bytes << 24 | fua << 4 | op,
+            (Version::V2, Some(id)) => {
+                r.bytes << 24 | u64::from(id) << 8 | PRESENT_V2 | fua << 4 | op
+            }
+        };
         let mut record = [0; RECORD_BYTES];
         for (bytes, word) in record
             .chunks_exact_mut(8)
@@ -105,7 +200,8 @@ impl BinaryWriter {
 
 #[derive(Default)]
 struct Binary {
-    started: bool,
+    /// Once the header is read.
+    version: Option<Version>,
     ended: bool,
     count: u64,
     sum: u64,
@@ -123,16 +219,16 @@ impl Binary {
             .map(|b| b / RECORD_BYTES as u64)
     }
 
-    fn header(source: &mut Source) -> Result<(), WorkloadError> {
+    fn header(source: &mut Source) -> Result<Version, WorkloadError> {
         source.want(HEADER_BYTES)?;
         let head = source.data();
-        if !head.starts_with(MAGIC) {
+        let Some(version) = Version::of_head(head) else {
             let text = format!(
-                "{}: not flashtwin's binary form (FLTWTRC1 expected)",
+                "{}: not flashtwin's binary form (FLTWTRC1 or FLTWTRC2 expected)",
                 source.name()
             );
             return Err(WorkloadError::new(ErrorKind::UnknownFormat, text));
-        }
+        };
         let length = head
             .get(8..12)
             .and_then(|b| b.try_into().ok())
@@ -150,7 +246,7 @@ impl Binary {
             return Err(cut(source, 0));
         }
         source.consume(whole);
-        Ok(())
+        Ok(version)
     }
 }
 
@@ -170,22 +266,26 @@ impl OrderedDecoder for Binary {
         out: &mut Vec<Request>,
         most: usize,
     ) -> Result<bool, WorkloadError> {
-        self.begin(source)?;
+        let version = self.begin(source)?;
         let full = out.len() + most;
         out.reserve(most);
         while !self.ended && out.len() < full && collector.wanted > 0 {
             source.want(RECORD_BYTES)?;
             let left = (full - out.len()).min(usize::try_from(collector.wanted).unwrap_or(full));
-            let used = self.usual(source.data(), collector, out, left);
+            let used = match version {
+                Version::V1 => self.usual::<false>(source.data(), collector, out, left),
+                Version::V2 => self.usual::<true>(source.data(), collector, out, left),
+            };
             source.consume(used * RECORD_BYTES);
             if used < left && source.data().len() >= RECORD_BYTES {
-                self.unusual(source, collector)?;
+                self.unusual(version, source, collector)?;
                 out.extend(collector.pending.drain(..).map(|record| Request {
                     arrival: Time(self.latest),
                     offset: record.offset,
                     bytes: record.bytes,
                     op: record.op,
                     fua: record.fua,
+                    placement: record.placement,
                 }));
             } else if used == 0 {
                 return Err(cut(source, self.count));
@@ -197,7 +297,7 @@ impl OrderedDecoder for Binary {
 
 impl Binary {
     /// Reads the records up to the first that needs a closer look; returns how many.
-    fn usual(
+    fn usual<const HAS_IDS: bool>(
         &mut self,
         data: &[u8],
         collector: &mut Collector,
@@ -208,11 +308,13 @@ impl Binary {
         let mut handed = Handed::default();
         let before = out.len();
         for record in data.as_chunks::<RECORD_BYTES>().0.iter().take(most) {
-            let [arrival, offset, kind] = words(record);
-            let bytes = kind >> 8;
+            let [arrival, offset, word] = words(record);
+            let kind = Kind::of::<HAS_IDS>(word);
+            let bytes = kind.bytes;
             // A read or write of some bytes, at or after the last and within an hour of it. The step of a
             // time that goes back is a large number.
-            let plain = (kind & 3 < 2)
+            let plain = (kind.op < 2)
+                & (!HAS_IDS | (word & UNUSED_V2 == 0))
                 & (bytes.wrapping_sub(1) < TRANSFER_MAX_BYTES)
                 & (offset <= ADDRESS_MAX)
                 & (arrival.wrapping_sub(latest) <= HOUR_PS as u64)
@@ -220,7 +322,7 @@ impl Binary {
             if !plain {
                 break;
             }
-            sum = mix(mix(mix(sum, arrival), offset), kind);
+            sum = mix(mix(mix(sum, arrival), offset), word);
             latest = arrival;
             handed.extent = handed.extent.max(offset + bytes);
             handed.off_sector += u64::from(!(offset | bytes).is_multiple_of(512));
@@ -228,8 +330,9 @@ impl Binary {
                 arrival: Time(arrival),
                 offset,
                 bytes,
-                op: if kind & 1 == 0 { Op::Read } else { Op::Write },
-                fua: kind & 4 != 0,
+                op: if kind.op == 0 { Op::Read } else { Op::Write },
+                fua: kind.fua,
+                placement: kind.placement,
             });
         }
         let used = out.len() - before;
@@ -241,17 +344,19 @@ impl Binary {
     }
 
     /// Reads the header, once.
-    fn begin(&mut self, source: &mut Source) -> Result<(), WorkloadError> {
-        if !self.started {
-            Self::header(source)?;
-            self.started = true;
-        }
-        Ok(())
+    fn begin(&mut self, source: &mut Source) -> Result<Version, WorkloadError> {
+        let version = match self.version {
+            Some(version) => version,
+            None => Self::header(source)?,
+        };
+        self.version = Some(version);
+        Ok(version)
     }
 
     /// Reads any record, or the trailer.
     fn unusual(
         &mut self,
+        version: Version,
         source: &mut Source,
         collector: &mut Collector,
     ) -> Result<(), WorkloadError> {
@@ -281,19 +386,39 @@ impl Binary {
             )));
         }
         self.latest = words[0];
+        let kind = match version {
+            Version::V1 => Kind::of::<false>(words[2]),
+            Version::V2 => Kind::of::<true>(words[2]),
+        };
+        let op = match kind.op {
+            0 => Op::Read,
+            1 => Op::Write,
+            2 => Op::Trim,
+            3 => Op::Flush,
+            other => {
+                return Err(malformed(format!(
+                    "{}: operation {other}: expected 0 (read), 1 (write), 2 (trim) or 3 (flush); the file is of a \
+                     later version of flashtwin: convert the trace again with this one",
+                    place()
+                )))
+            }
+        };
+        if version == Version::V2 && words[2] & UNUSED_V2 != 0 {
+            return Err(malformed(format!(
+                "{}: bits 6 and 7 of its last word must be 0; the file is of a later version of flashtwin: convert \
+                 the trace again with this one",
+                place()
+            )));
+        }
         let raw = Raw {
             time: u128::from(words[0]),
             volume: b"",
-            op: match words[2] & 3 {
-                0 => Op::Read,
-                1 => Op::Write,
-                2 => Op::Trim,
-                _ => Op::Flush,
-            },
+            op,
             offset: words[1],
-            bytes: words[2] >> 8,
-            fua: words[2] & 4 != 0,
+            bytes: kind.bytes,
+            fua: kind.fua,
             preflush: false,
+            placement: kind.placement,
         };
         if let Err(bad) = collector.push(raw, self.count) {
             return Err(malformed(format!(
@@ -315,12 +440,16 @@ impl Decoder for Binary {
         collector: &mut Collector,
         until: usize,
     ) -> Result<bool, WorkloadError> {
-        self.begin(source)?;
+        let version = self.begin(source)?;
         while !self.ended && collector.pending.len() < until && collector.wanted > 0 {
             source.want(RECORD_BYTES)?;
-            self.unusual(source, collector)?;
+            self.unusual(version, source, collector)?;
         }
         Ok(!self.ended && collector.wanted > 0)
+    }
+
+    fn has_placement(&self) -> bool {
+        self.version == Some(Version::V2)
     }
 
     fn as_ordered(&mut self) -> Option<&mut dyn OrderedDecoder> {

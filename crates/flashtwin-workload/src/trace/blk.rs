@@ -1,7 +1,7 @@
 //! Linux block tracing: the text of `blkparse` and the kernel's binary `blktrace` stream. Of each
 //! request's many events one counts (option `event`): D, issued to the driver, or Q, queued.
 
-use flashtwin::Op;
+use flashtwin::{Op, PlacementId};
 
 use super::collector::{Collector, Raw};
 use super::cursor::{Bad, Cursor};
@@ -113,6 +113,7 @@ impl LineParser for Blkparse {
             bytes: 0,
             fua: kind.fua,
             preflush: kind.preflush && kind.op.is_some(),
+            placement: PlacementId::NONE,
         };
         // `[process]` in the place of the sector: an empty flush. `(..)`: a command's bytes.
         let rest = line.get(c.position()..).unwrap_or(b"").trim_ascii_start();
@@ -257,6 +258,7 @@ impl Decoder for Blktrace {
                     bytes,
                     fua,
                     preflush,
+                    placement: PlacementId::NONE,
                 };
                 collector.push(raw, self.records + 1).map_err(|bad| {
                     let text = place(&format!("{}: expected {}", bad.column, bad.expected));

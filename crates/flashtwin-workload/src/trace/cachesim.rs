@@ -7,7 +7,7 @@
 //! * lcs: a header (its first and last word are `LCS_MARK`, the second is the version), then records
 //!   by version, from 2 on with an operation.
 
-use flashtwin::Op;
+use flashtwin::{Op, PlacementId};
 
 use super::collector::{Collector, Raw, ADDRESS_MAX};
 use super::format::{Certainty, Detection, Page, Reader};
@@ -253,6 +253,7 @@ impl Decoder for Cachesim {
                             bytes,
                             fua: false,
                             preflush: false,
+                            placement: PlacementId::NONE,
                         };
                         if let Err(bad) = collector.push(raw, self.records + 1) {
                             let what = format!("{}: expected {}", bad.column, bad.expected);

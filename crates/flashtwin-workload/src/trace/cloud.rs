@@ -1,6 +1,6 @@
 //! Comma-separated traces of storage services: SPC text, SYSTOR '17, Tencent CBS, Alibaba 2020.
 
-use flashtwin::Op;
+use flashtwin::{Op, PlacementId};
 
 use super::collector::Raw;
 use super::cursor::{Bad, Cursor};
@@ -92,6 +92,7 @@ fn request(time: u128, volume: &[u8], op: Op, offset: u64, bytes: u64) -> Line<'
         bytes,
         fua: false,
         preflush: false,
+        placement: PlacementId::NONE,
     })
 }
 

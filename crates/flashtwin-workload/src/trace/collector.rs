@@ -1,7 +1,7 @@
 //! Records of a decoder in the trace's own clock, and the collector that checks them, names volumes and counts skipped
 //! records.
 
-use flashtwin::Op;
+use flashtwin::{Op, PlacementId};
 use std::collections::{HashMap, VecDeque};
 
 use super::cursor::Bad;
@@ -20,6 +20,23 @@ pub(crate) struct Raw<'a> {
     pub fua: bool,
     /// A flush goes before the request (or is all of it, if `bytes` is 0).
     pub preflush: bool,
+    pub placement: PlacementId,
+}
+
+impl Raw<'_> {
+    #[inline(always)]
+    fn record(&self, volume: u32, line: u64) -> Record {
+        Record {
+            time: self.time,
+            offset: self.offset,
+            bytes: self.bytes,
+            line,
+            volume,
+            op: self.op,
+            fua: self.fua,
+            placement: self.placement,
+        }
+    }
 }
 
 /// A request waiting for its place in time.
@@ -33,6 +50,7 @@ pub(crate) struct Record {
     pub volume: u32,
     pub op: Op,
     pub fua: bool,
+    pub placement: PlacementId,
 }
 
 /// Reads and writes above this are taken for a unit mistake (4 GiB).
@@ -190,8 +208,7 @@ impl Collector {
                 self.seen += 1;
                 self.latest = raw.time;
                 self.off_sector += u64::from(!(raw.offset | raw.bytes).is_multiple_of(512));
-                let (time, offset, bytes) = (raw.time, raw.offset, raw.bytes);
-                self.take(time, raw.op, offset, bytes, raw.fua, last as u32, line);
+                self.take(raw.record(last as u32, line));
                 return Ok(());
             }
         }
@@ -233,16 +250,22 @@ impl Collector {
         volume.extent = volume.extent.max(raw.offset + raw.bytes);
         self.check_time(raw.time, line);
         if raw.preflush && self.wanted > 0 {
-            self.take(raw.time, Op::Flush, 0, 0, false, id, line);
+            self.take(Record {
+                offset: 0,
+                bytes: 0,
+                op: Op::Flush,
+                fua: false,
+                placement: PlacementId::NONE,
+                ..raw.record(id, line)
+            });
         }
         if (raw.bytes > 0 || raw.op == Op::Flush) && self.wanted > 0 {
-            let (offset, bytes) = if raw.op == Op::Flush {
-                (0, 0)
-            } else {
-                (raw.offset, raw.bytes)
-            };
-            self.off_sector += u64::from(!(offset | bytes).is_multiple_of(512));
-            self.take(raw.time, raw.op, offset, bytes, raw.fua, id, line);
+            let mut record = raw.record(id, line);
+            if raw.op == Op::Flush {
+                (record.offset, record.bytes) = (0, 0);
+            }
+            self.off_sector += u64::from(!(record.offset | record.bytes).is_multiple_of(512));
+            self.take(record);
         }
         Ok(())
     }
@@ -263,28 +286,10 @@ impl Collector {
         self.latest = latest;
     }
 
-    #[allow(clippy::too_many_arguments)] // the fields of a record, one by one
     #[inline(always)]
-    fn take(
-        &mut self,
-        time: u128,
-        op: Op,
-        offset: u64,
-        bytes: u64,
-        fua: bool,
-        volume: u32,
-        line: u64,
-    ) {
+    fn take(&mut self, record: Record) {
         self.wanted -= 1;
-        self.pending.push_back(Record {
-            time,
-            offset,
-            bytes,
-            line,
-            volume,
-            op,
-            fua,
-        });
+        self.pending.push_back(record);
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 //! point, bit 0 of the flags set for a read), MQSim and SSDSim (integer nanoseconds, 0 = write,
 //! 1 = read). Addresses and sizes are sectors of 512 bytes in all three.
 
-use flashtwin::Op;
+use flashtwin::{Op, PlacementId};
 
 use super::collector::Raw;
 use super::cursor::{field, Bad, Cursor};
@@ -130,6 +130,7 @@ fn five<'a>(
         bytes: scaled(size, units.address_bytes, "size", 4)?,
         fua: false,
         preflush: false,
+        placement: PlacementId::NONE,
     }))
 }
 

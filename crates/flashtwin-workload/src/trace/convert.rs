@@ -4,8 +4,8 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use super::binary::BinaryWriter;
-use super::csv;
+use super::binary::{BinaryWriter, Version};
+use super::csv::CsvColumns;
 use super::input::Input;
 use super::options::TraceOptions;
 use super::reader::TraceReader;
@@ -116,22 +116,31 @@ fn write_all(
 ) -> Result<u64, WorkloadError> {
     let mut batch = Vec::new();
     let mut count = 0;
+    let mut more = reader.next_batch(&mut batch)? > 0;
+    let columns = match reader.has_placement() {
+        true => CsvColumns::Placement,
+        false => CsvColumns::Four,
+    };
     let mut binary = match form {
-        Form::Binary => Some(BinaryWriter::start(out, &reader.describe()).map_err(writing)?),
+        Form::Binary => {
+            let version = Version::of(reader.has_placement());
+            Some(BinaryWriter::start(out, version, &reader.describe()).map_err(writing)?)
+        }
         Form::Csv => {
-            writeln!(out, "{}", csv::HEADER).map_err(writing)?;
+            writeln!(out, "{}", columns.header()).map_err(writing)?;
             None
         }
     };
-    while reader.next_batch(&mut batch)? > 0 {
+    while more {
         for request in &batch {
             match &mut binary {
                 Some(binary) => binary.request(out, request).map_err(writing)?,
-                None => csv::write_request(out, request).map_err(writing)?,
+                None => columns.write_request(out, request).map_err(writing)?,
             }
         }
         count += batch.len() as u64;
         batch.clear();
+        more = reader.next_batch(&mut batch)? > 0;
     }
     if let Some(binary) = binary {
         binary.finish(out).map_err(writing)?;

@@ -1,19 +1,55 @@
-//! flashtwin's own text form: `time_us,op,offset_bytes,size_bytes`. Ops are R, W, T (trim) and
+//! flashtwin's own text form: `time_us,op,offset_bytes,size_bytes`, and `placement` if the header has it. Ops are R, W, T (trim) and
 //! F (flush); `WF` is a write with force unit access, `FW` and `FWF` put a flush before it (the
 //! letters of Linux block tracing, of which all are read). Time is decimal, exact to the picosecond.
 
-use flashtwin::{Op, Request};
+use flashtwin::{Op, PlacementId, Request};
 use std::io::{self, Write};
 
 use super::collector::Raw;
 use super::cursor::{Bad, Cursor};
 use super::format::{Certainty, Detection, Fit, Page, Reader};
 use super::lines::{is_header, scaled, Line, LineParser, Units};
+use super::named::{placement_id, PLACEMENT};
 use super::options::{AddressUnit, TimeUnit};
 use super::words::{self, Action};
 
-/// The names of the columns; the first line of every file of this form.
-pub const HEADER: &str = "time_us,op,offset_bytes,size_bytes";
+/// First line of a file without placement ids; one with them has another column.
+const HEADER: &str = "time_us,op,offset_bytes,size_bytes";
+const HEADER_PLACEMENT: &str = "time_us,op,offset_bytes,size_bytes,placement";
+
+/// Columns of a file of flashtwin's own text form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CsvColumns {
+    /// Time, operation, offset and size.
+    Four,
+    /// The four, and the placement id, which is empty for requests without one.
+    Placement,
+}
+
+impl CsvColumns {
+    /// Returns the first line of a file with these columns, without its end.
+    pub fn header(self) -> &'static str {
+        match self {
+            CsvColumns::Four => HEADER,
+            CsvColumns::Placement => HEADER_PLACEMENT,
+        }
+    }
+
+    /// Writes one request as a line.
+    ///
+    /// # Errors
+    /// Fails if `out` does.
+    pub fn write_request(self, out: &mut dyn Write, request: &Request) -> io::Result<()> {
+        write_four(out, request)?;
+        if self == CsvColumns::Placement {
+            match request.placement.get() {
+                Some(id) => write!(out, ",{id}")?,
+                None => out.write_all(b",")?,
+            }
+        }
+        out.write_all(b"\n")
+    }
+}
 
 pub(crate) const CSV: Reader = Reader {
     name: "csv",
@@ -22,12 +58,12 @@ pub(crate) const CSV: Reader = Reader {
     units: Certainty::Certain,
     detection: Detection {
         mark: |head| head.starts_with(HEADER.as_bytes()).then_some("its header"),
-        ..Detection::by_lines(|lines| Fit::of(Csv(Units::PLAIN), lines))
+        ..Detection::by_lines(|lines| Fit::of(Csv::new(Units::PLAIN), lines))
     },
-    open: |o| o.lines(Csv(o.units)),
+    open: |o| o.lines(Csv::new(o.units)),
     requests: |_, _| None,
     page: Page {
-        layout: "`time_us,op,offset_bytes,size_bytes`",
+        layout: "`time_us,op,offset_bytes,size_bytes[,placement]`",
         time: "us, decimal",
         address: "bytes",
         op: "R, W, T, F",
@@ -37,7 +73,19 @@ pub(crate) const CSV: Reader = Reader {
 
 const OPS: &str = "R, W, T, F, or the letters of Linux block tracing, such as WF, FW, WS, D";
 
-struct Csv(Units);
+struct Csv {
+    units: Units,
+    columns: CsvColumns,
+}
+
+impl Csv {
+    fn new(units: Units) -> Self {
+        Csv {
+            units,
+            columns: CsvColumns::Four,
+        }
+    }
+}
 
 impl LineParser for Csv {
     const SEPARATOR: u8 = b',';
@@ -45,10 +93,14 @@ impl LineParser for Csv {
     #[inline]
     fn parse<'a>(&mut self, line: &'a [u8], number: u64) -> Result<Line<'a>, Bad> {
         if is_header(line, number) {
-            if line.trim_ascii() == HEADER.as_bytes() {
+            let all = [CsvColumns::Four, CsvColumns::Placement];
+            let has = |columns: &CsvColumns| line.trim_ascii() == columns.header().as_bytes();
+            if let Some(columns) = all.into_iter().find(has) {
+                self.columns = columns;
                 return Ok(Line::Other);
             }
-            let expected = "the header time_us,op,offset_bytes,size_bytes";
+            let expected =
+                "the header time_us,op,offset_bytes,size_bytes, or the same and ,placement";
             return Err(Bad {
                 column: "header",
                 index: 0,
@@ -57,7 +109,7 @@ impl LineParser for Csv {
         }
         let mut c = Cursor::<b','>::new(line);
         let time = c.time(
-            self.0.time_ps,
+            self.units.time_ps,
             "time_us",
             "a non-negative number of microseconds",
         )?;
@@ -75,24 +127,37 @@ impl LineParser for Csv {
         };
         let offset = c.uint("offset_bytes", "a non-negative integer, bytes")?;
         let bytes = c.uint("size_bytes", "a non-negative integer, bytes")?;
-        c.end("four columns")?;
+        let placement = match self.columns {
+            CsvColumns::Four => {
+                c.end("four columns, or placement as the fifth of the header")?;
+                PlacementId::NONE
+            }
+            CsvColumns::Placement => {
+                let Some(placement) = placement_id(c.word(), false) else {
+                    return c.bad("placement", PLACEMENT);
+                };
+                c.end("five columns")?;
+                placement
+            }
+        };
         Ok(Line::Request(Raw {
             time,
             volume: b"",
             op,
-            offset: scaled(offset, self.0.address_bytes, "offset_bytes", 3)?,
-            bytes: scaled(bytes, self.0.address_bytes, "size_bytes", 4)?,
+            offset: scaled(offset, self.units.address_bytes, "offset_bytes", 3)?,
+            bytes: scaled(bytes, self.units.address_bytes, "size_bytes", 4)?,
             fua: action.fua,
             preflush: action.preflush,
+            placement,
         }))
+    }
+
+    fn has_placement(&self) -> bool {
+        self.columns == CsvColumns::Placement
     }
 }
 
-/// Writes one request as a line of this form.
-///
-/// # Errors
-/// Fails if `out` does.
-pub fn write_request(out: &mut dyn Write, r: &Request) -> io::Result<()> {
+fn write_four(out: &mut dyn Write, r: &Request) -> io::Result<()> {
     const PS_IN_US: u64 = 1_000_000;
     let (us, ps) = (r.arrival.0 / PS_IN_US, r.arrival.0 % PS_IN_US);
     let op = match (r.op, r.fua) {
@@ -103,10 +168,10 @@ pub fn write_request(out: &mut dyn Write, r: &Request) -> io::Result<()> {
         (Op::Flush, _) => "F",
     };
     if ps == 0 {
-        writeln!(out, "{us},{op},{},{}", r.offset, r.bytes)
+        write!(out, "{us},{op},{},{}", r.offset, r.bytes)
     } else {
         let fraction = format!("{ps:06}");
-        writeln!(
+        write!(
             out,
             "{us}.{},{op},{},{}",
             fraction.trim_end_matches('0'),

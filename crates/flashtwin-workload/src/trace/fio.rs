@@ -1,7 +1,7 @@
 //! fio iolog, versions 2 and 3. Version 3: `usec file action [offset length]`. Version 2 has no
 //! clock: `file action [offset length]`, and `file wait usec 0` moves time on. Bytes.
 
-use flashtwin::Op;
+use flashtwin::{Op, PlacementId};
 
 use super::collector::Raw;
 use super::cursor::{Bad, Cursor};
@@ -113,6 +113,7 @@ impl LineParser for Fio {
             bytes: scaled(bytes, unit, "length", 5)?,
             fua: false,
             preflush: false,
+            placement: PlacementId::NONE,
         }))
     }
 }

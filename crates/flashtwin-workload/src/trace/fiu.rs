@@ -1,7 +1,7 @@
 //! FIU (SyLab): `ts pid process lba size rw major minor [md5]`; nanoseconds, sectors of 512 bytes.
 //! The process name may hold blanks, so the columns after it are counted from the right.
 
-use flashtwin::Op;
+use flashtwin::{Op, PlacementId};
 
 use super::collector::Raw;
 use super::cursor::{Bad, Cursor};
@@ -94,6 +94,7 @@ impl LineParser for Fiu {
             bytes: scaled(size, unit, "size", 0)?,
             fua: false,
             preflush: false,
+            placement: PlacementId::NONE,
         }))
     }
 }

@@ -32,6 +32,11 @@ pub(crate) trait LineParser: Send {
     /// Reads a line (no line end, not empty). `number` counts from 1.
     fn parse<'a>(&mut self, line: &'a [u8], number: u64) -> Result<Line<'a>, Bad>;
 
+    /// Whether the lines have a column of placement ids; known once the first line is read.
+    fn has_placement(&self) -> bool {
+        false
+    }
+
     /// Addition to the description of the trace; empty, or begins with a semicolon.
     fn note(&self) -> String {
         String::new()
@@ -60,6 +65,11 @@ pub(crate) trait Decoder: Send {
 
     /// Lines (or records) read so far.
     fn lines(&self) -> u64;
+
+    /// Whether the file has a place for placement ids; known once the first request is read.
+    fn has_placement(&self) -> bool {
+        false
+    }
 
     /// Addition to the description of the trace; empty, or begins with a semicolon.
     fn note(&self) -> String {
@@ -221,6 +231,10 @@ impl<P: LineParser> Decoder for LineDecoder<P> {
 
     fn lines(&self) -> u64 {
         self.number
+    }
+
+    fn has_placement(&self) -> bool {
+        self.parser.has_placement()
     }
 
     fn note(&self) -> String {

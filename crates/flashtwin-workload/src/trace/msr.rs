@@ -1,7 +1,7 @@
 //! MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`; Windows filetime
 //! (100 ns ticks), bytes. The busiest text format, so the one with a speed to keep.
 
-use flashtwin::Op;
+use flashtwin::{Op, PlacementId};
 
 use super::collector::Raw;
 use super::cursor::{Bad, Cursor};
@@ -65,6 +65,7 @@ impl LineParser for Msr {
             bytes: scaled(bytes, self.0.address_bytes, "Size", 6)?,
             fua: false,
             preflush: false,
+            placement: PlacementId::NONE,
         }))
     }
 }

@@ -203,6 +203,11 @@ impl TraceReader {
         })
     }
 
+    /// Whether the file has a place for placement ids; known once the first batch is read.
+    pub fn has_placement(&self) -> bool {
+        self.decoder.has_placement()
+    }
+
     /// Lines or records read so far.
     pub fn lines(&self) -> u64 {
         self.decoder.lines()
@@ -260,6 +265,7 @@ impl TraceReader {
                 bytes: record.bytes,
                 op: record.op,
                 fua: record.fua,
+                placement: record.placement,
             });
         }
         let handed = out.len() - before;
@@ -306,6 +312,7 @@ impl TraceReader {
             bytes: record.bytes,
             op: record.op,
             fua: record.fua,
+            placement: record.placement,
         })
     }
 

@@ -2,7 +2,7 @@
 //! (version 2). Time in microseconds, address in sectors of 512 bytes, length in bytes; read or
 //! write follows from the SCSI command.
 
-use flashtwin::Op;
+use flashtwin::{Op, PlacementId};
 
 use super::collector::{Collector, Raw};
 use super::format::{Certainty, Detection, Page, Reader};
@@ -160,6 +160,7 @@ impl Decoder for Vscsi {
                     bytes,
                     fua: false,
                     preflush: false,
+                    placement: PlacementId::NONE,
                 };
                 if let Err(bad) = collector.push(raw, self.records + 1) {
                     return fail(

@@ -439,6 +439,7 @@ mod tests {
                 bytes: 4096,
                 op,
                 fua: false,
+                ..Request::default()
             };
             ssd.submit(Time::ZERO, &request, 0).unwrap();
         }

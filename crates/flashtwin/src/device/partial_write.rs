@@ -211,6 +211,7 @@ mod tests {
                 bytes: kib * 1024,
                 op,
                 fua: false,
+                ..Request::default()
             };
             ssd.submit(Time::ZERO, &request, tag as u64).unwrap();
         }
@@ -308,6 +309,7 @@ mod tests {
                 bytes,
                 op: Write,
                 fua: false,
+                ..Request::default()
             };
             ssd.submit(now, &request, bytes).unwrap();
         }

@@ -1,8 +1,10 @@
 //! Requests of a host, and their completions.
 
 mod breakdown;
+mod placement_id;
 
 pub use breakdown::{Breakdown, PARTS};
+pub use placement_id::PlacementId;
 
 use crate::units::Time;
 
@@ -21,8 +23,8 @@ pub enum Op {
     Flush = 3,
 }
 
-/// One host request. Addresses are bytes from the start of the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// One host request. Addresses are bytes from the start of the device. The default is a read of no bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// Arrival at the device; for closed loops the driver sets it.
     pub arrival: Time,
@@ -34,7 +36,12 @@ pub struct Request {
     pub op: Op,
     /// Force unit access: a write that completes only once it is on the medium.
     pub fua: bool,
+    /// Placement id of a write; used by devices with a placement scheme.
+    pub placement: PlacementId,
 }
+
+/// Queues copy requests: the placement id fits in padding.
+const _: () = assert!(size_of::<Request>() == 32);
 
 /// Status of a completed request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

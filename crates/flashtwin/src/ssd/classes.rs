@@ -51,6 +51,7 @@ mod tests {
                 bytes: page * (1 + rng.below(3)),
                 op,
                 fua: rng.below(9) == 0,
+                ..Request::default()
             };
             ssd.submit(arrival, &request, tag).unwrap();
             while ssd.outstanding() > rng.below(12) as usize {

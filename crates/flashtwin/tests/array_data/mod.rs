@@ -143,6 +143,7 @@ impl Run {
             bytes: pages * 4096,
             op,
             fua,
+            ..Request::default()
         };
         self.array
             .submit(self.array.now(), &request, self.sent)

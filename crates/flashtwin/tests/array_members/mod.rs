@@ -34,6 +34,7 @@ fn request(op: Op, first_page: u64, pages: u64) -> Request {
         bytes: pages * 4096,
         op,
         fua: false,
+        ..Request::default()
     }
 }
 

@@ -139,6 +139,7 @@ fn collect_between_requests<B: Backend>(
             bytes: 4096,
             op: [Op::Read, Op::Write][rng.below(2) as usize],
             fua: false,
+            ..Request::default()
         };
         device.submit(now, &request, tag).unwrap();
     }

@@ -66,6 +66,7 @@ impl Load {
                 bytes: if op == Op::Flush { 0 } else { bytes },
                 op,
                 fua: op == Op::Write && self.rng.below(20) == 0,
+                ..Request::default()
             };
             device.submit(self.now, &request, self.submitted).unwrap();
             if op == Op::Write {
@@ -184,6 +185,7 @@ fn a_write_in_flight_gets_the_slot_of_a_clean_page_that_an_exchange_evicts() {
                 bytes: if op == Op::Flush { 0 } else { PAGE },
                 op,
                 fua,
+                ..Request::default()
             };
             ssd.submit(ssd.now(), &request, tag).unwrap();
             tag += 1;
@@ -243,6 +245,7 @@ fn access(ssd: &mut Ssd, page: u64, op: Op) {
         bytes: PAGE,
         op,
         fua: false,
+        ..Request::default()
     };
     ssd.submit(ssd.now(), &request, page).unwrap();
     while ssd.step() {}
@@ -340,6 +343,7 @@ fn pages_being_flushed_stay() {
         bytes: 0,
         op: Op::Flush,
         fua: false,
+        ..Request::default()
     };
     ssd.submit(ssd.now(), &flush, 9).unwrap();
     // The command has been taken, and all four are with their chips.

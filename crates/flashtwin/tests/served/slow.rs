@@ -15,6 +15,7 @@ fn request(array: &Array, op: Op, page: u64) -> Request {
         bytes: PAGE,
         op,
         fua: false,
+        ..Request::default()
     }
 }
 

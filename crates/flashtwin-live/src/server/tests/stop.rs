@@ -32,6 +32,7 @@ fn stop(name: &str, does: Does, in_file: bool) -> (String, [bool; 3]) {
         bytes: 0,
         op: flashtwin::Op::Flush,
         fua: false,
+        ..Request::default()
     });
     let message = server.stop().err().map_or(String::new(), |e| e.to_string());
     let recorded = fs::read_to_string(&record).expect("a recording");

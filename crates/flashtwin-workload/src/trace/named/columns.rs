@@ -152,7 +152,8 @@ impl Columns {
         header: &[&[u8]],
         first: &[u8],
     ) -> Result<Self, Refused> {
-        let (mut times, mut offset, mut size, mut ops, mut volume) = (None, None, None, None, None);
+        let (mut times, mut offset, mut size) = (None, None, None);
+        let (mut ops, mut volume, mut placement) = (None, None, None);
         let mut named = false;
         // The option for addresses is for columns without a unit of their own.
         let unused = Cell::new(opts.address_unit);
@@ -162,6 +163,7 @@ impl Columns {
                 "offset" => offset.is_some(),
                 "size" => size.is_some(),
                 "op" => ops.is_some(),
+                "placement" => placement.is_some(),
                 _ => volume.is_some(),
             };
             if known {
@@ -209,9 +211,16 @@ impl Columns {
                     });
                 }
                 "volume" if found.suffix.is_none() => volume = Some(index),
+                "placement" if matches!(found.suffix, None | Some("hex")) => {
+                    placement = Some(Column {
+                        index,
+                        unit: 1,
+                        hex: found.suffix.is_some(),
+                    });
+                }
                 _ => {
                     return option(format!(
-                        "columns: {key}={value}: known are time, gap, offset, size, op and volume; {FORM}"
+                        "columns: {key}={value}: known are time, gap, offset, size, op, volume and placement; {FORM}"
                     ))
                 }
             }
@@ -243,6 +252,7 @@ impl Columns {
             size,
             ops: ops.unwrap_or(Ops::Reads),
             volume,
+            placement,
             named,
         })
     }
@@ -259,10 +269,18 @@ impl Columns {
             Ops::Words(index) | Ops::Codes(index, _) => Some(*index),
         };
         let size = self.size.map(|column| column.index);
-        let mut used: Vec<usize> = [time, Some(self.offset.index), size, op, self.volume]
-            .into_iter()
-            .flatten()
-            .collect();
+        let placement = self.placement.map(|column| column.index);
+        let mut used: Vec<usize> = [
+            time,
+            Some(self.offset.index),
+            size,
+            op,
+            self.volume,
+            placement,
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
         used.sort_unstable();
         used.dedup();
         used

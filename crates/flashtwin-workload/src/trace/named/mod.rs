@@ -7,6 +7,7 @@ mod numbers;
 mod request;
 
 pub(crate) use numbers::{split, whole_number};
+pub(crate) use request::{placement_id, PLACEMENT};
 
 use super::cursor::Bad;
 use super::dates::Clock;
@@ -66,6 +67,8 @@ struct Columns {
     size: Option<Column>,
     ops: Ops,
     volume: Option<usize>,
+    /// Placement ids, decimal or hexadecimal.
+    placement: Option<Column>,
     /// Whether a column is named by the header, not by its number.
     named: bool,
 }
@@ -221,6 +224,10 @@ impl LineParser for Named {
             shift.place = self.place_of_blanks(&fields, shift.more)?;
         }
         self.columns.request(&fields, shift)
+    }
+
+    fn has_placement(&self) -> bool {
+        self.columns.placement.is_some()
     }
 
     fn note(&self) -> String {

@@ -1,6 +1,6 @@
 //! The request of a line.
 
-use flashtwin::Op;
+use flashtwin::{Op, PlacementId};
 
 use super::super::collector::Raw;
 use super::super::cursor::Bad;
@@ -49,6 +49,19 @@ const WORD: &str =
     "a word such as R, W, read, write, trim or flush; if it is a code, name codes, like \
                     op=COLUMN:read=1 or op=COLUMN:write=2a|8a:trim=42";
 
+/// Values of a column of placement ids.
+pub(crate) const PLACEMENT: &str =
+    "a placement id from 0 to 65534, decimal or hexadecimal after 0x, or nothing for none";
+
+/// Reads a placement id; nothing is none.
+pub(crate) fn placement_id(text: &[u8], hex: bool) -> Option<PlacementId> {
+    if text.is_empty() {
+        return Some(PlacementId::NONE);
+    }
+    let (id, whole) = scaled(number(text, hex)?, 1)?;
+    PlacementId::new(u16::try_from(id).ok().filter(|_| whole)?)
+}
+
 impl Columns {
     /// Whether the fields can be a request.
     pub(super) fn fits(&self, fields: &Fields<'_>, shift: Shift) -> bool {
@@ -67,7 +80,13 @@ impl Columns {
             Ops::Words(index) => word(fields[shift.index(*index)]).is_some(),
             Ops::Codes(index, codes) => codes.knows(fields[shift.index(*index)]),
         };
-        timed && known && is_number(&self.offset) && self.size.as_ref().is_none_or(is_number)
+        let is_id =
+            |column: &Column| placement_id(fields[shift.index(column.index)], column.hex).is_some();
+        timed
+            && known
+            && is_number(&self.offset)
+            && self.size.as_ref().is_none_or(is_number)
+            && self.placement.as_ref().is_none_or(is_id)
     }
 
     pub(super) fn request<'a>(
@@ -131,6 +150,11 @@ impl Columns {
             bytes,
             fua: action.fua,
             preflush: action.preflush,
+            placement: match &self.placement {
+                None => PlacementId::NONE,
+                Some(column) => placement_id(fields[shift.index(column.index)], column.hex)
+                    .ok_or(shift.bad("placement", column.index, PLACEMENT))?,
+            },
         }))
     }
 }

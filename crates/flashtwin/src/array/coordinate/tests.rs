@@ -52,6 +52,7 @@ fn idle_collection_makes_room_for_a_request_at_once() {
             bytes: 4096,
             op,
             fua: false,
+            ..Request::default()
         };
         // Every pool opens a block, so that both members register.
         for tag in 0..400 {

@@ -104,6 +104,7 @@ fn run(array: &mut Array, seed: u64, plain: bool) -> (String, Vec<u64>) {
                 _ => Op::Write,
             },
             fua: rng.below(16) == 0,
+            ..Request::default()
         };
         array
             .submit(now, &request, tag)

@@ -186,6 +186,7 @@ impl Drive {
             bytes: u64::from(ask.pages) * page_bytes,
             op: ask.op,
             fua: ask.fua,
+            ..Request::default()
         };
         (self.ssd.submit(now, &request, ask.owner.tag()))
             .expect("the layout stays within its members");

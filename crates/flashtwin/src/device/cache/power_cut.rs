@@ -29,6 +29,7 @@ impl<B: Backend> Device<B> {
             bytes: 0,
             op: Op::Flush,
             fua: false,
+            ..Request::default()
         };
         // What is due at this instant happens before.
         self.advance(self.now);

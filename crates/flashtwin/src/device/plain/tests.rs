@@ -39,6 +39,7 @@ fn run<B: Backend>(device: &mut Device<B>, seed: u64, logged: bool, plain: Path)
                 _ => Op::Write,
             },
             fua: rng.below(16) == 0,
+            ..Request::default()
         };
         device.advance(now);
         device
@@ -163,6 +164,7 @@ fn compare_switched(what: &str, ssd: Ssd, seed: u64) {
                 _ => Op::Write,
             },
             fua: rng.below(16) == 0,
+            ..Request::default()
         };
         let [plain, switched] = devices.each_mut().map(|device| {
             device.advance(now);

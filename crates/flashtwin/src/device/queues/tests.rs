@@ -27,6 +27,7 @@ fn read() -> Request {
         bytes: 4096,
         op: Op::Read,
         fua: false,
+        ..Request::default()
     }
 }
 

@@ -58,6 +58,7 @@ fn read(seed: u64, level: &str, after_us: Option<&str>, collects: bool) -> (Time
         bytes: 8192,
         op: Op::Read,
         fua: false,
+        ..Request::default()
     };
     array.submit(array.now(), &request, 0).unwrap();
     let mut took = None;

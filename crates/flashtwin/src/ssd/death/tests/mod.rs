@@ -46,6 +46,7 @@ fn submit(ssd: &mut Ssd, op: Op, offset: u64, bytes: u64, tag: u64) {
         bytes,
         op,
         fua: tag % 16 == 7,
+        ..Request::default()
     };
     ssd.submit(ssd.now(), &request, tag).unwrap();
 }
