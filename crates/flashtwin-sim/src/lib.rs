@@ -22,6 +22,7 @@ mod subject;
 mod summary;
 mod threads;
 mod timeline;
+mod untimed;
 mod validate;
 mod warmup;
 
@@ -45,4 +46,5 @@ pub use summary::{
 };
 pub use threads::Threads;
 pub use timeline::{Row, Timeline, Window};
+pub use untimed::{run_untimed, Untimed, UntimedError, UntimedPlan, Warm, WARM_MOST};
 pub use validate::{validate_dir, CaseReport, PartReport};

@@ -355,6 +355,16 @@ impl Units {
         prefetch(&self.map, lpn.0 as usize);
     }
 
+    /// Starts loading the live word of the old copy of `lpn`, whose map entry has been loaded.
+    #[inline(always)]
+    pub fn prefetch_old_copy(&self, lpn: Lpn) {
+        let ppn = self.map[lpn.0 as usize];
+        if ppn != UNMAPPED {
+            let (unit, page) = self.by_pages.div_rem(ppn);
+            prefetch(&self.live, (unit * self.words + page / 64) as usize);
+        }
+    }
+
     /// Starts loading the map entries of the live pages of the `word`-th 64 pages of a unit.
     #[inline(always)]
     pub fn prefetch_moves(&self, unit: u32, word: u32) {

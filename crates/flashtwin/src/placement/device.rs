@@ -404,10 +404,20 @@ impl Placed {
         }
     }
 
-    /// Starts loading what a write of `lpn` will touch first.
+    /// Starts loading what a write of `lpn`, a logical page, will touch first.
     #[inline(always)]
     pub fn prefetch(&self, lpn: Lpn) {
-        self.units.prefetch(lpn);
+        if lpn.0 < self.setup.logical_pages {
+            self.units.prefetch(lpn);
+        }
+    }
+
+    /// Starts loading the state of the old copy of `lpn`, whose map entry has been loaded.
+    #[inline(always)]
+    pub fn prefetch_old_copy(&self, lpn: Lpn) {
+        if lpn.0 < self.setup.logical_pages {
+            self.units.prefetch_old_copy(lpn);
+        }
     }
 
     // ---- collection ----
