@@ -1,7 +1,8 @@
 //! FAST: log blocks shared by all logical blocks (Lee et al., ACM TECS 6(3), 2007).
 //!
-//! One log block takes sequential writes and can become a data block; the others, for random writes (RW), are used in
-//! turn. When they are full the oldest is reclaimed: each logical block with a newest page in it is merged.
+//! One log block takes sequential writes and can become a data block. The other log blocks take random writes (RW)
+//! and are filled one after the other. If all are full, the oldest is reclaimed: each logical block that has a live
+//! page in it is merged.
 
 use std::io::{self, Read, Write};
 
@@ -36,7 +37,7 @@ impl Own for FastSetup {
         u64::from(self.rw_log_blocks) * u64::from(chip.pages_per_block)
     }
 
-    /// One for a full merge, and the log block for sequential writes.
+    /// Data and logs, and in addition one block for a full merge and the log block for sequential writes.
     fn blocks_min(&self, chip: &Chip) -> u64 {
         u64::from(chip.logical_blocks()) + u64::from(self.rw_log_blocks) + 2
     }
@@ -127,13 +128,13 @@ impl Fast {
 }
 
 impl Fast {
-    /// Starts loading what an access to the page will touch first.
+    /// Prefetches the first data that an access to the page reads.
     #[inline]
     pub(super) fn prefetch(&self, page: u32) {
         self.blocks.prefetch(page);
     }
 
-    /// Distance to collecting or merging.
+    /// Returns how much can be written before the next merge.
     pub(super) fn outlook(&self) -> Outlook {
         let random = &self.random;
         let n = self.store().pages_per_block();
@@ -152,7 +153,7 @@ impl ChipFtl for Fast {
 
     fn write(&mut self, page: u32, ops: &mut Vec<FlashOp>) -> Result<(), NoSpace> {
         if self.blocks.is_unwritten(page) {
-            // The logs, and the new block of a full merge.
+            // Blocks to keep free: those that the logs can still take, and one for a full merge.
             let claims = self.sequential.claims() + self.random.claims() + 1;
             return self.blocks.write_in_place(page, claims, ops);
         }
@@ -183,7 +184,8 @@ impl ChipFtl for Fast {
         self.blocks.counters
     }
 
-    /// `SW1[4 5] RW[- 9] [10]`: RW blocks, oldest first; `-` stale.
+    /// Text such as `SW1[4 5] RW[- 9] [10]`: the sequential log block, then the RW blocks, oldest first; `-` is
+    /// invalid.
     fn state(&self) -> String {
         let sequential = self.sequential.text(&self.blocks);
         let random = self.random.text(&self.blocks.store, |_| "");
