@@ -78,7 +78,7 @@ impl PageMap {
 /// Tallies compared in one step.
 const STEP: usize = 16;
 
-/// Returns the position of the lowest tally; if several are equal, the last or the first, as `last` says.
+/// Returns the position of the lowest tally. If several are equal, `last` selects the last or the first.
 fn position(tallies: &[i16], least: i16, last: bool) -> Option<usize> {
     let has = |of: &[i16; STEP]| of.iter().fold(false, |found, &t| found | (t == least));
     let is_least = |&t: &i16| t == least;
