@@ -230,7 +230,7 @@ impl AdLru {
         }
         let mut looked = out.inspected;
         loop {
-            // Counts the pages passed over, which are those older than the page found.
+            // The number of inspected entries: the skipped pages, which are older than the page found, and that page.
             out.inspected = looked;
             let page = self.oldest_not(list, device, skip, out)?;
             if self.pages[page.0 as usize].cold {
@@ -282,7 +282,7 @@ impl Policy for AdLru {
         if !std::mem::take(&mut state.dirty) {
             return;
         }
-        // The position on the clean list: just newer than the next older clean page.
+        // Insert the page into the clean list just above the next older clean page.
         let links = self.all.links();
         let older = std::iter::successors(links.older(page), |&p| links.older(p))
             .find(|&p| !self.pages[p.0 as usize].dirty);

@@ -91,8 +91,8 @@ impl Arc {
         }
     }
 
-    /// Adapts p and the ghosts to a miss: cases II, III and IV except REPLACE. Returns the list that remembered the
-    /// page.
+    /// Adapts p and the ghost lists to a miss: cases II, III and IV of the algorithm, without REPLACE. Returns the
+    /// list that remembered the page.
     fn arrives(&mut self, lpn: Lpn) -> Option<usize> {
         if let Some(known) = self.incoming.known(lpn) {
             return known;

@@ -33,11 +33,11 @@ use crate::units::Lpn;
 parameters! {
     /// Parameters of BPAC.
     struct Parameters {
-        /// The two sizes below follow the distances between references.
+        /// Whether `page_list` and `age` adapt to the distances between references.
         adapt: bool = Kind::Bool, "true", "reconstruction";
         /// Length of the page list at the start.
         l_p: Pages = Kind::Window, "0.5", "reconstruction";
-        /// Page writes after which a cluster counts as grown, at the start.
+        /// Number of page writes after which a cluster counts as grown; initial value if it adapts.
         age: Pages = Kind::Beyond, "0.25", "reconstruction";
     }
 }
@@ -105,7 +105,7 @@ impl Distances {
         self.counts[distance.min(longest as u64) as usize] += 1;
     }
 
-    /// Returns the least distance that covers 90 % of those recorded, `None` if there are none. Then halves all
+    /// Returns the least distance that covers 90 % of those recorded; `None` if there are none. Then halves all
     /// counts.
     fn cover(&mut self) -> Option<u32> {
         let all: u64 = self.counts.iter().map(|&n| u64::from(n)).sum();
@@ -142,7 +142,7 @@ pub struct Bpac {
     grown_clusters: u64,
     /// The most recent grown cluster.
     boundary: Option<NodeId>,
-    /// Per page, when it was written last, and its number.
+    /// For each page, the time of its last write, and its logical page.
     written: Vec<(u64, Lpn)>,
     /// Page writes so far.
     now: u64,
@@ -207,7 +207,7 @@ impl Bpac {
         self.k.remove(node);
     }
 
-    /// Takes a page out of P, or out of its cluster and the cluster out of K if it was its last.
+    /// Removes a page from P or from its cluster; removes an empty cluster from K.
     fn unplace(&mut self, page: PageId) {
         if self.clusters.node_of(page).is_none() {
             return self.p.remove(page);
@@ -222,7 +222,7 @@ impl Bpac {
         }
     }
 
-    /// Makes a page the most recent of P; pages that P has no room for move to clusters.
+    /// Makes a page the most recent of P. Pages for which P then has no room move to clusters.
     fn push(&mut self, page: PageId) {
         self.p.push_newest(page);
         self.written[page.0 as usize].0 = self.now;
@@ -248,7 +248,7 @@ impl Bpac {
         }
     }
 
-    /// Starts loading the data accessed when the next pages move to clusters.
+    /// Prefetches the data accessed when the next pages move to clusters.
     #[inline]
     fn look_ahead(&self) {
         let [first, second, third] = self.p.oldest_three();
@@ -273,7 +273,7 @@ impl Bpac {
         }
     }
 
-    /// Moves the boundary to where clusters become older than the age.
+    /// Moves the boundary in K to the first cluster that is younger than A.
     fn find_grown(&mut self, now: u64) {
         while let Some(node) = self.boundary {
             if now - self.clusters[node].at > self.age {
@@ -344,7 +344,7 @@ impl Policy for Bpac {
     }
 
     fn lacks_room(&self, _incoming: &Access) -> bool {
-        // The page itself enters P; the page that then moves to a cluster may need a new one.
+        // The page itself enters P; another page then moves to a cluster, which may be a new one.
         self.room == BlockRoom::Whole && self.clusters.lack_room_beside(self.p.len() as u32 + 1)
     }
 
@@ -379,7 +379,7 @@ impl Policy for Bpac {
         skip: Skip,
         out: &mut Eviction,
     ) -> bool {
-        // The access that needs the room counts already.
+        // The access that needs room already counts.
         self.find_grown(self.now + 1);
         match self.choose(device, skip, out) {
             Some(Victim::Cluster(node)) => {

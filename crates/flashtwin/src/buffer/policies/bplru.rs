@@ -27,9 +27,9 @@ use crate::units::Lpn;
 parameters! {
     /// Parameters of BPLRU.
     struct Parameters {
-        /// Fill a victim block up with pages read from flash and write it whole.
+        /// Complete a victim block with pages read from flash, and write the whole block.
         padding: bool = Kind::Bool, "false", "original: true; CBM: false; D-8";
-        /// A block written wholly and in order becomes the next victim.
+        /// Make a block that was written completely and in order the next victim.
         compensation: bool = Kind::Bool, "true", "original: true";
     }
 }
@@ -74,9 +74,9 @@ most recent [ B2{8,9}  B0{0,1}  B1{5} ] least recent -> victim
 
 #[derive(Clone, Debug, Default)]
 struct Block {
-    /// Length of the unbroken run of writes from offset 0.
+    /// Number of consecutive writes from offset 0 on.
     run: u32,
-    /// Whether the block is among those written whole.
+    /// Whether the block has been written completely and in order.
     done: bool,
 }
 
@@ -88,9 +88,9 @@ pub struct Bplru {
     cache_reads: bool,
     room: BlockRoom,
     list: List,
-    /// Blocks written whole, the last one at the least recent end.
+    /// Blocks written completely and in order, the last one at the least recent end.
     done: List,
-    /// The list by chip; only if GCaR filters blocks of one chip each.
+    /// The list by chip; only if GCaR filters and each block is on one chip.
     by_chip: Option<AgeIndex<1>>,
 }
 
@@ -127,7 +127,7 @@ impl Bplru {
         }
     }
 
-    /// Inserts a block that is in no list at the position to which an access at `offset` moves it.
+    /// Inserts a block, which is in no list, at the position that an access at `offset` gives it.
     #[inline]
     fn place(&mut self, node: NodeId, offset: u32, write: bool) {
         let whole = (self.parameters.compensation).then_some(self.blocks.setup().pages_per_block);
@@ -144,7 +144,7 @@ impl Bplru {
         }
     }
 
-    /// The least recent block that is neither `current` nor passed over.
+    /// Returns the least recent block that is neither `current` nor skipped.
     fn choose(
         &self,
         device: &dyn DeviceView,
@@ -189,7 +189,7 @@ impl Bplru {
         found
     }
 
-    /// The pages of `block` that are not among the victims come from flash.
+    /// Adds the pages of `block` that are not among the victims as padding, to be read from flash.
     fn pad(&self, block: u32, out: &mut Eviction) {
         let setup = self.blocks.setup();
         let mut cached = out

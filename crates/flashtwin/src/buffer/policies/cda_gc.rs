@@ -28,9 +28,10 @@ parameters! {
     struct Parameters {
         /// Entries inspected in a lookup.
         test_num: u32 = Kind::Count(1, u32::MAX - 1), "64", "D-17: our decision, not printed";
-        /// Lookups until the search begins again at the tail.
+        /// Number of searches after which the search starts again at the least recent end.
         cycle_num: u32 = Kind::Count(1, u32::MAX - 1), "16", "our decision, not printed";
-        /// A chip at the trigger is close to GC when at most this share of its open block is left.
+        /// A chip whose free blocks are at the trigger is close to GC if at most this share of its open block is
+        /// left.
         hp_margin_percent: f64 = Kind::Percent, "12.5", "D-16: our decision";
     }
 }
@@ -48,7 +49,8 @@ words! {
 parameters! {
     /// Parameters of the dispatcher.
     struct DispatcherParameters {
-        /// When the filter is asked for the class of a page: at a write of the host, before the page enters it, or when the page is written back.
+        /// When the filter determines whether a page is hot: at each host write, before the page is inserted
+        /// (`write`), or when the page is written back (`write-back`).
         hot_at: HotAt = Kind::Choice(HotAt::WORDS), "\"write\"", "D-221: our decision, printed both ways";
     }
 }
@@ -309,7 +311,7 @@ impl CdaGc {
         }
     }
 
-    /// The page is about to leave its place in the list.
+    /// Called before the page is moved or removed in the list.
     #[inline]
     fn leave(&mut self, page: PageId) {
         if let Some(stager) = &mut self.stager {

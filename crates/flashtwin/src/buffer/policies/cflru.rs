@@ -22,7 +22,8 @@ use crate::memory::{prefetch, reach};
 parameters! {
     /// Parameters of CFLRU.
     struct Parameters {
-        /// Clean-first region: pages (whole number) or a share of the capacity (fraction, rounded down, at least a page; 0: as `lru`).
+        /// Size of the clean-first region: a number of pages, or a fraction of the capacity (rounded down, at least
+        /// one page; 0: as `lru`).
         window: Pages = Kind::Window, "0.25", "D-5: our decision";
     }
 }
@@ -131,7 +132,7 @@ impl Cflru {
         }
     }
 
-    /// Lets the next page of the working region into the window if there is room.
+    /// Moves pages of the working region into the window as long as there is room.
     fn refill(&mut self) {
         if self.in_window == self.window {
             return;
@@ -166,7 +167,7 @@ impl Cflru {
         self.refill();
     }
 
-    /// The victim, and the entries that a scan inspects up to it.
+    /// Returns the victim, and the number of entries that a scan inspects up to it.
     fn choose(&self) -> (Option<PageId>, u64) {
         match self.clean_in_window.oldest() {
             Some(clean) => (Some(clean), self.ages.position(clean, 0)),
@@ -234,7 +235,7 @@ impl Policy for Cflru {
             return;
         }
         state.0 = CLEAN;
-        // The position on the clean list: just newer than the next older clean page.
+        // Insert the page into the clean list just above the next older clean page.
         let older = std::iter::successors(self.list.older(page), |&p| self.list.older(p))
             .find(|&p| self.is_clean(p));
         self.clean_in_window.insert_newer_than(older, page);

@@ -48,7 +48,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
 /// Second chance.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    /// Pages from the one just behind the hand to the one under it.
+    /// Pages in the order of the ring: the oldest is the one under the hand, the newest the one behind it.
     ring: Aged,
     /// Per page.
     referenced: Vec<bool>,

@@ -82,7 +82,8 @@ const HOT: usize = 2;
 #[derive(Clone, Debug)]
 pub struct CoActive {
     chips: u32,
-    /// Number of channels; chip c is on channel c mod channels. The number of chips if each chip counts as a channel.
+    /// Number of channels; chip c is on channel c mod channels. If each chip counts as a channel, the number of
+    /// chips.
     channels: u32,
     write_backs: u32,
     filter: Filter,
@@ -111,7 +112,7 @@ impl CoActive {
         }
     }
 
-    /// Returns the class of a page after an access; `was` is its class before, if it is cached.
+    /// Returns the class of a page after an access; `was` is its previous class, if it is cached.
     fn class(&mut self, device: &dyn DeviceView, access: &Access, was: usize) -> usize {
         if access.write {
             let hot = self.filter.write(device.now(), access.lpn);

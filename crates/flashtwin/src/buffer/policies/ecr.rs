@@ -22,7 +22,7 @@ words! {
     enum Cqct {
         /// Eqs 1 to 4 as printed.
         Paper = "paper",
-        /// The time with transfers, and with the rest of running operations.
+        /// Including transfers, and with the remaining time of running operations.
         Exact = "exact",
     }
 }
@@ -42,7 +42,8 @@ words! {
 parameters! {
     /// Parameters of ECR.
     struct Parameters {
-        /// Chip queue complete time: Eqs 1 to 4 as printed, or with transfers and true residuals.
+        /// Chip queue complete time: by Eqs 1 to 4 as printed (`paper`), or with transfers and the remaining times of
+        /// running operations (`exact`).
         cqct: Cqct = Kind::Choice(Cqct::WORDS), "\"paper\"", "printed; D-14";
     }
 }
@@ -50,7 +51,8 @@ parameters! {
 parameters! {
     /// Parameters of ECR and LCR.
     struct TieParameters {
-        /// Choice among chips with the least time: the one with the oldest victim, the lowest, or the next in turn.
+        /// Choice among chips with equal time: the one whose victim is the oldest, the lowest number, or the next in
+        /// turn.
         tie: Tie = Kind::Choice(Tie::WORDS), "\"oldest\"", "D-15: our decision";
     }
 }
@@ -156,7 +158,7 @@ pub struct Ecr {
     exact: bool,
     tie: Tie,
     order: AgeIndex<2>,
-    /// The list at which the search starts: with [`Tie::RoundRobin`] the one after the last victim's.
+    /// The list at which the search starts: with [`Tie::RoundRobin`], the one after the last victim's list.
     first: usize,
 }
 
@@ -205,11 +207,11 @@ impl Ecr {
         }
     }
 
-    /// The least recent page of the chip whose queue completes first.
+    /// Returns the least recent page of the chip whose queue completes first.
     fn cheapest(&self, device: &dyn DeviceView, skip: Skip) -> Option<PageId> {
         let heads = self.order.heads(LISTED);
         let by_age = self.tie == Tie::Oldest;
-        // At light load the chip of the oldest page is idle, so that no other can be better.
+        // Shortcut for light load: if the chip of the oldest page is idle, no other chip can be better.
         let oldest = heads.iter().copied().min().unwrap_or(u32::MAX);
         if by_age && oldest != u32::MAX && skip == Skip::Nothing {
             let page = self.order.at(oldest);
@@ -222,7 +224,7 @@ impl Ecr {
             for list in lists {
                 let age = heads[list];
                 let of = if by_age { age } else { 0 };
-                // No time is less than zero, so the device need not be queried.
+                // No time is less than zero, so the remaining chips need not be queried.
                 if age == u32::MAX || least == Time::ZERO && of >= rank {
                     continue;
                 }

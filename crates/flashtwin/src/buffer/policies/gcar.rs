@@ -1,9 +1,9 @@
 //! GCaR: a filter over the victim search of any base policy (GCaR Algorithms 1, 2).
 //!
 //! The victim is the base policy's first choice among the pages whose chip is not in GC. If every cached page is on a
-//! chip in GC, it is the base policy's own choice (fallback `base`, D-11), which is counted. Hits and insertions are
-//! handled by the base. Nothing is stored per page: the state of the chips is read when a victim is needed (GCaR
-//! section 3.3).
+//! chip in GC, the victim is the base policy's unfiltered choice (fallback `base`, D-11), and this case is counted.
+//! Hits and insertions are handled by the base policy. Nothing is stored per page: the states of the chips are read
+//! when a victim is needed (GCaR section 3.3).
 
 use std::collections::{hash_map, HashMap};
 use std::num::NonZeroU32;
@@ -20,12 +20,13 @@ use crate::units::{ChipId, Lpn, Stream, Time};
 parameters! {
     /// Parameters of GCaR.
     struct Parameters {
-        /// Spare also the pages of chips that are a block away from GC.
+        /// Keep the pages of chips that are one block away from GC, too.
         gc_lookahead: bool = Kind::Bool, "false", "D-4: our decision";
-        /// Most dirty victims of a request on one chip, in percent of an equal share of its pages, rounded up;
-        /// 0: no limit.
+        /// Maximum number of dirty victims of a request on one chip, in percent of an equal distribution of the
+        /// request's pages over the chips, rounded up; 0: no limit.
         chip_share_percent: u32 = Kind::Count(0, 65_535), "0", "ours (D-204)";
-        /// Consecutive pages evicted together if dirty, as the data pages of a stripe; 0: each page alone.
+        /// Number of consecutive pages that are evicted together if dirty, such as the data pages of a stripe; 0:
+        /// each page alone.
         stripe_pages: u32 = Kind::Count(0, 65_535), "0", "ours (D-205)";
     }
 }
@@ -79,7 +80,8 @@ most recent [ 6d  5c  4d  3d  1d  2d ] least recent
     },
 ];
 
-/// The dirty victims of a request by chip, and the chips that give it no more.
+/// Number of dirty victims of a request by chip, and the *closed* chips, from which the request takes no further
+/// victims.
 #[derive(Clone, Debug)]
 struct Shares {
     percent: u32,
@@ -98,7 +100,7 @@ impl Shares {
         }
     }
 
-    /// Closes the chips that are in GC, and those that have given their share for the request.
+    /// Closes the chips that are in GC, and those that have reached their limit for the request.
     fn close(&mut self, device: &dyn DeviceView, incoming: &Access) {
         if self.request.replace(incoming.request) != Some(incoming.request) {
             self.victims.fill(0);
@@ -171,7 +173,7 @@ impl Stripes {
     }
 }
 
-/// A device on which the closed chips are in GC.
+/// View of the device in which the closed chips are in GC.
 struct Closed<'a> {
     device: &'a dyn DeviceView,
     closed: &'a ChipSet,
@@ -274,7 +276,7 @@ impl<P> Gcar<P> {
 }
 
 impl Gcar<Base> {
-    /// The list of a policy in order that is not filtered, see [`Base::in_order`].
+    /// Returns the list of an unfiltered policy with one order: see [`Base::in_order`].
     #[inline(always)]
     pub(in crate::buffer) fn in_order(&mut self) -> Option<&mut Aged> {
         match self.skip {
@@ -309,7 +311,7 @@ impl<P: Policy> Gcar<P> {
         fell_back
     }
 
-    /// [`Self::evict`] if chips must be skipped: the longer path, out of line.
+    /// [`Self::evict`] if chips must be skipped. Not inlined, since it is long.
     #[inline(never)]
     fn evict_skipping(
         &mut self,
@@ -334,7 +336,7 @@ impl<P: Policy> Gcar<P> {
         found
     }
 
-    /// Evicts the other pages of a single victim's stripe, in the order of addresses.
+    /// Evicts the other pages of a single victim's stripe, in ascending order.
     fn evict_stripe(&mut self, device: &dyn DeviceView, out: &mut Eviction) {
         let Some(stripes) = &mut self.stripes else {
             return;

@@ -29,7 +29,7 @@ use crate::units::Lpn;
 parameters! {
     /// Parameters of LIRS.
     struct Parameters {
-        /// Room for pages of high inter-reference recency.
+        /// Size of the part of the buffer for pages of high inter-reference recency (HIR).
         hir: Pages = Kind::Window, "0.01", "original: 0.01 of the capacity";
     }
 }
@@ -87,7 +87,7 @@ enum Status {
 #[derive(Clone, Debug)]
 pub struct Lirs {
     capacity: usize,
-    /// LIR and HIR pages that there are when the buffer is full.
+    /// Numbers of LIR and HIR pages when the buffer is full.
     lir_pages: usize,
     hir_pages: usize,
     lir: usize,
@@ -99,7 +99,7 @@ pub struct Lirs {
 }
 
 impl Lirs {
-    /// `hir` pages of the buffer, at least one, are for HIR pages.
+    /// Creates the policy. `hir` pages of the buffer, at least one, are for HIR pages.
     pub fn new(setup: &Setup) -> Lirs {
         let hir_pages = Parameters::of(&setup.settings).hir.0.max(1);
         Lirs {
@@ -128,7 +128,7 @@ impl Lirs {
         self.incoming.keep(lpn, ghost.is_some())
     }
 
-    /// Makes a page that is in no list LIR; if there are too many, the least recent LIR page becomes HIR.
+    /// Makes a page, which is in no list, a LIR page. If there are then too many, the least recent one becomes HIR.
     fn push_lir(&mut self, page: PageId) {
         self.status[page.0 as usize] = Status::Lir;
         self.stack.push_newest(Place::Page(page).number());
@@ -174,7 +174,7 @@ impl Lirs {
         }
     }
 
-    /// Puts a HIR page that is not in S on top of it.
+    /// Puts a HIR page, which is not in S, on top of S.
     fn push_hir(&mut self, page: PageId) {
         self.status[page.0 as usize] = Status::Hir { in_stack: true };
         self.stack.push_newest(Place::Page(page).number());

@@ -41,13 +41,13 @@ buffer    [ 1  2  3 ]   next access after 2, 3, 1 -> victim: 2",
     ..Entry::PLAIN
 }];
 
-/// Accesses that hit in a buffer of `capacity` pages, empty at the start.
+/// Returns the number of accesses that hit in a buffer of `capacity` pages, which starts empty.
 pub fn hits(accesses: &[Lpn], capacity: u32) -> u64 {
     if capacity == 0 {
         return 0;
     }
     let mut cached = Positions::new(accesses.len());
-    // Cached pages that are not accessed again: any of them is an equally good victim.
+    // Number of cached pages that are not accessed again. Any of them is an equally good victim.
     let mut never = 0_u64;
     let mut free = capacity;
     let mut hits = 0;
@@ -71,7 +71,7 @@ pub fn hits(accesses: &[Lpn], capacity: u32) -> u64 {
 
 const NEVER: usize = usize::MAX;
 
-/// Position of the next access to the same page, for each access.
+/// Returns, for each access, the position of the next access to the same page.
 fn next_accesses(accesses: &[Lpn]) -> Vec<usize> {
     let mut seen = HashMap::new();
     let mut next = vec![NEVER; accesses.len()];

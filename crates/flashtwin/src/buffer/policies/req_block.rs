@@ -1,18 +1,18 @@
-//! Req-block: write requests as the unit (a reconstruction after Lin, Sha, Li, Cai, Gerofi, Shi, Liao,
+//! Req-block: write requests as the unit of replacement (a reconstruction after Lin, Sha, Li, Cai, Gerofi, Shi, Liao,
 //! "DRAM Cache Management with Request Granularity for NAND-based SSDs", ICPP 2022).
 //!
-//! The abstract of the paper is certain: data are managed by write request, lists of several levels filter these
+//! Known from the abstract of the paper: data are managed by write request, lists of several levels filter these
 //! request blocks by size and hotness, and small blocks are kept longer. The remaining rules are ours:
 //!
-//! - Insertion: the pages of a write request form a block at the head of IRL, the inserted requests.
-//! - Hit on a small block (at most `small_request` pages when the hitting request begins to access it): the whole
-//!   block moves to the head of SRL, the small requests.
-//! - Hit on a large block: the pages that are hit are divided from it; those of one request form a new block at the
-//!   head of DRL, the divided requests.
-//! - Victim: of the tails of IRL, DRL and SRL the block with the least hits / (pages * age), of equals the first.
-//!   Hits are the requests that accessed the block, including its own; age is in page accesses. Together with a
-//!   victim from DRL the block that it was divided from is evicted, if it is still in IRL. The block that the request
-//!   is filling is a victim only if it is the only one.
+//! - Insertion: the pages of a write request form a block at the head of IRL, the list of inserted requests.
+//! - Hit on a small block (at most `small_request` pages when the request starts to access it): the whole block moves
+//!   to the head of SRL, the list of small requests.
+//! - Hit on a large block: the pages that are hit are removed from it. Those of one request form a new block at the
+//!   head of DRL, the list of divided requests.
+//! - Victim: of the blocks at the tails of IRL, DRL and SRL, the one with the least hits / (pages * age); if equal,
+//!   in this order of lists. Hits are the requests that accessed the block, including its own; age is measured in
+//!   page accesses. Together with a victim from DRL, the block from which it was divided is evicted if it is still in
+//!   IRL. The block that the request is filling is a victim only if it is the only one.
 //!
 //! ```text
 //! IRL  {8,9} - {20..27}          inserted           head ... tail
@@ -20,7 +20,7 @@
 //! SRL  {4} - {2,3}               small ones that were hit
 //! ```
 //!
-//! Only writes enter; reads count as hits, as writes do.
+//! Only writes enter the buffer; reads and writes count as hits.
 
 use crate::buffer::blocks::{BlockTable, NodeId};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
@@ -33,7 +33,7 @@ use crate::list::Lists;
 parameters! {
     /// Parameters of Req-block.
     struct Parameters {
-        /// Blocks of at most so many pages when they are hit are small.
+        /// A block with at most this many pages when it is hit is small.
         small_request: u32 = Kind::Count(1, 65_535), "5", "reconstruction";
     }
 }
@@ -92,7 +92,7 @@ struct Request {
     /// Time of the insertion, unique to the block.
     at: u64,
     hits: u32,
-    /// The request that hit it last, and whether the block was small then.
+    /// The request that hit the block last, and whether the block was small then.
     hit_by: u64,
     small: bool,
     list: u8,
@@ -105,7 +105,7 @@ struct Request {
 /// Request-granularity cache.
 #[derive(Clone, Debug)]
 pub struct ReqBlock {
-    /// Blocks of at most so many pages when they are hit are small.
+    /// A block with at most this many pages when it is hit is small.
     small_request: u32,
     blocks: BlockTable<Request>,
     lists: Lists<3>,
@@ -154,7 +154,7 @@ impl ReqBlock {
         self.blocks.remove(node);
     }
 
-    /// The block into which `request` divides pages of `from`.
+    /// Returns the block for the pages that `request` removes from `from`.
     fn divided(&mut self, from: NodeId, request: u64) -> NodeId {
         let origin = Some((from, self.blocks[from].at));
         let of = |&node: &NodeId| self.blocks.pages(node) > 0 && self.blocks[node].origin == origin;
@@ -166,7 +166,7 @@ impl ReqBlock {
         node
     }
 
-    /// `a` has fewer hits for its pages and age than `b`.
+    /// Whether `a` has fewer hits than `b` in relation to its pages and age.
     fn colder(&self, a: NodeId, b: NodeId) -> bool {
         let hits = |node: NodeId| u128::from(self.blocks[node].hits);
         let room = |node: NodeId| {
@@ -175,7 +175,7 @@ impl ReqBlock {
         hits(a) * room(b) < hits(b) * room(a)
     }
 
-    /// The coldest of the blocks nearest to the tails that are not passed over.
+    /// Returns the coldest of the blocks that are nearest to the tails and not skipped.
     fn choose(
         &self,
         inspected: &mut u64,

@@ -9,8 +9,8 @@
 //! - From M, oldest first: a page with a count of 1 or more moves to the newest end, with its count lowered by 1; any
 //!   other is the victim.
 //!
-//! Until the first eviction, pages for which S has no room go to M, as in libCacheSim; in the paper
-//! S takes them all.
+//! Until the first eviction, pages for which S has no room go to M, as in libCacheSim. In the paper, S takes them
+//! all.
 
 use crate::buffer::age_index::AgedLists;
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make, GENERAL};
@@ -28,7 +28,7 @@ parameters! {
     struct Parameters {
         /// Size of the small queue.
         small: Pages = Kind::Window, "0.1", "original: 0.1 of the capacity";
-        /// Pages remembered after they left the small queue.
+        /// Number of pages remembered after they left the small queue.
         ghosts: Pages = Kind::Beyond, "0.9", "original: as many as the main queue holds";
     }
 }
@@ -220,12 +220,12 @@ impl Policy for S3Fifo {
             true => self.search_main(device, skip, out),
             false => None,
         };
-        // All pages of S may have moved to M, and all of M may be skipped.
+        // All pages of S may have moved to M, and all pages of M may be skipped.
         let found = found
             .or_else(|| self.search_small(device, skip, out))
             .or_else(|| self.search_main(device, skip, out));
         let Some(page) = found else { return false };
-        // G makes room for the victim by forgetting the incoming page, if it can (D-161).
+        // G forgets the incoming page, if it has it, to make room for the victim (D-161).
         self.arrives(incoming.lpn);
         if !self.pages[page.0 as usize].in_main {
             let lpn = device.lpn(page);

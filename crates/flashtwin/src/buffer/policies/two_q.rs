@@ -21,7 +21,7 @@ parameters! {
     struct Parameters {
         /// Size of A1in, the queue of new pages.
         k_in: Pages = Kind::Window, "0.25", "original: 0.25 of the capacity";
-        /// Pages remembered in A1out after they left A1in.
+        /// Number of pages that A1out remembers after they left A1in.
         k_out: Pages = Kind::Beyond, "0.5", "original: 0.5 of the capacity";
     }
 }
@@ -152,7 +152,7 @@ impl Policy for TwoQ {
         let mut oldest = |list| self.lists.oldest_not(list, device, skip, out);
         let found = lists.into_iter().find_map(&mut oldest);
         let Some(page) = found else { return false };
-        // A1out makes room for the victim by forgetting the incoming page, if it can (D-161).
+        // A1out forgets the incoming page, if it has it, to make room for the victim (D-161).
         self.arrives(incoming.lpn);
         if !self.in_am[page.0 as usize] {
             self.a1out.push_bounded(0, device.lpn(page), self.k_out);

@@ -1,11 +1,11 @@
-//! W-TinyLFU: a small LRU window in front of a segmented LRU, and a contest of counts between them (Einziger,
-//! Friedman and Manes, ACM TOS 2017, section 4).
+//! W-TinyLFU: a small LRU window in front of a segmented LRU. A comparison of access counts decides which pages move
+//! from the window to the segmented LRU (Einziger, Friedman and Manes, ACM TOS 2017, section 4).
 //!
-//! Each access adds to the page's count (`buffer/sketch.rs`). New pages come to the window. The page that the window
-//! has no room for is the candidate, the least recent page of probation (or, if that is empty, of the protected
-//! segment) its rival: of a full buffer the one with the smaller count leaves, the candidate if both are equal; the
-//! candidate that stays goes to probation. A hit in probation moves the page to the protected segment; a page too
-//! many there goes back to probation, its least recent one.
+//! Each access increments the page's count (`buffer/sketch.rs`). New pages enter the window. When the window is full,
+//! its least recent page is the candidate. The rival is the least recent page of the probation segment or, if that is
+//! empty, of the protected segment. If the buffer is full, the one with the smaller count is evicted; if the counts
+//! are equal, the candidate. A candidate that stays moves to probation. A hit in probation moves the page to the
+//! protected segment. If that segment is then too large, its least recent page moves back to probation.
 
 use crate::buffer::age_index::AgedLists;
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
@@ -23,11 +23,11 @@ parameters! {
     struct Parameters {
         /// Size of the window; at least one page.
         admission_window: Pages = Kind::Window, "0.01", "original: 0.01 of the capacity";
-        /// Part of the pages behind the window that the protected segment may hold.
+        /// Maximum share of the pages behind the window that are in the protected segment.
         protected: f64 = Kind::Share, "0.8", "original: 0.8";
-        /// How accesses are counted: in a count-min sketch of 8 bytes for each page, or exactly.
+        /// How accesses are counted: in a count-min sketch with 8 bytes per page (`sketch`), or exactly.
         counts: Counting = Kind::Choice(Counting::WORDS), "\"sketch\"", "original";
-        /// Accesses after which all counts are halved, for each page of the buffer.
+        /// Number of accesses per page of the buffer after which all counts are halved.
         sample: u32 = Kind::Count(1, 1000), "10", "common: as in Caffeine";
     }
 }
@@ -84,7 +84,7 @@ pub struct WTinyLfu {
     /// Per page: its list.
     at: Vec<usize>,
     counts: Frequencies,
-    /// The page whose access has been counted and that is not in yet.
+    /// The incoming page, if its access has been counted and it is not inserted yet.
     incoming: Incoming<()>,
 }
 
@@ -104,7 +104,7 @@ impl WTinyLfu {
         }
     }
 
-    /// Counts the access of the page that comes in, once.
+    /// Counts the access of the incoming page once.
     fn arrives(&mut self, lpn: Lpn) {
         if self.incoming.known(lpn).is_none() {
             self.counts.record(lpn);
