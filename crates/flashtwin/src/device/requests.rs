@@ -96,7 +96,7 @@ pub(super) fn number_in_logs(number: u64) -> u32 {
 }
 
 impl InDevice {
-    /// Sets all parts that are not set yet.
+    /// Completes `parts`, and marks all of them as set.
     pub fn write_parts_out(&mut self) {
         self.parts = self.parts_set.of(&self.parts);
         self.parts_set = PartsSet::All;

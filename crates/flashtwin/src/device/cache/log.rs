@@ -61,7 +61,7 @@ pub enum BufferEvent {
 }
 
 impl Cache {
-    /// Sets the number of the request on whose behalf a page is read or written next.
+    /// Returns the number of the request on whose behalf a page is read or written next.
     #[inline]
     pub fn on_behalf(&self, page: u32) -> u32 {
         self.pages[page as usize].by
