@@ -1,14 +1,14 @@
-//! flashtwin's own binary form: parsed once, read back without parsing. Little-endian:
+//! flashtwin's own binary form, which is read without parsing. Little-endian:
 //!
 //! * header: magic `FLTWTRC1`, length of the description `u32`, zero `u32`, the description;
-//! * one record of 24 bytes a request: arrival in picoseconds `u64`, offset `u64`, and a `u64`
-//!   holding op (bits 0-1), FUA (bit 2) and length in bytes (from bit 8 up);
+//! * one record of 24 bytes per request: arrival in picoseconds `u64`, offset `u64`, and a `u64` with op (bits 0-1),
+//!   FUA (bit 2) and length in bytes (from bit 8 up);
 //! * trailer of 24 bytes: number of requests `u64`, checksum `u64`, `u64::MAX`.
 //!
 //! Arrivals never decrease. The trailer distinguishes a whole file from a truncated one.
 //!
-//! Records have a fixed size and words where the processor loads them, so that reading is mostly the
-//! kernel's copying. Packed tighter, a file would be shorter only than its CSV, not than its compressed form.
+//! Records have a fixed size and aligned words, so that reading is little more than the kernel's copying. Tighter
+//! packing would make plain files smaller, but not compressed ones.
 
 use flashtwin::{Op, Request, Time};
 use std::io::{self, Write};
@@ -196,7 +196,7 @@ impl OrderedDecoder for Binary {
 }
 
 impl Binary {
-    /// Reads the records up to the first that needs a closer look; returns how many.
+    /// Reads records up to the first that needs a closer check; returns their number.
     fn usual(
         &mut self,
         data: &[u8],
@@ -210,8 +210,8 @@ impl Binary {
         for record in data.as_chunks::<RECORD_BYTES>().0.iter().take(most) {
             let [arrival, offset, kind] = words(record);
             let bytes = kind >> 8;
-            // A read or write of some bytes, at or after the last and within an hour of it. The step of a
-            // time that goes back is a large number.
+            // A read or write that is not empty, and arrives after the previous one, within an hour. A time that goes
+            // back appears as a large step.
             let plain = (kind & 3 < 2)
                 & (bytes.wrapping_sub(1) < TRANSFER_MAX_BYTES)
                 & (offset <= ADDRESS_MAX)
