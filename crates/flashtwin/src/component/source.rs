@@ -23,6 +23,16 @@ impl Provenance {
             Provenance::Ours => "ours",
         }
     }
+
+    /// Returns a sentence for the pages of the documentation, after the source.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Provenance::Printed => "The rule is printed in this paper.",
+            Provenance::Original => "The rule is that of this article.",
+            Provenance::Reconstruction => "The rule is partly our reconstruction.",
+            Provenance::Ours => "The rule is ours.",
+        }
+    }
 }
 
 /// The article in which a policy was published.

@@ -42,49 +42,55 @@ parameters! {
     }
 }
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    Entry {
-        name: "bpac",
-        title: "BPAC",
-        line: "A list of pages before a list of blocks; blocks that have stopped growing leave by size.",
-        family: Family::Blocks,
-        source: source(
-            "G. Wu, B. Eckart, X. He",
-            "BPAC: An Adaptive Write Buffer Management Scheme for Flash-Based Solid State Drives",
-            "MSST",
-            2010,
-        ),
-        provenance: Provenance::Reconstruction,
-        rule: &[
-            "The page list P holds pages written lately, the cluster list K the others by block; both \
-             are in LRU order. Time is counted in page writes.",
-            "Write: the page moves or comes in at the most recent end of P. While P is longer than \
-             `l_p`, its least recent page joins its cluster, which moves to the most recent end of K.",
-            "Victim: of the clusters that have not grown for more than `age` page writes the one with \
-             the most pages, among equals the least recent. If there is none, the least recent \
-             cluster; without clusters, the least recent page of P.",
-            "With `adapt`, once every C page writes: `l_p` becomes the distance within which nine \
-             tenths of the pages written again were written again (a tenth to nine tenths of C), \
-             `age` that within which nine tenths of the clusters that grew did.",
-        ],
-        drawing: "
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "bpac",
+    title: "BPAC",
+    line: "A list of pages in front of a list of blocks; of the blocks that have stopped \
+                growing, evicts the largest.",
+    family: Family::Blocks,
+    source: source(
+        "G. Wu, B. Eckart, X. He",
+        "BPAC: An Adaptive Write Buffer Management Scheme for Flash-Based Solid State Drives",
+        "MSST",
+        2010,
+    ),
+    provenance: Provenance::Reconstruction,
+    rule: &[
+        "The page list P has recently written pages. The cluster list K has the other pages, \
+             grouped by block. Both are in LRU order. Time is counted in page writes.",
+        "Write: the page enters P, or moves, at the most recent end. If P then has more than \
+             `l_p` pages, its least recent page joins the cluster of its block, which moves to \
+             the most recent end of K.",
+        "Victim: of the clusters that received no page for more than `age` page writes, the \
+             one with the most pages; of several, the least recent. Without such clusters, the \
+             least recent cluster; without clusters, the least recent page of P.",
+        "With `adapt`, two sizes are set every C page writes. `l_p` becomes the distance \
+             within which nine tenths of the rewritten pages were written again, between 0.1 C \
+             and 0.9 C. `age` becomes the distance within which nine tenths of the growing \
+             clusters grew.",
+    ],
+    drawing: "
 write -> P [ 16  5 ] -- longer than l_p --> K [ B3{12} B0{0,1} | B2{8} B1{4} ]
                                               growing            the largest
                                                                  of these leaves",
-        state: "`P[5 12] K[B0{0,1}age0]`: pages, then clusters with the page writes since they grew.",
-        cost: cost("O(1)", "O(B)", "O(N)"),
-        example: example_with(
-            6,
-            &[("adapt", "false"), ("l_p", "2"), ("age", "2")],
-            1,
-            "W0 W4 W5 W8 W1 W12 W5 W16 W20",
-        ),
-        parameters: &[BlockParameters::ROWS, ReadParameters::ROWS, RoomParameters::ROWS, Parameters::ROWS],
-        filtered: FilteredParameters::ROWS,
-        make: Make::Base(|setup| Bpac::new(setup).into()),
-        ..Entry::PLAIN
-    },
-];
+    state: "`P[5 12] K[B0{0,1}age0]`: pages, then clusters, each with the page writes since it last grew.",
+    cost: cost("O(1)", "O(B)", "O(N)"),
+    example: example_with(
+        6,
+        &[("adapt", "false"), ("l_p", "2"), ("age", "2")],
+        1,
+        "W0 W4 W5 W8 W1 W12 W5 W16 W20",
+    ),
+    parameters: &[
+        BlockParameters::ROWS,
+        ReadParameters::ROWS,
+        RoomParameters::ROWS,
+        Parameters::ROWS,
+    ],
+    filtered: FilteredParameters::ROWS,
+    make: Make::Base(|setup| Bpac::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 /// Distances seen, each counted at its length.
 #[derive(Clone, Debug)]

@@ -34,43 +34,46 @@ parameters! {
     }
 }
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    Entry {
-        name: "bplru",
-        title: "BPLRU",
-        line: "LRU of erase blocks: all cached pages of the least recent block leave at once.",
-        family: Family::Blocks,
-        source: source(
-            "H. Kim, S. Ahn",
-            "BPLRU: A Buffer Management Scheme for Improving Random Writes in Flash Storage",
-            "FAST",
-            2008,
-        ),
-        provenance: Provenance::Original,
-        rule: &[
-            "Cached pages stand in their logical blocks, the blocks in a list.",
-            "Write: the page joins its block, which moves to the most recent end.",
-            "Read: with `cache_reads` as a write, and the page comes in clean; without it a hit moves \
-             nothing and a miss passes by.",
-            "Compensation: a block whose N pages were written in order from the first to the last \
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "bplru",
+    title: "BPLRU",
+    line: "LRU of erase blocks: evicts all cached pages of the least recent block together.",
+    family: Family::Blocks,
+    source: source(
+        "H. Kim, S. Ahn",
+        "BPLRU: A Buffer Management Scheme for Improving Random Writes in Flash Storage",
+        "FAST",
+        2008,
+    ),
+    provenance: Provenance::Original,
+    rule: &[
+        "Cached pages are grouped by logical block, and the blocks are in a list.",
+        "Write: the page joins its block, which moves to the most recent end.",
+        "Read: with `cache_reads`, a read is handled as a write, except that the page is \
+             clean. Without it, a hit moves nothing, and a miss bypasses the buffer.",
+        "Compensation: a block whose N pages were written in order from the first to the last \
              moves to the least recent end.",
-            "Victim: the least recent block other than the one being accessed, which leaves only if \
-             it is the only one. Its dirty pages are written in ascending order.",
-            "With `padding` its missing pages are read from flash and all N are written; a block without \
-             a dirty page is dropped.",
-        ],
-        drawing: "
+        "Victim: the least recent block except the one being accessed, unless that is the \
+             only one. Its dirty pages are written in ascending order.",
+        "With `padding`, the missing pages of the victim are read from flash, and all N pages \
+             are written. A block without dirty pages is dropped.",
+    ],
+    drawing: "
 most recent [ B2{8,9}  B0{0,1}  B1{5} ] least recent -> victim
                                    ^ padding reads 4, 6, 7 and writes 4 to 7",
-        state: BLOCKS,
-        cost: cost("O(1)", "O(N)", "O(N)"),
-        example: example_with(4, &[("padding", "true")], 1, "W0 W5 W1 W8 W9"),
-        parameters: &[BlockParameters::ROWS, ReadParameters::ROWS, RoomParameters::ROWS, Parameters::ROWS],
-        filtered: FilteredParameters::ROWS,
-        make: Make::Base(|setup| Bplru::new(setup).into()),
-        ..Entry::PLAIN
-    },
-];
+    state: BLOCKS,
+    cost: cost("O(1)", "O(N)", "O(N)"),
+    example: example_with(4, &[("padding", "true")], 1, "W0 W5 W1 W8 W9"),
+    parameters: &[
+        BlockParameters::ROWS,
+        ReadParameters::ROWS,
+        RoomParameters::ROWS,
+        Parameters::ROWS,
+    ],
+    filtered: FilteredParameters::ROWS,
+    make: Make::Base(|setup| Bplru::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 #[derive(Clone, Debug, Default)]
 struct Block {

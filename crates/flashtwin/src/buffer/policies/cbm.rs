@@ -60,58 +60,59 @@ parameters! {
     }
 }
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    Entry {
-        name: "cbm",
-        title: "CBM",
-        line: "A write buffer of a page and a block region that works together with a read cache.",
-        family: Family::Blocks,
-        source: source(
-            "Q. Wei, C. Chen, J. Yang",
-            "CBM: A Cooperative Buffer Management for SSD",
-            "MSST",
-            2014,
-        ),
-        provenance: Provenance::Printed,
-        rule: &[
-            "Written pages stand in the page region PR, a list of pages, or in the block region BR, a \
-             list of blocks by popularity. Pages that were read are in the separate read cache, an \
-             LRU list (`buffer.read_cache`).",
-            "A write request adds 1 to the popularity of each block it touches, which is forgotten when \
-             no page of the block is left and none arrives (D-163). Towards the tail of BR: less \
-             popular, then more pages, then written less recently.",
-            "Write: a page of PR moves to its head; a new one joins its block in BR or comes in at \
-             the head of PR. When a block has THR pages in PR, all of them move to BR.",
-            "THR begins at 2. It doubles when BR has grown beyond the share `theta` of the buffer, and \
-             halves, down to `threshold_floor`, when an eviction finds BR empty. A block of PR that then has \
-             THR pages moves when its next page comes in; with `migrate` = scan all such blocks move at once, \
-             after the victim has been taken (D-222).",
-            "Victim: the block at the tail of BR; if BR is empty, the least recent page of PR with \
-             all pages of its block. The block being written leaves only if it is the only one.",
-            "Merge-on-flush: if clean pages of the block are in the read cache, and fewer than it has \
-             dirty ones, all are written in one ascending run.",
-        ],
-        drawing: "
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "cbm",
+    title: "CBM",
+    line: "A write buffer with a page region and a block region that cooperates with a read \
+                cache.",
+    family: Family::Blocks,
+    source: source(
+        "Q. Wei, C. Chen, J. Yang",
+        "CBM: A Cooperative Buffer Management for SSD",
+        "MSST",
+        2014,
+    ),
+    provenance: Provenance::Printed,
+    rule: &[
+        "Written pages are in the page region PR, a list of pages, or in the block region BR, \
+             a list of blocks by popularity. Pages that were read are in the separate read cache, \
+             an LRU list (`buffer.read_cache`).",
+        "A write request adds 1 to the popularity of each block that it accesses. The \
+             popularity is forgotten when the block has no page left and none is about to be \
+             inserted (D-163). The tail of BR is the least popular block; of several, the one \
+             with the most pages; of these, the one written least recently.",
+        "Write: a page of PR moves to the head of PR. A new page joins its block in BR, or \
+             enters at the head of PR. When a block has THR pages in PR, all of them move to BR.",
+        "THR starts at 2. It doubles when BR has grown beyond the share `theta` of the \
+             buffer. It halves, down to `threshold_floor`, when an eviction finds BR empty. A \
+             block of PR that then has THR pages moves when its next page enters. With `migrate` \
+             = scan, all such blocks move at once, after the victim has been taken (D-222).",
+        "Victim: the block at the tail of BR. If BR is empty, the least recent page of PR \
+             with all pages of its block. The block being written is the victim only if it is the \
+             only one.",
+        "Merge-on-flush: if the read cache has clean pages of the victim block, but fewer \
+             than the block has dirty pages, all of them are written in one ascending run.",
+    ],
+    drawing: "
 write -> PR [ 20 16 8 0 ] -- THR pages of a block --> BR [ B3 | B1 ] -> victim
                                                     popular ^    + clean pages
 read  -> read cache [ 6 ] -------------------------------------- of the block",
-        state: "`PR[8 0] BR[B3 pop2 {12,13}] THR=2 RC[6]`: page region, block region from the most \
+    state: "`PR[8 0] BR[B3 pop2 {12,13}] THR=2 RC[6]`: page region, block region from the most \
                 popular, threshold, read cache.",
-        cost: cost("O(log B)", "O(log B + N)", "O(log B + N)"),
-        example: example_with(
-            8,
-            &[("theta", "0.5"), ("read_cache", "4")],
-            1,
-            "W0 W4 W5 W8 R6 W8 W12 W13 W16 W20 W24",
-        ),
-        parameters: &[BlockParameters::ROWS, Parameters::ROWS],
-        filtered: FilteredParameters::ROWS,
-        defaults: &[("blocks", "\"host\""), ("read_cache", "0.75")],
-        non_volatile: true,
-        make: Make::Base(|setup| Cbm::new(setup).into()),
-        ..Entry::PLAIN
-    },
-];
+    cost: cost("O(log B)", "O(log B + N)", "O(log B + N)"),
+    example: example_with(
+        8,
+        &[("theta", "0.5"), ("read_cache", "4")],
+        1,
+        "W0 W4 W5 W8 R6 W8 W12 W13 W16 W20 W24",
+    ),
+    parameters: &[BlockParameters::ROWS, Parameters::ROWS],
+    filtered: FilteredParameters::ROWS,
+    defaults: &[("blocks", "\"host\""), ("read_cache", "0.75")],
+    non_volatile: true,
+    make: Make::Base(|setup| Cbm::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 #[derive(Clone, Debug, Default)]
 struct Block {

@@ -32,7 +32,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: "cflru",
         title: "CFLRU",
-        line: "LRU that lets clean pages go first within a window at the least recent end.",
+        line: "LRU that evicts clean pages first within a window at the least recent end.",
         family: Family::Recency,
         source: source(
             "S. Park, D. Jung, J. Kang, J. Kim, J. Lee",
@@ -42,11 +42,11 @@ pub(crate) const ENTRIES: &[Entry] = &[
         ),
         provenance: Provenance::Original,
         rule: &[
-            "Hit and miss as LRU.",
+            "Hit and miss are as in LRU.",
             "The `window` least recent entries of the list are the clean-first region.",
-            "Victim: the least recent clean page of the region; if it holds none, the least recent \
+            "Victim: the least recent clean page of the region; if it has none, the least recent \
              page.",
-            "Clean pages outside the region do not count.",
+            "Clean pages outside the region are not searched for.",
         ],
         drawing: "
               working region   clean-first region
@@ -67,11 +67,11 @@ most recent [ 6d  5c  4d  9c | 3d  2c  1d ] least recent
         source: ECR,
         provenance: Provenance::Printed,
         rule: &[
-            "Hit and miss as LRU.",
+            "Hit and miss are as in LRU.",
             "Victim: the least recent clean page; if every page is dirty, the least recent page.",
             "Equal to `cflru` with a window of the whole buffer.",
         ],
-                state: PAGES,
+        state: PAGES,
         cost: cost("O(1)", "O(n)", "O(1)"),
         example: example(4, "W1 R2 W3 W4 R5 W6 R7"),
         make: Make::Base(|setup| Cflru::whole(setup).into()),

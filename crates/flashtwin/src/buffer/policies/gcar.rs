@@ -34,51 +34,54 @@ parameters! {
 /// The bases that its paper filters.
 pub(in crate::buffer) const BASES_OF_THE_PAPER: [&str; 3] = ["lru", "cflru", "bplru"];
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    Entry {
-        name: FILTER,
-        title: "GCaR",
-        line: "The policy NAME, passing over pages whose chip is collecting garbage.",
-        family: Family::Chips,
-        source: source(
-            "S. Wu, B. Mao, Y. Lin, H. Jiang",
-            "Improving Performance for Flash-Based Storage Systems through GC-Aware Cache \
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: FILTER,
+    title: "GCaR",
+    line: "The policy NAME, but pages whose chip is collecting garbage are skipped.",
+    family: Family::Chips,
+    source: source(
+        "S. Wu, B. Mao, Y. Lin, H. Jiang",
+        "Improving Performance for Flash-Based Storage Systems through GC-Aware Cache \
              Management",
-            "IEEE Transactions on Parallel and Distributed Systems 28(10)",
-            2017,
-        ),
-        provenance: Provenance::Printed,
-        rule: &[
-            "A filter over the victim search of any policy NAME; hits and misses are NAME's.",
-            "Victim: the first page, in NAME's order of eviction, whose chip is not collecting at \
-             that moment. Clean pages are passed over as dirty ones are.",
-            "If the chip of every page is collecting, NAME's own victim leaves (D-11), and this is \
-             counted.",
-            "While no chip collects, exactly NAME.",
-            "Over `bplru`, `cbm` and `req-block` the block being written stays the last to leave (D-160).",
-            "Over `cflru`: the clean pages of the window, then the whole list (D-12). Over policies \
-             of blocks: `block_in_gc` specifies when a block counts as collecting (D-13).",
-            "Large requests lose by it, as a request waits for the slowest of the evictions that make \
-             room for its pages. NAME's victims lie on all chips; those of GCaR lie on the chips that \
-             do not collect, and the pages that were passed over leave together, all from one chip. \
-             Figures: docs/policies.md, GCaR with large requests.",
-            "With `chip_share_percent` a chip that has given its share of a request's victims is passed \
-             over like one that collects; if no other is left, NAME's own victim leaves (D-204). With \
-             `stripe_pages` the other dirty pages of a dirty victim's stripe leave with it (D-205).",
-        ],
-        drawing: "
+        "IEEE Transactions on Parallel and Distributed Systems 28(10)",
+        2017,
+    ),
+    provenance: Provenance::Printed,
+    rule: &[
+        "A filter over the victim search of any policy NAME. Hits and misses are handled by \
+             NAME.",
+        "Victim: the first page, in NAME's order of eviction, whose chip is not collecting at \
+             that instant. Clean and dirty pages are skipped alike.",
+        "If the chip of every page is collecting, NAME's own victim is evicted (D-11), and \
+             this case is counted.",
+        "While no chip is collecting, the policy equals NAME.",
+        "Over `bplru`, `cbm` and `req-block`, the block being written is still the last \
+             choice (D-160).",
+        "Over `cflru`, the clean pages of the window are searched first, then the whole list \
+             (D-12). Over policies that rank blocks, `block_in_gc` specifies when a block counts \
+             as collecting (D-13).",
+        "Large requests become slower, since a request waits for the slowest of the evictions \
+             that make room for its pages. The victims of NAME are spread over all chips. The \
+             victims of GCaR are on the chips that do not collect, and the skipped pages are \
+             later evicted together, all from one chip. For figures, see GCaR with large requests \
+             in docs/policies.md.",
+        "With `chip_share_percent`, a chip that has reached its share of a request's victims \
+             is skipped as if it were collecting. If no other chip is left, NAME's own victim is \
+             evicted (D-204). With `stripe_pages`, the other dirty pages of a dirty victim's \
+             stripe are evicted together with it (D-205).",
+    ],
+    drawing: "
 chip           0   1   0   2   1   2       chip 2 is collecting
 most recent [ 6d  5c  4d  3d  1d  2d ] least recent
                                ^   ^ passed over
                                victim",
-        state: "As NAME's.",
-        cost: cost("as NAME", "O(n)", "O(K)"),
-        example: example_with(4, &[], 2, "W1 W2 R3 W4 gc+1 W6 R8 gc+0 W10 gc-0 gc-1 W12"),
-        parameters: &[Parameters::ROWS],
-        make: Make::Filter,
-        ..Entry::PLAIN
-    },
-];
+    state: "As for NAME.",
+    cost: cost("as NAME", "O(n)", "O(K)"),
+    example: example_with(4, &[], 2, "W1 W2 R3 W4 gc+1 W6 R8 gc+0 W10 gc-0 gc-1 W12"),
+    parameters: &[Parameters::ROWS],
+    make: Make::Filter,
+    ..Entry::PLAIN
+}];
 
 /// Number of dirty victims of a request by chip, and the *closed* chips, from which the request takes no further
 /// victims.

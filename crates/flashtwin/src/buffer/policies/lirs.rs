@@ -49,14 +49,16 @@ pub(crate) const ENTRIES: &[Entry] = &[
         ),
         provenance: Provenance::Original,
         rule: &[
-            "LIR pages have a short distance between accesses and stay; `hir` pages of the buffer are \
-             left for the others, HIR.",
-            "The stack S orders by recency all LIR pages and those HIR pages, cached or not, that \
-             were accessed since the oldest LIR page was. The queue Q holds the cached HIR pages.",
-            "Access to an LIR page: top of S. To an HIR page that is in S: it becomes LIR and the \
-             oldest LIR page becomes HIR, at the end of Q. To another HIR page: top of S, end of Q.",
-            "The bottom of S is always an LIR page: HIR pages below it are dropped from S. S is bounded to \
-             twice the buffer (not in the paper).",
+            "LIR pages have a short distance between accesses and are kept. A part of the buffer, \
+             `hir` pages, is for the other (HIR) pages.",
+            "The stack S has, in order of recency, all LIR pages, and those HIR pages, cached or \
+             not, that were accessed since the last access to the oldest LIR page. The queue Q \
+             has the cached HIR pages.",
+            "Access to an LIR page: it moves to the top of S. Access to a HIR page in S: it \
+             becomes LIR, and the oldest LIR page becomes HIR, at the end of Q. Access to another \
+             HIR page: it moves to the top of S and to the end of Q.",
+            "The bottom of S is always an LIR page: HIR pages below it are removed from S. S has \
+             at most twice as many pages as the buffer (not in the paper).",
             "Victim: the page at the front of Q.",
         ],
         drawing: "

@@ -15,7 +15,8 @@ use crate::units::Lpn;
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "min",
     title: "MIN",
-    line: "Belady's optimum: the page needed farthest in the future leaves; the bound of all.",
+    line: "Belady's optimum: evicts the page whose next access is farthest away; an upper bound \
+            for all policies.",
     family: Family::General,
     source: source(
         "L. A. Belady",
@@ -25,11 +26,12 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Original,
     rule: &[
-        "Victim: the page whose next access is farthest away; one never accessed again before all \
-             others.",
-        "No policy that fetches on demand hits more often. Reads and writes count alike, so this \
-             is no bound of the pages written.",
-        "It must know the future: `flashtwin policy hits` has it, a device cannot.",
+        "Victim: the page whose next access is farthest away. A page that is never accessed again \
+         comes before all others.",
+        "No policy that fetches on demand has more hits. Reads and writes count alike, so MIN \
+         does not bound the number of pages written.",
+        "MIN must know the future. It exists only in `flashtwin policy hits`; a device cannot use \
+         it.",
     ],
     drawing: "
 to come:  R3 W1 R2 R1 ...

@@ -39,7 +39,8 @@ use crate::list::Lists;
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "pud-lru",
     title: "PUD-LRU",
-    line: "Blocks written often and lately stay; of the others the fullest leaves.",
+    line: "Keeps blocks that were written often and recently; of the others, evicts the one with \
+            the most pages.",
     family: Family::Blocks,
     source: source(
         "J. Hu, H. Jiang, L. Tian, L. Xu",
@@ -49,12 +50,12 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Reconstruction,
     rule: &[
-        "Time is counted in page writes. A block has the time of its insertion, t, and how many page \
-             writes it has had, f. Its predicted update distance is (now - t) / f.",
-        "Candidates: the blocks whose distance is above the mean of all blocks; all of them if \
-             none is.",
-        "Victim: the candidate with the most pages; among equals the larger distance, then the \
-             least recent.",
+        "Time is counted in page writes. A block has the time t of its insertion, and the number \
+         f of its page writes. Its predicted update distance is (now - t) / f.",
+        "Candidates: the blocks whose distance is above the mean of all blocks; if there are \
+         none, all blocks.",
+        "Victim: the candidate with the most pages; of several, the one with the larger distance, \
+         then the least recent.",
     ],
     state: BLOCKS,
     cost: cost("O(1)", "O(B)", "O(log B + N)"),

@@ -38,44 +38,44 @@ parameters! {
     }
 }
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    Entry {
-        name: "req-block",
-        title: "Req-block",
-        line: "Pages are kept and evicted by the request that wrote them; small requests stay longer.",
-        family: Family::Blocks,
-        source: source(
-            "H. Lin, Z. Sha, J. Li, Z. Cai, B. Gerofi, Y. Shi, J. Liao",
-            "DRAM Cache Management with Request Granularity for NAND-Based SSDs",
-            "ICPP",
-            2022,
-        ),
-        provenance: Provenance::Reconstruction,
-        rule: &[
-            "The pages of a write request form a block; it comes in at the head of the list IRL. Reads \
-             hit as writes do, but bring nothing in.",
-            "Hit in a small block (at most `small_request` pages): it moves to the head of the list \
-             SRL.",
-            "Hit in a larger block: the pages that one request hits leave it for a block of their own \
-             at the head of the list DRL (divided).",
-            "Victim: of the blocks at the tails of IRL, DRL and SRL the one with the least hits / \
-             (pages x age), age in page accesses; among equals the first. Not the block that the \
-             request is filling, unless it is the only one.",
-            "A victim from DRL takes along the block it was divided from, if that is still in IRL.",
-        ],
-        drawing: "
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "req-block",
+    title: "Req-block",
+    line: "Keeps and evicts pages by the request that wrote them; small requests stay longer.",
+    family: Family::Blocks,
+    source: source(
+        "H. Lin, Z. Sha, J. Li, Z. Cai, B. Gerofi, Y. Shi, J. Liao",
+        "DRAM Cache Management with Request Granularity for NAND-Based SSDs",
+        "ICPP",
+        2022,
+    ),
+    provenance: Provenance::Reconstruction,
+    rule: &[
+        "The pages of a write request form a block, which enters at the head of the list IRL. \
+             Reads hit as writes do, but insert nothing.",
+        "Hit in a small block (at most `small_request` pages): the block moves to the head of \
+             the list SRL.",
+        "Hit in a larger block: the pages that one request hits are removed from it, and form \
+             a block of their own at the head of the list DRL (divided).",
+        "Victim: of the blocks at the tails of IRL, DRL and SRL, the one with the least hits \
+             / (pages x age), with the age in page accesses; if equal, the first of these lists. \
+             The block that the request is filling is the victim only if it is the only one.",
+        "Together with a victim from DRL, the block from which it was divided is evicted, if \
+             that is still in IRL.",
+    ],
+    drawing: "
 write request -> IRL [ {20}  {16,17}  {8,10,11} ]   tail with the least
 hit, small    -> SRL [ {0,1} ]                      hits / (pages x age)
 hit, large    -> DRL [ {9} ]                        leaves",
-        state: "`IRL[{20}x1] DRL[{9}x1] SRL[{0,1}x2]`: the lists with the pages and hits of each block, \
+    state:
+        "`IRL[{20}x1] DRL[{9}x1] SRL[{0,1}x2]`: the lists with the pages and hits of each block, \
                 the head first.",
-        cost: cost("O(1)", "O(N)", "O(N)"),
-        example: example_with(6, &[("small_request", "2")], 1, "W0x2 W8x4 W0 W9 W16x2 W20"),
-        parameters: &[Parameters::ROWS],
-        make: Make::Base(|setup| ReqBlock::new(setup).into()),
-        ..Entry::PLAIN
-    },
-];
+    cost: cost("O(1)", "O(N)", "O(N)"),
+    example: example_with(6, &[("small_request", "2")], 1, "W0x2 W8x4 W0 W9 W16x2 W20"),
+    parameters: &[Parameters::ROWS],
+    make: Make::Base(|setup| ReqBlock::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 /// The lists, in the order in which their tails are compared.
 const IRL: u8 = 0;

@@ -33,45 +33,44 @@ parameters! {
     }
 }
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    Entry {
-        name: "s3-fifo",
-        title: "S3-FIFO",
-        line: "Three queues: a small one sifts out pages accessed only once.",
-        family: Family::General,
-        source: source(
-            "J. Yang, Y. Zhang, Z. Qiu, Y. Yue, K. V. Rashmi",
-            "FIFO Queues Are All You Need for Cache Eviction",
-            "SOSP",
-            2023,
-        ),
-        provenance: Provenance::Original,
-        rule: &[
-            "S is a small queue of new pages, M the main queue, G remembers numbers of pages that \
-             left S. Each page has a counter from 0 to 3.",
-            "Hit: the counter grows by 1; no page moves.",
-            "Miss: a page remembered in G comes into M, another one into S, counter 0.",
-            "Victim from M if it holds more than C - `small` pages: its oldest page goes round once more, \
-             counter less 1, while the counter is above 0; else it leaves.",
-            "Victim from S otherwise: its oldest page moves to M, counter 0, if it was hit more than \
-             once, else it leaves and G remembers it.",
-            "The number of the page that comes in leaves G before the victim's comes in; as printed, after \
-             it (D-161).",
-            "Until the first eviction, pages for which S has no room go to M.",
-        ],
-        drawing: "
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "s3-fifo",
+    title: "S3-FIFO",
+    line: "Three queues; a small one filters out pages that are accessed only once.",
+    family: Family::General,
+    source: source(
+        "J. Yang, Y. Zhang, Z. Qiu, Y. Yue, K. V. Rashmi",
+        "FIFO Queues Are All You Need for Cache Eviction",
+        "SOSP",
+        2023,
+    ),
+    provenance: Provenance::Original,
+    rule: &[
+        "S is a small queue of new pages, M the main queue. G remembers the numbers of pages \
+             evicted from S. Each page has a counter from 0 to 3.",
+        "Hit: the counter grows by 1; no page moves.",
+        "Miss: a page that G remembers enters M, any other page enters S, with counter 0.",
+        "Victim from M, if M has more than C - `small` pages: as long as the counter of the \
+             oldest page is above 0, it is reduced by 1 and the page returns to the other end. A \
+             page with counter 0 is the victim.",
+        "Victim from S otherwise: if the oldest page was hit more than once, it moves to M \
+             with counter 0. Any other page is the victim, and G remembers it.",
+        "G forgets the incoming page before it remembers the victim. As printed, it would do \
+             so afterwards (D-161).",
+        "Until the first eviction, pages for which S has no room enter M.",
+    ],
+    drawing: "
 new -> S [ 6 5 ] -- hit more than once --> M [ 4 3 1 ] -> victim
               |                            ^   ^     |
               v victim, number kept        |   +-----+ counter > 0: counter - 1
             G ( 2 ) --- asked for again ---+",
-        state: "`S[6d0] M[2c0 1c1] G[5]`: pages with counters and remembered numbers, newest first.",
-        cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
-        example: example_with(4, &[("small", "1"), ("ghosts", "3")], 1, GENERAL),
-        parameters: &[Parameters::ROWS],
-        make: Make::Base(|setup| S3Fifo::new(setup).into()),
-        ..Entry::PLAIN
-    },
-];
+    state: "`S[6d0] M[2c0 1c1] G[5]`: pages with counters and remembered numbers, newest first.",
+    cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
+    example: example_with(4, &[("small", "1"), ("ghosts", "3")], 1, GENERAL),
+    parameters: &[Parameters::ROWS],
+    make: Make::Base(|setup| S3Fifo::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 /// The queues.
 const S: usize = 0;

@@ -47,7 +47,7 @@ impl Own for BastSetup {
 const ENTRY: Entry = Entry {
     name: "bast",
     title: "BAST",
-    line: "Block mapping; a few logical blocks have a log block of their own.",
+    line: "Block mapping; a few logical blocks have a log block each.",
     source: Source {
         authors: "J. Kim, J. M. Kim, S. H. Noh, S. L. Min, Y. Cho",
         title: "A Space-Efficient Flash Translation Layer for CompactFlash Systems",
@@ -56,13 +56,14 @@ const ENTRY: Entry = Entry {
     },
     provenance: Provenance::Original,
     rule: &[
-        "A page has its place in the data block of its logical block and goes there if that \
-         place was never written; any other goes to the next page of the logical block's log.",
-        "There are `log_blocks` logs; if none is left, the one written longest ago is merged. A \
-         log that is full is merged when another page comes.",
-        "Switch merge: a log with all pages in order becomes the data block, whose erase is all \
-         it costs.",
-        "Partial merge: a log with the first pages in order gets copies of the others and \
+        "A page has a fixed place in the data block of its logical block. If that place was never \
+         written, the page is written there. Any other page is written to the next page of the \
+         logical block's log.",
+        "There are `log_blocks` logs. If none is free, the log written longest ago is merged. A \
+         full log is merged when another page arrives for it.",
+        "Switch merge: a log with all pages in order becomes the data block. The only cost is the \
+         erase of the old one.",
+        "Partial merge: a log with the first pages in order receives copies of the others and \
          becomes the data block.",
         "Full merge: the newest pages are copied to a new block; data block and log are erased.",
     ],

@@ -113,7 +113,7 @@ impl Own for DftlSetup {
 const ENTRY: Entry = Entry {
     name: "dftl",
     title: "DFTL",
-    line: "Page mapping whose map lies in flash; a part of it is cached.",
+    line: "Page mapping with the map stored in flash; a part of it is cached.",
     source: Source {
         authors: "A. Gupta, Y. Kim, B. Urgaonkar",
         title: "DFTL: A Flash Translation Layer Employing Demand-based Selective Caching of \
@@ -123,18 +123,18 @@ const ENTRY: Entry = Entry {
     },
     provenance: Provenance::Original,
     rule: &[
-        "A translation page holds the entries of `entries_per_translation_page` consecutive \
-         pages; a directory in memory has the place of each translation page.",
-        "An access whose entry is not among the `cmt_entries` cached ones reads its translation \
-         page; the oldest entry leaves, and if it is dirty its translation page is read and \
-         written first.",
-        "With `batching` all dirty entries of a translation page that is written go with it and \
-         become clean.",
-        "The cache is a segmented LRU: a second access moves an entry to the protected segment \
-         of `protected_entries`; with 0 it is LRU.",
-        "Data and translation pages have blocks of their own; collection is greedy over both \
-         and begins when no more than `low_blocks` are free.",
-        "Entries of moved pages become dirty if they are cached; the translation pages of the \
+        "A translation page has the map entries of `entries_per_translation_page` consecutive \
+         pages. A directory in memory has the location of each translation page.",
+        "At most `cmt_entries` entries are cached. An access whose entry is not cached reads its \
+         translation page. The oldest entry is evicted for it; if that is dirty, its translation \
+         page is read and written first.",
+        "With `batching`, when a translation page is written, all its dirty entries are written \
+         with it and become clean.",
+        "The cache is a segmented LRU: a second access moves an entry to the protected segment of \
+         `protected_entries`. If that is 0, the cache is LRU.",
+        "Data and translation pages are in separate blocks. Collection is greedy over both. It \
+         starts when at most `low_blocks` blocks are free.",
+        "Entries of moved pages become dirty if they are cached. The translation pages of the \
          others are each read and written once.",
     ],
     parameters: DftlSetup::ROWS,

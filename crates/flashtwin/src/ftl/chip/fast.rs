@@ -56,15 +56,17 @@ const ENTRY: Entry = Entry {
     },
     provenance: Provenance::Original,
     rule: &[
-        "A page whose place in its data block was never written goes there.",
-        "A page with offset 0 begins the log block for sequential writes (SW) anew; the old one \
-         becomes its owner's data block, by a switch if it is full, else by a partial merge.",
-        "A page of the SW block's owner is appended to it if it is the next one. If it was \
-         passed, a full merge, and if it skips ahead, a partial merge includes it, and the SW \
-         block is empty.",
-        "Any other page goes to the newest of the `rw_log_blocks` for random writes (RW).",
-        "If they are full the oldest is reclaimed: each logical block of which it holds a newest \
-         page is merged once, and it is erased.",
+        "A page whose place in its data block was never written is written there.",
+        "A page with offset 0 starts a new log block for sequential writes (SW block). The old SW \
+         block becomes its owner's data block, by a switch merge if it is full, otherwise by a \
+         partial merge.",
+        "A page of the SW block's owner is appended if it is the next one in order. A page that \
+         is already in the SW block causes a full merge, a page that skips ahead a partial merge; \
+         the merge includes the page, and the SW block is then empty.",
+        "Any other page goes to the newest of the `rw_log_blocks` log blocks for random writes \
+         (RW).",
+        "If these are full, the oldest is reclaimed: each logical block with a newest page in it \
+         is merged once, and then it is erased.",
     ],
     parameters: FastSetup::ROWS,
     state: "The SW block with its owner, then the RW blocks, oldest first; `-` is stale.",

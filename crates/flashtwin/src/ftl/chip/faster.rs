@@ -58,7 +58,7 @@ impl Own for FasterSetup {
 const ENTRY: Entry = Entry {
     name: "faster",
     title: "FASTER",
-    line: "FAST whose log gives pages a second chance and sets cold ones apart.",
+    line: "FAST whose log gives pages a second chance and isolates cold ones.",
     source: Source {
         authors: "S. P. Lim, S. W. Lee, B. Moon",
         title: "FASTer FTL for Enterprise-Class Flash Memory SSDs",
@@ -67,17 +67,18 @@ const ENTRY: Entry = Entry {
     },
     provenance: Provenance::Reconstruction,
     rule: &[
-        "As FAST, but a full RW log is not merged: the newest pages of its oldest block are \
-         copied to its head once more and marked; those marked before move to the isolation area.",
+        "As FAST, but a full RW log is not merged. The newest versions of pages in its oldest \
+         block are copied to the log's head and marked. Pages that were already marked move to \
+         the isolation area instead.",
         "When all `isolation_blocks` are full, the logical block of the oldest page there is \
-         merged, until the oldest block is empty and erased.",
-        "Progressive merge: once no more than two isolation blocks are left, one such merge is \
-         done every so many writes, so that the oldest block is empty when the newest is full.",
-        "With `refinements` an oldest block all of whose pages are newest and unmarked is only \
-         marked and takes its turn again.",
-        "With `refinements` the pages of a block with fewer than half of them newest are all \
-         copied to the head, marked or not.",
-        "With `refinements` the fifth of consecutive pages begins the SW block, after copies of \
+         merged. This is repeated until the oldest block is empty and can be erased.",
+        "Progressive merge: once at most two isolation blocks are free, such merges are spread \
+         over the host's writes, so that the oldest block is empty when the newest is full.",
+        "With `refinements`, an oldest block whose pages are all newest versions and unmarked is \
+         only marked, and stays in the log for another turn.",
+        "With `refinements`, if less than half of a block's pages are newest versions, all of \
+         these are copied to the head, marked or not.",
+        "With `refinements`, the fifth of consecutive pages starts the SW block, after copies of \
          the pages that precede it in its logical block.",
     ],
     parameters: FasterSetup::ROWS,
