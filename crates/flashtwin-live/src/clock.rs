@@ -1,4 +1,4 @@
-//! Wall-clock time beside device time, and the rate of one against the other.
+//! Relates wall-clock time to device time.
 
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,8 +8,8 @@ use flashtwin::Time;
 
 use crate::LiveError;
 
-/// End of the device's time; a server's clock stops there. `Time` counts picoseconds in 64 bits, and a request that
-/// is submitted last must still complete before the count overflows.
+/// Largest device time, at which a server's clock stops. `Time` counts picoseconds in 64 bits; a request submitted
+/// last must still complete before the count overflows.
 const LAST: Time = Time::from_s(18_000_000);
 const MILLION: u128 = 1_000_000;
 
@@ -51,13 +51,13 @@ impl Dilation {
         self.millionths as f64 / 1e6
     }
 
-    /// The device's time after `wall_ns`, rounded down.
+    /// Returns the device time after `wall_ns` of wall-clock time, rounded down.
     pub fn device(self, wall_ns: u64) -> Time {
         let ps = u128::from(wall_ns) * 1000 * MILLION / u128::from(self.millionths);
         Time(u64::try_from(ps).unwrap_or(u64::MAX))
     }
 
-    /// The first nanosecond of the wall at which [`Dilation::device`] has reached `time`.
+    /// Returns the first wall-clock nanosecond at which [`Dilation::device`] has reached `time`.
     pub fn wall_ns(self, time: Time) -> u64 {
         let ns = (u128::from(time.0) * u128::from(self.millionths)).div_ceil(1000 * MILLION);
         u64::try_from(ns).unwrap_or(u64::MAX)
@@ -96,14 +96,14 @@ impl Clock {
         now.filter(|&now| now < LAST)
     }
 
-    /// Wall-clock time, in ns, at which the device's time is `time`.
+    /// Returns the wall-clock time, in ns, at which the device time is `time`.
     #[inline]
     pub fn wall_ns(&self, time: Time) -> u64 {
         self.dilation.wall_ns(time.saturating_sub(self.at_start()))
     }
 
-    /// Sets the device's time to `time` if that is later than now: the device has run ahead of the wall clock. All
-    /// later times are shifted, too, so that no caller waits for the difference.
+    /// Advances the device time to `time` if that is later than now, because the device has run ahead of the wall
+    /// clock. All later times are shifted by the same difference, so that no caller waits for it.
     pub fn skip_to(&self, time: Time) {
         let now = Time(
             self.at_start()
@@ -114,7 +114,8 @@ impl Clock {
         self.at_start.store(at_start.0, Ordering::Relaxed);
     }
 
-    /// A thread that changes it holds the device lock, as does a thread that needs it to be the last.
+    /// Device time at the server's start. A thread that changes it holds the device lock, and so does a thread that
+    /// must not read an outdated value.
     fn at_start(&self) -> Time {
         Time(self.at_start.load(Ordering::Relaxed))
     }

@@ -22,7 +22,7 @@ use crate::{LiveError, Server};
 const LINE_BYTES_MAX: usize = 4096;
 /// Maximum number of concurrent connections.
 const CLIENTS_MAX: usize = 64;
-/// A client that has not sent its command by then is disconnected.
+/// Time in which a client must send its command; after that it is disconnected.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Commands of the control socket.
@@ -121,16 +121,16 @@ impl Clients {
     fn add(&mut self, server: &Arc<Server>, client: UnixStream) -> io::Result<()> {
         self.0.retain(|(_, thread)| !thread.is_finished());
         if self.0.len() >= CLIENTS_MAX {
-            // The oldest connection had the most time to send its command.
+            // The oldest connection has had the most time to send its command.
             self.0.pop_front().map_or(Ok(()), end)?;
         }
         let (server, connection) = (server.clone(), client.try_clone()?);
         let thread = thread::Builder::new()
             .name("flashtwin-ctl".into())
             .spawn(move || {
-                // Ignores errors: a client that has disconnected needs no response. `stop` has a second handle of the
-                // stream, so dropping this one does not close it, and a client that reads to the end would wait:
-                // hence the shutdown.
+                // Errors are ignored: a client that has disconnected needs no response. Shutting down is necessary
+                // because `stop` has a second handle of the stream: dropping only this one would not close the
+                // stream, and a client that reads to the end would wait.
                 let _ = serve(&server, &client);
                 let _ = client.shutdown(Shutdown::Both);
             })?;
@@ -141,7 +141,7 @@ impl Clients {
     /// Stops reading from all clients; completes the commands received so far.
     fn stop(self) {
         for client in self.0 {
-            // Fails only for a client that has disconnected.
+            // Fails only for a client that has already disconnected.
             let _ = end(client);
         }
     }

@@ -23,7 +23,7 @@ pub struct Call {
     pub offset: u64,
     /// Length in bytes; 0 for a flush.
     pub bytes: u64,
-    /// Whether the call completes only once the data are on the medium.
+    /// Whether the call completes only when the data are on the medium.
     pub fua: bool,
 }
 
@@ -124,7 +124,7 @@ impl<W> Core<W> {
         let place = self.take_place(caller, now);
         let (mut at, end) = (call.offset, call.offset + call.bytes);
         loop {
-            // Pieces end between pages: the device would process a page twice if it were in two pieces.
+            // Pieces end between pages; a page in two pieces would be processed twice.
             let piece_end = end.min((at / self.piece_bytes + 1) * self.piece_bytes);
             let request = Request {
                 arrival: now,

@@ -25,7 +25,7 @@ pub struct Disturbance {
     pub read_error_share: f64,
 }
 
-/// An hour. With a longer latency the server would seem to hang.
+/// One hour. With a longer latency, the server would seem to hang.
 const LATENCY_US_MAX: u64 = 3_600_000_000;
 
 impl Disturbance {

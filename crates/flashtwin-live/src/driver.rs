@@ -1,9 +1,9 @@
-//! A device in real time. The calling thread lets the device run until now, submits its request and, unless the
-//! request completes immediately, waits (`wait`). Most waiting threads poll the clock and let the device run when its
-//! next event is due. While no thread polls, a background thread, the pacer, sleeps until shortly before that event,
-//! spins until the event is due, lets the device run and wakes the waiters whose calls have completed.
+//! A device in real time. The calling thread runs the device until now and submits its request. Unless the request
+//! completes immediately, the thread then waits (`wait`): most waiting threads poll the clock and run the device when
+//! its next event is due. While no thread polls, a background thread, the pacer, sleeps until shortly before that
+//! event, spins until the event is due, runs the device and wakes the waiters whose calls have completed.
 //!
-//! The device never runs beyond now, so a call finds the device in its state of that instant.
+//! The device time never passes the wall clock, so a call finds the device in its state of that instant.
 
 mod core_affinity;
 mod cpu_latency_hint;
@@ -37,7 +37,7 @@ struct Inner {
     /// Buffer for completed calls, reused.
     finished: Finished,
     stopping: bool,
-    /// Keeper of overwritten contents, notified of programs.
+    /// Keeps overwritten contents; it is notified of programs.
     undo: Arc<Undo>,
 }
 
@@ -51,7 +51,8 @@ impl Inner {
     }
 }
 
-/// The device's clock has reached its end, or a bug has broken the model: no call can complete any more.
+/// Error: no call can complete any more, because the device's clock has reached its end, or a bug has broken the
+/// model.
 struct Broken;
 
 struct Shared {
@@ -71,9 +72,9 @@ struct Shared {
     spin_ns: AtomicU64,
     /// The device takes no more writes.
     read_only: AtomicBool,
-    /// Power losses so far; changed under the lock only.
+    /// Number of power losses so far; only changed under the lock.
     cuts: AtomicU64,
-    /// New calls are rejected; changed under the lock only.
+    /// Whether new calls are rejected; only changed under the lock.
     closed: AtomicBool,
 }
 
@@ -180,7 +181,7 @@ impl Driver {
         self.page_bytes
     }
 
-    /// The device has refused a write: it takes none any more.
+    /// Whether the device has refused a write and accepts no more.
     pub fn is_read_only(&self) -> bool {
         self.shared.read_only.load(Ordering::Relaxed)
     }
@@ -241,7 +242,7 @@ impl Driver {
         let twin = inner.core.twin();
         let (device, waiting) = (twin.name(), inner.core.waiting());
         let read_only = twin.is_read_only();
-        // The device runs on while the rest is computed.
+        // The device can run while the rest is computed.
         drop(inner);
         let recent = counts.since(&reported);
         let all = counts.since(&Counts::default());
@@ -301,7 +302,7 @@ impl Driver {
 }
 
 impl Shared {
-    /// Returns the lock, even if a bug has left the data behind it in an intermediate state.
+    /// Returns the lock, even if a thread that panicked has left the data in an intermediate state.
     fn lock_ignoring_poison(&self) -> MutexGuard<'_, Inner> {
         match self.inner.lock() {
             Ok(inner) => inner,
@@ -310,7 +311,7 @@ impl Shared {
     }
 
     fn lock(&self) -> Result<MutexGuard<'_, Inner>, Broken> {
-        // The lock is never held for long; being woken takes longer than trying again.
+        // The lock is never held for long, and waking a sleeping thread takes longer than trying again.
         for _ in 0..LOCK_TRIES {
             match self.inner.try_lock() {
                 Ok(inner) => return Ok(inner),
@@ -388,7 +389,7 @@ impl Shared {
         }
     }
 
-    /// Wakes the pacer if no thread polls. Must be called by a thread that could let the device run but does not.
+    /// Wakes the pacer if no thread polls. Must be called by a thread that could run the device but does not.
     fn rely_on_pacer(&self) {
         if self.pollers.none()
             && self.target_ns.load(Ordering::SeqCst) < self.asleep_until_ns.load(Ordering::SeqCst)
@@ -423,7 +424,7 @@ impl Shared {
         self.cuts.fetch_add(1, Ordering::AcqRel);
         let cut = inner.core.cut_power(&mut finished.0);
         self.complete(&finished);
-        // What the flash did without power to come to rest took none of the wall's time.
+        // The work that the flash did without power, until it was idle, took no wall-clock time.
         self.clock.skip_to(inner.core.twin().now());
         self.ran(&mut inner);
         if cut.is_none() {

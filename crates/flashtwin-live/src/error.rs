@@ -91,11 +91,11 @@ pub enum Failure {
     ReadOnly,
     /// The data are lost with a die, an array has lost data, or the server is broken.
     Lost,
-    /// The power was cut since the connection was made.
+    /// Power was lost after the connection was made.
     Cut,
     /// The server is stopping.
     Stopping,
-    /// A request for fast zeros only, which would not be fast.
+    /// The request asks for fast zeroing, which is not possible here.
     Slow,
     /// The store refused.
     Store(io::Error),

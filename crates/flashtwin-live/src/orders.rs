@@ -55,7 +55,7 @@ impl Orders for Array {
     }
 }
 
-/// Refuses a command that names a member of what has none.
+/// Returns the error for a command that names a member of a device without members.
 pub(crate) fn no_members() -> LiveError {
     LiveError::Setting("the device has no members: it is no array".into())
 }

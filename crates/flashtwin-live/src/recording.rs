@@ -69,7 +69,7 @@ impl Out {
         self.bytes += whole as u64;
         self.taken.drain(..whole);
         if put.is_err() {
-            // If that fails, too, the next attempt overwrites the partial line.
+            // If this fails as well, the next attempt overwrites the partial line.
             let _ = self.file.set_len(self.bytes);
         }
         put

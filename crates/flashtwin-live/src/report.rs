@@ -7,7 +7,7 @@ use flashtwin::{Cause, Op, Time};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Largest lateness recorded; longer ones count as this.
+/// Largest recorded lateness; a longer one counts as this.
 const LATENESS_NS_MAX: u64 = 3_600_000_000_000;
 
 /// Percentiles in microseconds, exact to three digits, named as in the summary of a run.
@@ -44,7 +44,7 @@ impl Percentiles {
     }
 }
 
-/// Response times of the device, of one kind of request, in microseconds of its own time.
+/// Response times of one kind of request, in microseconds of device time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CallCounts {
     /// Requests completed without an error.
@@ -55,9 +55,10 @@ pub struct CallCounts {
     pub pages: u64,
     /// Pages of them found in the buffer.
     pub hits: u64,
-    /// Further requests, refused because the device accepts no more writes.
+    /// Number of further requests that were refused because the device accepts no more writes.
     pub refused: u64,
-    /// Further requests, failed because the device has lost their data. Injected failures are not counted.
+    /// Number of further requests that failed because the device has lost their data. Injected failures are not
+    /// counted.
     pub failed: u64,
     /// Sum of their response times, in seconds.
     pub total_s: f64,
@@ -117,15 +118,15 @@ pub struct FlashCounts {
     pub host_pages: u64,
     /// Pages moved within the flash.
     pub moved_pages: u64,
-    /// Bytes programmed per byte that the host wrote; `None` before the first.
+    /// Bytes programmed per byte that the host wrote; `None` while the host has written nothing.
     pub device_write_amplification: Option<f64>,
-    /// Pages programmed per page programmed for the host; `None` before the first.
+    /// Pages programmed per page programmed for the host; `None` while there is no such page.
     pub gc_write_amplification: Option<f64>,
     /// Blocks erased.
     pub erases: u64,
     /// Times a chip went into collection.
     pub collections: u64,
-    /// Time of each chip in garbage collection, in seconds of the device.
+    /// Time of each chip in garbage collection, in seconds of device time.
     pub chips_gc_s: Vec<f64>,
 }
 
@@ -266,9 +267,9 @@ pub struct Report {
     pub read_only: bool,
     /// Pages in buffers that flash lacks.
     pub dirty_pages: u64,
-    /// Pages whose newest contents found no place on flash, or went with a die.
+    /// Pages whose newest contents could not be written to flash, or were on a die that failed.
     pub pages_lost: u64,
-    /// Dies that are dead, ascending, as `chips_gc_s` counts chips.
+    /// Dead dies, ascending, numbered as the chips of `chips_gc_s`.
     pub dead_dies: Vec<u32>,
     /// Before an instant the pacer spins so long.
     pub spin_margin_us: f64,

@@ -1,4 +1,4 @@
-//! A served block device: the driver and the data, from start to stop.
+//! A served block device: driver and data, from start to stop.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -30,18 +30,19 @@ const OPEN_FILES: &str = "/proc/self/fd";
 /// Slower is a member that has failed.
 const SLOW_TIMES_MAX: f64 = 1000.0;
 
-/// Bytes of one kind of a block device, with where they lie.
+/// An extent: bytes of a block device that are all written, or all unwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// First byte.
     pub offset: u64,
     /// Number of bytes.
     pub bytes: u64,
-    /// Whether the bytes are not written and read as zeros.
+    /// Whether the bytes are unwritten and read as zeros.
     pub hole: bool,
 }
 
-/// A device that is ready but whose clock has not started: threads are started only after the server has forked.
+/// A device that is ready, but whose clock has not started. The clock and the threads start only after the server has
+/// forked.
 pub struct PreparedServer {
     twin: Box<dyn Twin>,
     recording: Option<Arc<Recording>>,
@@ -55,7 +56,7 @@ pub struct Server {
     pub(crate) driver: Driver,
     pub(crate) store: Store,
     pub(crate) undo: Arc<Undo>,
-    /// Held while the store changes, and exclusively by a power loss.
+    /// Locked for reading while the store changes, and for writing during a power loss.
     pub(crate) powered: RwLock<()>,
     recording: Option<Arc<Recording>>,
     size_bytes: u64,
@@ -81,7 +82,7 @@ impl Drop for InFlight<'_> {
 pub struct Cut {
     /// Calls in flight, which have failed.
     pub unfinished: usize,
-    /// Pages, in ascending order, whose last writes are lost and which have their earlier contents again.
+    /// Pages, ascending, whose last writes are lost. They have their earlier contents again.
     pub lost: Vec<u64>,
 }
 
@@ -92,7 +93,7 @@ pub(crate) fn state_path(store: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Adds a file that the start created to the list in `Settings::made`.
+/// Adds a file that the start has created to the list in `Settings::made`.
 fn list_made(settings: &Settings, file: &Path) -> Result<(), LiveError> {
     let Some(list) = &settings.made else {
         return Ok(());
@@ -130,7 +131,7 @@ fn write_twice(path: &Path, text: &str) -> io::Result<()> {
     file.set_len(twice.len() as u64)
 }
 
-/// A bug in one step of the stop must not prevent the other steps.
+/// Runs a step of the stop; a panic in it must not prevent the other steps.
 fn unbroken<T>(otherwise: &str, what: impl FnOnce() -> T) -> Result<T, LiveError> {
     catch_unwind(AssertUnwindSafe(what)).map_err(|_| {
         LiveError::Setting(format!(
@@ -244,7 +245,7 @@ impl Server {
         self.session(self.driver.cuts())
     }
 
-    /// The connection that was made after this number of power losses ([`Session::cuts`]).
+    /// Returns the session of a connection that was made after `cuts` power losses ([`Session::cuts`]).
     pub fn session(&self, cuts: u64) -> Session<'_> {
         Session::new(self, cuts)
     }
@@ -268,8 +269,8 @@ impl Server {
         self.store.announce_release();
     }
 
-    /// Waits until the calls in flight have completed (D-200). Calls still in flight after `timeout` fail, or as soon
-    /// as `abort` returns true; `abort` may block for the time that it is given.
+    /// Waits until the calls in flight have completed (D-200). Calls that are still in flight after `timeout`, or
+    /// when `abort` returns true, fail. `abort` may block for the time that it receives.
     pub fn drain(&self, timeout: Duration, mut abort: impl FnMut(Duration) -> bool) {
         let began = Instant::now();
         while self.in_flight.load(Ordering::SeqCst) > 0 {
@@ -483,7 +484,7 @@ impl Server {
             let synced = self.store.sync();
             synced.map_err(|e| LiveError::io(path, "write", e))
         });
-        // How it went until here, but written once the state is safe.
+        // The report describes the state before the stop, but is written only after the state is saved.
         let report = unbroken("the last report was not made", || self.wanted_report());
         let stopped = unbroken("the device did not come to rest", || {
             self.driver.stop(|twin| {

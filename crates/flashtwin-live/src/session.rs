@@ -25,7 +25,7 @@ impl<'a> Session<'a> {
         Session { server, cuts }
     }
 
-    /// The number of power losses before it was made.
+    /// Returns the number of power losses before this session was opened.
     pub fn cuts(&self) -> u64 {
         self.cuts
     }

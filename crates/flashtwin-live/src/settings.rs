@@ -21,11 +21,11 @@ pub enum Kept {
 pub struct Settings {
     /// The device's TOML file.
     pub device: Option<PathBuf>,
-    /// The state to begin with, if no store brings one.
+    /// Snapshot with the initial state of the flash, used if the store has no state.
     pub snapshot: Option<PathBuf>,
     /// Place of the data.
     pub store: Kept,
-    /// Bytes of the device that clients see; `None` for all.
+    /// Bytes of the device that clients see; `None` for the whole device.
     pub size_bytes: Option<u64>,
     /// Factor by which the device's time is slower than the wall clock.
     pub dilation: Dilation,
@@ -59,10 +59,10 @@ listen=PATH               Unix socket of the server, removed by a stop (default:
 umask=OCTAL               umask for a new store (default: umask of the server)
 made=FILE                 list of the files that the start creates, one per line (default: none)\0";
 
-    /// Takes one setting. Paths are made absolute: servers change their directory.
+    /// Sets one setting. Paths are made absolute, because servers change their directory.
     ///
     /// # Errors
-    /// Fails if the key is unknown or the value is none that it takes.
+    /// Fails if the key is unknown or the value is invalid.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), LiveError> {
         let path = || {
             std::path::absolute(value).map_err(|e| {

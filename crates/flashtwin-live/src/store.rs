@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::LiveError;
 
-/// Written at a time where a file system cannot make holes.
+/// Zeros to write, piece by piece, if the file system cannot make holes.
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
 /// Place of the data.
@@ -37,12 +37,12 @@ pub struct Sparse {
     punches: AtomicBool,
 }
 
-/// Bytes of one kind, from where the last ones ended.
+/// An extent: bytes that are all written or all unwritten, starting where the previous extent ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
     /// Number of bytes.
     pub bytes: u64,
-    /// Whether the bytes are not written and read as zeros.
+    /// Whether the bytes are unwritten and read as zeros.
     pub hole: bool,
 }
 
@@ -103,7 +103,7 @@ impl Store {
             Ok(store) => Ok((store, was_there)),
             Err(e) => {
                 if !was_there {
-                    // An empty store would be rejected by the next start.
+                    // The file is removed, because the next start would reject an empty store.
                     let _ = fs::remove_file(path);
                 }
                 wrong(format!(
@@ -179,7 +179,8 @@ impl Store {
         Ok(())
     }
 
-    /// Makes the lock of the file shared: the next server sees that this one is stopping, and can wait for the store.
+    /// Makes the lock of the file shared. The next server thus sees that this one is stopping, and can wait for the
+    /// store.
     pub fn announce_release(&self) {
         if let Store::Sparse(sparse) = self {
             // SAFETY: the descriptor is open as long as `self`; the call accesses no memory of this process. The lock
@@ -188,7 +189,7 @@ impl Store {
         }
     }
 
-    /// Whether the store can report the written stretches.
+    /// Whether the store can list its written extents.
     pub fn has_stretches(&self) -> bool {
         matches!(self, Store::Sparse(_))
     }
@@ -237,7 +238,7 @@ impl Store {
 }
 
 impl Sparse {
-    /// Punches a hole; returns false if the file system cannot.
+    /// Releases the space of a range; returns false if the file system does not support holes.
     fn punch(&self, offset: u64, bytes: u64) -> io::Result<bool> {
         if !self.punches.load(Ordering::Relaxed) {
             return Ok(false);

@@ -1,5 +1,5 @@
-//! A trait for the two kinds of devices of the model, SSD and array. Dynamic dispatch costs nothing here in
-//! comparison with the socket.
+//! A trait for the two kinds of devices, SSD and array. Dynamic dispatch costs nothing noticeable in comparison with
+//! the socket.
 
 #[cfg(test)]
 pub(crate) mod made_up;
@@ -17,7 +17,7 @@ use flashtwin_sim::{Drivable, SimError};
 use crate::disturb::Disturbance;
 use crate::{LiveError, Orders};
 
-/// Largest number of steps until a device without requests is at rest; collecting all its blocks takes fewer.
+/// Largest number of events until a device without requests is idle. Collecting all its blocks takes fewer.
 const REST_STEPS_MAX: u64 = 100_000_000;
 
 /// A device as the driver sees it.
@@ -47,11 +47,11 @@ pub trait Twin: Send {
     fn metrics(&self) -> &Metrics;
     /// Counters of the flash, without wear.
     fn flash_report(&self) -> FlashReport;
-    /// The moment from which on a write survives a power loss.
+    /// Returns from when on a write survives a power loss.
     fn durable(&self) -> Durable;
-    /// Passes on the program notifications since the last call; none if no power loss could affect their pages.
+    /// Passes on the program notifications since the last call; none for pages that a power loss cannot affect.
     fn take_programs(&mut self, each: &mut dyn FnMut(PageProgram));
-    /// Simulates a power loss and returns the lost pages; `None` if the flash does not come to rest.
+    /// Simulates a power loss and returns the lost pages; `None` if the flash does not become idle.
     fn cut_power(&mut self) -> Option<PowerCut>;
     /// The device as an array, if it is one.
     fn array(&mut self) -> Option<&mut Array>;
@@ -61,7 +61,7 @@ pub trait Twin: Send {
     }
     /// Replaces the disturbances, if this device has any.
     fn disturb(&mut self, _how: Disturbance) {}
-    /// Writes back the buffer and completes all pending work, in no real time; returns false if the work does not
+    /// Writes back the buffer and completes all pending work, in no real time. Returns false if the work does not
     /// end.
     fn come_to_rest(&mut self) -> bool;
     /// Writes the state of the flash to a file; the device must be at rest.
@@ -140,7 +140,7 @@ where
     }
 }
 
-/// Power loss, which SSDs and arrays implement each in its own way.
+/// Power loss, which differs between SSDs and arrays.
 pub trait Powered {
     /// Loses the power: [`Ssd::cut_power`].
     fn cut_power_within(&mut self, steps: u64) -> Option<PowerCut>;
@@ -171,7 +171,7 @@ pub(crate) fn of_file(path: &Path) -> Result<Box<dyn Twin>, LiveError> {
     })
 }
 
-/// Makes the device report its programs if a power loss could affect pages before the next flush.
+/// Makes the device report its programs, if a power loss could affect pages before the next flush.
 fn logged<B: Backend>(mut device: Device<B>) -> Device<B> {
     device.set_program_log(device.durable() == Durable::Programmed);
     device

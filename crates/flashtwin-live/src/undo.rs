@@ -1,11 +1,11 @@
 //! Contents to restore after a power loss: the last safe contents of every page whose newest contents are not safe
 //! yet.
 //!
-//! The store holds the last writes. Beside it, a page that a power loss could affect keeps its earlier contents:
-//! those on flash, and those that running programs write. Contents are copied when a write is about to replace them,
-//! not before: contents that have not been replaced are in the store itself.
+//! The store has the newest contents. Beside it, this module keeps the earlier contents of each page that a power
+//! loss could affect: those on flash, and those that running programs write. Contents are copied just before a write
+//! replaces them; contents that have not been replaced are in the store itself.
 //!
-//! Nothing is kept for a device whose buffer survives a power loss, or without a store.
+//! Nothing is kept for a device whose buffer survives a power loss, or for a server without a store.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
@@ -16,7 +16,7 @@ use flashtwin::{Durable, Lpn, PageProgram, Rng};
 
 use crate::store::Store;
 
-/// Pages written at a time under the lock, which the device's clock waits for.
+/// Number of pages written under the lock at a time; the device's clock waits for the lock.
 const PAGES_AT_ONCE: u64 = 16;
 const SECTOR_BYTES: usize = 512;
 
@@ -32,10 +32,10 @@ enum Contents {
 /// A page in flight.
 #[derive(Debug)]
 struct Page {
-    /// First the safe contents, then those in flight, the oldest first. Each has the number of the flush that makes
-    /// it safe (0 if programs do). All contents behind a [`Contents::Current`] are `Current`, too.
+    /// The safe contents, then those in flight, oldest first. Each has the number of the flush that makes it safe (0
+    /// if programs do). All contents after a [`Contents::Current`] are `Current`, too.
     versions: VecDeque<(Contents, u64)>,
-    /// Flushes that had been asked for when it was last written.
+    /// Number of flushes that had been requested when the page was last written.
     written: u64,
 }
 
@@ -67,7 +67,7 @@ impl Undo {
         }
     }
 
-    /// A panic while the lock was held has left pages as they were before or after one step.
+    /// Returns the lock. A thread that panicked while it held the lock has left the pages in a valid state.
     fn lock(&self) -> MutexGuard<'_, Pages> {
         match self.pages.lock() {
             Ok(pages) => pages,
@@ -99,7 +99,7 @@ impl Undo {
         Ok(())
     }
 
-    /// Pages that the device forgets when it is asked to forget these bytes.
+    /// Returns the whole pages within these bytes, which the device drops when the bytes are trimmed.
     fn whole_pages(&self, bytes: &Range<u64>) -> Range<u64> {
         let end = match bytes.end == self.size_bytes {
             true => bytes.end.div_ceil(self.page_bytes),
@@ -133,7 +133,7 @@ impl Undo {
             if !forgotten.contains(at) {
                 return true;
             }
-            // Running programs still end, and carry nothing that is wanted.
+            // Running programs still end, but their contents are not needed any more.
             page.versions
                 .iter_mut()
                 .for_each(|(contents, _)| *contents = Contents::Current);
@@ -194,7 +194,7 @@ impl Undo {
         Ok(bytes)
     }
 
-    /// The device's notifications about its programs, in its order.
+    /// Processes a notification of the device about a program. Notifications arrive in the device's order.
     pub fn on_program(&self, program: PageProgram) {
         if self.durable != Durable::Programmed {
             return;
@@ -210,7 +210,7 @@ impl Undo {
             });
             return page.versions.push_back((Contents::Current, 0));
         }
-        // Where there is none, the page has no running program that is known.
+        // A page without an entry has no running program that is tracked.
         let Some(page) = pages.of.get_mut(&at) else {
             return;
         };
@@ -272,13 +272,14 @@ impl Undo {
         mut put: impl FnMut(&[u8], u64) -> io::Result<()>,
     ) -> Result<Vec<u64>, (usize, io::Error)> {
         if self.durable == Durable::AtOnce {
-            // The buffer survives the loss; `lost` are pages that it could not write to flash. No earlier contents
-            // were kept.
+            // The buffer survives the loss, so no earlier contents were kept. `lost` are pages that could not be
+            // written to flash.
             return Ok(lost.iter().map(|lpn| u64::from(lpn.0)).collect());
         }
         let mut pages = self.lock();
         let lost: HashSet<u64> = lost.iter().map(|lpn| u64::from(lpn.0)).collect();
-        // Programs mark contents safe page by page. Flushes do not, so the device reports which pages it has lost.
+        // On a device with [`Durable::Programmed`], programs mark contents safe page by page. Otherwise flushes do,
+        // and the device reports the pages that it has lost.
         let is_lost = |at: &u64| self.durable == Durable::Programmed || lost.contains(at);
         let mut put_back: Vec<u64> = Vec::new();
         for (&at, page) in &pages.of {

@@ -26,17 +26,17 @@ use crate::interpose;
 use crate::limits::{page_bytes, Limits, REQUESTS_MAX, STACK_BYTES};
 use crate::{complain, refuse};
 
-/// Time for a handshake, and for each of its messages.
+/// Time limit for a handshake, and for each of its messages.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 const MESSAGE_TIMEOUT: libc::timeval = libc::timeval {
     tv_sec: 10,
     tv_usec: 0,
 };
-/// Time after which an attempt to find room for data, or threads, is repeated even if none were released.
+/// Interval at which an attempt to find room for data, or for threads, is repeated even if nothing was released.
 const ROOM_PERIOD: Duration = Duration::from_secs(1);
-/// Data that a worker may keep in its buffer between two requests.
+/// Size of the data buffer that a worker may keep between two requests.
 const KEPT_BYTES: usize = 256 << 10;
-/// Bytes of a request without its data, and of the two kinds of responses.
+/// Length of a request without its data, and of both kinds of responses.
 const REQUEST_BYTES: usize = 28;
 const REQUEST_MAGIC: u32 = 0x2560_9513;
 const SIMPLE_BYTES: u64 = 16;
@@ -49,12 +49,12 @@ const WRITE: u16 = 1;
 const DATA_BYTES_MAX: u32 = 64 << 20;
 
 static LIMITS: OnceLock<Limits> = OnceLock::new();
-/// Admitted connections at present, and the workers that they have beside one each.
+/// Numbers of admitted connections, and of their workers beyond the first of each connection.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 static SPARE_USED: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// The connection that this thread serves, if it is nbdkit's thread of a connection.
+    /// The connection that this thread serves, if it is nbdkit's thread for a connection.
     static SERVED: Cell<*const Connection> = const { Cell::new(ptr::null()) };
     /// The work of this thread, a worker.
     static WORK: Cell<*const Work> = const { Cell::new(ptr::null()) };
@@ -74,14 +74,14 @@ fn limits() -> Limits {
     })
 }
 
-/// The start of a thread as pthread_create(3) has it.
+/// Start routine of a thread and its argument, as in pthread_create(3).
 #[derive(Clone, Copy)]
 pub struct Routine {
     pub run: extern "C" fn(*mut c_void) -> *mut c_void,
     pub argument: *mut c_void,
 }
 
-// SAFETY: nbdkit passes the routine and its argument to be run in another thread.
+// SAFETY: nbdkit passes the routine and its argument in order to run them in another thread.
 unsafe impl Send for Routine {}
 
 enum Worker {
@@ -95,7 +95,7 @@ pub struct Connection {
     /// Within the limit of connections.
     admitted: bool,
     opened: Instant,
-    /// A response could not be sent, or a request was not received whole.
+    /// Whether a response could not be sent, or a request was received incompletely.
     broken: AtomicBool,
     state: Mutex<State>,
     /// Workers are wanted, or have ended.
@@ -129,7 +129,7 @@ pub struct Work {
     buffer: Cell<(*mut c_void, usize)>,
     /// The request was not received whole.
     is_truncated: Cell<bool>,
-    /// GnuTLS is receiving or sending for this thread.
+    /// Whether GnuTLS is receiving or sending for this thread.
     is_nested: Cell<bool>,
 }
 
@@ -271,7 +271,7 @@ impl Connection {
         OPEN.fetch_sub(usize::from(self.admitted), Ordering::SeqCst);
     }
 
-    /// Returns whether the client is within the limit. If not, sends it the reason.
+    /// Whether the client is within the limit on connections. If not, sends it the reason.
     pub fn admit(&self) -> bool {
         if self.admitted {
             return true;
@@ -357,7 +357,7 @@ impl Connection {
                     SPARE_USED.fetch_sub(usize::from(index > 0), Ordering::SeqCst);
                     return;
                 }
-                // It ends at once, and gives back what nbdkit has made for it.
+                // The worker runs and ends at once, which frees the data that nbdkit has allocated for it.
                 Worker::Waiting(_) if state.ended => {
                     drop(state);
                     SPARE_USED.fetch_add(usize::from(index > 0), Ordering::SeqCst);
@@ -466,12 +466,12 @@ impl Work {
         }
     }
 
-    /// Whether this thread receives or sends by itself, and not GnuTLS for it.
+    /// Whether this thread receives or sends directly, and not through GnuTLS.
     pub fn is_on(&self, socket: c_int) -> bool {
         socket == self.connection.socket && !self.is_nested.get()
     }
 
-    /// Runs a call of GnuTLS, which uses the socket by itself.
+    /// Runs a function of GnuTLS, which itself uses the socket.
     pub fn nested(&self, call: impl FnOnce() -> isize) -> isize {
         self.is_nested.set(true);
         let result = call();
@@ -484,7 +484,7 @@ impl Work {
         !self.is_truncated.get()
     }
 
-    /// Notes nbdkit's buffer of the request in flight.
+    /// Records nbdkit's buffer of the request in flight.
     pub fn use_buffer(&self, buffer: *mut c_void, bytes: usize) {
         self.buffer.set((buffer, bytes));
     }
@@ -618,7 +618,7 @@ impl Work {
             STRUCTURED_BYTES if big_endian(start, 0) == STRUCTURED_MAGIC => {
                 STRUCTURED_BYTES + u64::from(big_endian(start, 16))
             }
-            // Completed when the worker receives its next request.
+            // Completed only when the worker receives its next request.
             _ => u64::MAX,
         }
     }

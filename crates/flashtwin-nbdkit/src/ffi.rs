@@ -1,13 +1,13 @@
 //! nbdkit's plugin interface, version 2 (nbdkit-plugin(3)): the struct that a plugin provides, and the functions that
-//! nbdkit provides. Names are nbdkit's. The plugin is preloaded and must not keep other programs from starting, so
-//! functions are looked up only when they are called.
+//! nbdkit provides. Names are nbdkit's. The plugin is preloaded, also into programs that lack these functions and
+//! must start nevertheless; functions are therefore looked up only when they are called.
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Calls may come at once, on one connection and on several.
+/// nbdkit may make several calls at the same time, on one connection or on several.
 pub const THREAD_MODEL_PARALLEL: c_int = 3;
 pub const FLAG_MAY_TRIM: u32 = 1;
 pub const FLAG_FUA: u32 = 1 << 1;
@@ -26,7 +26,7 @@ pub struct Extents {
 
 type Unused = Option<unsafe extern "C" fn()>;
 
-/// `struct nbdkit_plugin` up to the last member used here; `_struct_size` gives the server the end.
+/// `struct nbdkit_plugin` up to the last member used here; `_struct_size` gives nbdkit the length.
 #[repr(C)]
 pub struct Plugin {
     pub _struct_size: u64,
@@ -96,7 +96,7 @@ impl Function {
         Function::new(name, libc::RTLD_DEFAULT)
     }
 
-    /// The function that one of the same name in this library hides.
+    /// Returns the function that is hidden by a function of the same name in this library.
     pub const fn hidden(name: &'static CStr) -> Function {
         Function::new(name, libc::RTLD_NEXT)
     }

@@ -1,5 +1,5 @@
-//! Replacements of functions of the C library and of GnuTLS; the plugin is preloaded so that nbdkit calls these. They
-//! change calls in nbdkit's threads of connections and pass all others on.
+//! Replacements of functions of the C library and of GnuTLS. The plugin is preloaded, so that nbdkit calls these.
+//! They change calls in nbdkit's threads of connections, and pass on all other calls.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -34,7 +34,7 @@ static SEND: Function = Function::hidden(c"send");
 static TLS_RECV: Function = Function::hidden(c"gnutls_record_recv");
 static TLS_SEND: Function = Function::hidden(c"gnutls_record_send");
 
-/// Calls what a function here hides, with its own arguments.
+/// Calls the function that a function of this file hides, with the same arguments.
 macro_rules! hidden {
     ($function:ident as $type:ty: $($argument:expr),*) => {
         // SAFETY: the type is the function's; the caller vouches for the arguments.
@@ -43,7 +43,7 @@ macro_rules! hidden {
 }
 
 thread_local! {
-    /// The socket that this thread, nbdkit's first, has just accepted and for which it starts a thread next.
+    /// The socket that nbdkit's first thread has just accepted, for which it will start a thread.
     static ACCEPTED: Cell<Option<c_int>> = const { Cell::new(None) };
 }
 

@@ -1,8 +1,8 @@
-//! The live twin as a plugin of nbdkit, which speaks the protocol, forks, and calls from many threads.
+//! The live device as a plugin of nbdkit, which implements the NBD protocol, forks, and calls from many threads.
 //!
-//! Each function here only converts between C and Rust. No panic reaches C: it becomes an error of the call. The
-//! server calls `config` for every setting, then `get_ready`; forks; calls `after_fork`, from where on threads may be
-//! started; serves clients; and calls `cleanup` once no client is connected. `stop` does not wait for clients.
+//! Each function here only converts between C and Rust. No panic reaches C; it becomes an error of the call. nbdkit
+//! calls `config` for every setting, then `get_ready`; forks; calls `after_fork`, after which threads may be started;
+//! serves clients; and calls `cleanup` once no client is connected. `stop` does not wait for clients.
 
 mod connection;
 mod ffi;
@@ -153,7 +153,7 @@ extern "C" fn after_fork() -> c_int {
         let path = server.settings().control.as_deref();
         let control = path.map(|path| Control::start(server.clone(), path));
         let control = control.transpose()?;
-        // Users with access to the report may give commands.
+        // Users with access to the report file may send commands as well.
         if let Err(e) = server.write_report() {
             if let Some(control) = control {
                 control.stop();
@@ -191,7 +191,7 @@ impl Reporter {
                     Err(_) => return,
                 }
                 if let Err(e) = server.write_report() {
-                    // Printed once: one second later the error would be the same.
+                    // Printed only once: a second later, the error would be the same.
                     if !complained.swap(true, Ordering::Relaxed) {
                         complain(&e.to_string());
                     }

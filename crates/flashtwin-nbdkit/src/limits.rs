@@ -1,5 +1,5 @@
-//! How many connections, threads and bytes a server may use, so that it never takes all process ids, descriptors
-//! or address space of its host (D-203).
+//! Limits on the connections, threads and bytes of a server, so that it never uses up the process ids, descriptors or
+//! address space of its host (D-203).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,19 +14,19 @@ pub const STACK_BYTES: usize = 1 << 20;
 const THREADS_MAX: u64 = 4096;
 /// Fewest threads that a server starts with.
 const THREADS_MIN: u64 = 64;
-/// The share of the threads that the host can still start.
+/// Divisor of the number of threads that the host can still start, which gives the server's share.
 const THREADS_SHARE: u64 = 2;
-/// Threads for each connection on average, of which one receives it and one works.
+/// Mean number of threads per connection, including one that receives and one that works.
 const THREADS_PER_CONNECTION: u64 = 8;
 /// Descriptors of a connection: its socket and a pipe.
 const FILES_PER_CONNECTION: u64 = 3;
 /// Descriptors of the server itself.
 const FILES_OF_SERVER: u64 = 64;
-/// Most data of all requests in flight, and the share of free memory or address space.
+/// Largest amount of data of all requests in flight, and the share of free memory or address space for it.
 const BYTES_MAX: u64 = 4 << 30;
 const BYTES_SHARE: u64 = 4;
-/// Least address space besides the device: for the threads of one connection, the data of their requests and the
-/// heap.
+/// Minimum address space in addition to the device: for the threads of one connection, the data of their requests and
+/// the heap.
 const ADDRESSES_MIN: u64 = 1 << 30;
 /// Least and largest amount of data in flight of one connection.
 const CONNECTION_BYTES: (u64, u64) = (64 << 20, 256 << 20);
@@ -36,17 +36,17 @@ const CONNECTION_BYTES: (u64, u64) = (64 << 20, 256 << 20);
 pub struct Limits {
     /// Most connections at a time.
     pub connections: usize,
-    /// Threads beside the two that each connection has.
+    /// Number of threads in addition to the two of each connection.
     pub spare_threads: usize,
     /// Data of requests in flight.
     pub bytes: u64,
 }
 
 impl Limits {
-    /// Computes the limits from what the host, the user's limits and the control group leave.
+    /// Computes the limits from the host's resources, the user's limits and the control group.
     ///
     /// # Errors
-    /// Fails if a server needs more.
+    /// Fails if less is left than a server needs.
     pub fn read() -> Result<Limits, LiveError> {
         let threads = threads_left() / THREADS_SHARE;
         let addresses = addresses_left();
@@ -76,19 +76,19 @@ impl Limits {
         })
     }
 
-    /// Threads that one of `open` connections may have.
+    /// Returns the number of threads that each of `open` connections may have.
     pub fn threads(&self, open: usize) -> usize {
         1 + (self.spare_threads / open.max(1)).min(REQUESTS_MAX - 1)
     }
 
-    /// Data in flight that one of `open` connections may have.
+    /// Returns the amount of data in flight that each of `open` connections may have.
     pub fn connection_bytes(&self, open: usize) -> u64 {
         let (least, most) = CONNECTION_BYTES;
         (self.bytes / open.max(1) as u64).clamp(least, most)
     }
 }
 
-/// Processes and threads that can still be started.
+/// Returns the number of processes and threads that can still be started.
 fn threads_left() -> u64 {
     let running = fs::read_to_string("/proc/loadavg").ok();
     let running = running.as_deref().and_then(|text| {
@@ -112,7 +112,7 @@ fn threads_left() -> u64 {
         .unwrap_or(THREADS_MAX)
 }
 
-/// Threads that RLIMIT_NPROC leaves; `None` for root, which has no such limit.
+/// Returns the number of threads that RLIMIT_NPROC still permits; `None` for root, which has no such limit.
 fn of_user() -> Option<u64> {
     // SAFETY: no arguments; the result is a number.
     let user = unsafe { libc::geteuid() };

@@ -15,12 +15,12 @@ const REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
 const POLICY: u32 = (1 << 31) + 2;
 const EXPORT_NAME: u32 = 1;
 const ABORT: u32 = 2;
-/// Options that a client may try before it gives up, and their longest data.
+/// Largest number of options that a refused client may send, and their largest length.
 const OPTIONS_MAX: usize = 8;
 const DATA_BYTES_MAX: u32 = 64 << 10;
 /// Time for each message of the client.
 const TIMEOUT: Duration = Duration::from_millis(500);
-/// Largest number of refusals at a time, each in a thread of its own; further clients wait to be accepted.
+/// Largest number of refusals at the same time, each in its own thread; further clients wait to be accepted.
 const AT_ONCE: usize = 32;
 
 static RUNNING: Mutex<usize> = Mutex::new(0);

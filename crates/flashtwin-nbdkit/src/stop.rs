@@ -25,17 +25,17 @@ const SIGNALS: [i32; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIG
 
 /// The pipe to which the signal handler writes.
 static REQUESTS: AtomicI32 = AtomicI32::new(-1);
-/// A stop has been requested: no call of a client is accepted any more.
+/// Whether a stop has been requested; if so, no call of a client is accepted.
 static REQUESTED: AtomicBool = AtomicBool::new(false);
-/// nbdkit has no connections left and is exiting.
+/// Whether nbdkit has no connections left and is exiting.
 static DISCONNECTED: AtomicBool = AtomicBool::new(false);
 static STOPPER: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
 
 /// Requests a stop; a second request aborts the drain.
 extern "C" fn request(_signal: libc::c_int) {
     REQUESTED.store(true, Ordering::SeqCst);
-    // SAFETY: the byte is valid memory, and write(2) is async-signal-safe. If the pipe is full, a stop has been
-    // requested already.
+    // SAFETY: the byte is valid memory, and write(2) is async-signal-safe. If the pipe is full, a stop is already
+    // requested.
     unsafe { libc::write(REQUESTS.load(Ordering::Relaxed), [0u8].as_ptr().cast(), 1) };
 }
 
@@ -58,7 +58,7 @@ pub fn handle_signals() -> Result<(), LiveError> {
     }
     // SAFETY: the descriptor was created above, is open, and has no other owner.
     let requests = unsafe { OwnedFd::from_raw_fd(ends[0]) };
-    // Never closed: a signal may arrive until the process exits.
+    // The write end is never closed, because a signal may arrive until the process exits.
     REQUESTS.store(ends[1], Ordering::Relaxed);
     let stopper = thread::Builder::new()
         .name("flashtwin-stop".into())

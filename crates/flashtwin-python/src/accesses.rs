@@ -1,5 +1,5 @@
-//! A workload cut into pages and kept in memory. It is read on a thread of its own; counts of hits follow it
-//! and do not wait for its end.
+//! A workload as page accesses, kept in memory. A separate thread reads it; counts of hits follow the reader and do
+//! not wait for its end.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,16 +12,16 @@ use pyo3::prelude::*;
 use crate::errors::{of_workload, FlashtwinError};
 use crate::workload::Workload;
 
-/// Requests that are passed on at a time: enough to make that cost little.
+/// Requests passed on together, so that passing them costs little.
 const PIECE: usize = 1 << 15;
-/// Time between two looks at the wish to stop while nothing comes.
+/// Interval at which a waiting caller checks whether it should stop.
 const PERIOD: Duration = Duration::from_millis(50);
 
 /// Consecutive pages accessed by one request.
 #[derive(Clone, Copy)]
 pub struct Span {
     pub first: u32,
-    /// Number of pages, with the kind in the two highest bits.
+    /// Page numbers, with the kind of access in the two highest bits.
     pages: u32,
 }
 
@@ -32,7 +32,7 @@ pub const WRITE: u32 = 1;
 pub const TRIM: u32 = 2;
 
 impl Span {
-    /// The pages of a request, `number` of its workload; none of a flush.
+    /// Returns the page accesses of a request, which has `number` in its workload; none for a flush.
     fn of(request: &Request, number: u64, page_bytes: u32) -> PyResult<Option<Span>> {
         let kind = match request.op {
             Op::Read => READ,
@@ -94,7 +94,7 @@ struct Read {
     pieces: Vec<Arc<Vec<Span>>>,
     /// Requests in them.
     requests: u64,
-    /// The reader has ended: at the end of the workload, if `whole`.
+    /// Whether the reader has ended. If `whole`, it has read the workload to the end.
     ended: bool,
     whole: bool,
 }
@@ -103,13 +103,13 @@ struct Read {
 pub enum Next {
     Piece(Arc<Vec<Span>>),
     End,
-    /// The reader failed, and another caller has its error; or the caller was asked to stop.
+    /// The reader failed and another caller has received its error, or the caller was stopped.
     Stopped,
 }
 
 #[pymethods]
 impl Accesses {
-    /// Begins to read a workload. Flushes are left out.
+    /// Starts to read a workload. Flushes are left out.
     #[staticmethod]
     #[pyo3(signature = (workload, *, page_bytes, requests_max))]
     fn read(
@@ -145,7 +145,7 @@ impl Drop for Accesses {
     }
 }
 
-/// Wakes the callers that wait once the reader has ended, even if it panicked.
+/// Wakes the waiting callers when the reader has ended, even by a panic.
 struct Ending(Arc<Shared>);
 
 impl Drop for Ending {
@@ -156,7 +156,7 @@ impl Drop for Ending {
 }
 
 impl Shared {
-    /// A thread that panicked while it held the lock left what was read whole.
+    /// Returns the lock. A thread that panicked while it held the lock has left the data valid.
     fn lock(&self) -> MutexGuard<'_, Read> {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -201,11 +201,11 @@ impl Shared {
 }
 
 impl Accesses {
-    /// Waits for a piece of the workload, by its number; not while it holds the GIL. Once all is read, the
-    /// number of requests is known to `control`.
+    /// Waits for a piece of the workload, given by its number. Must not be called with the GIL held. At the end of
+    /// the workload, the number of requests is passed to `control`.
     ///
     /// # Errors
-    /// What was wrong with the workload; one of the callers gets it.
+    /// Returns the error of the workload, to only one of the callers.
     pub fn next(&self, number: usize, control: &flashtwin_sim::Control) -> PyResult<Next> {
         let mut read = self.shared.lock();
         loop {

@@ -1,5 +1,5 @@
-//! Results as columns: little-endian numbers written once, straight into Python `bytes`, which
-//! pyarrow and numpy view without a copy. Names and types are repeated in `flashtwin/_support/tables.py`.
+//! Results as columns: little-endian numbers that are written once, directly into Python `bytes`. pyarrow and numpy
+//! can view these without a copy. `flashtwin/_support/tables.py` has the same names and types.
 
 use flashtwin::metrics::OpMetrics;
 use flashtwin::Breakdown;
@@ -59,7 +59,7 @@ struct Column {
     bytes: Vec<u8>,
 }
 
-/// Rows that are turned into columns at a time, so that they are read from memory once for all columns.
+/// Rows that are converted to columns together, so that they are read from memory only once.
 const AT_ONCE: usize = 64;
 
 /// The columns of the log, in their order: each with its type and its value in a [`Completion`].
@@ -109,7 +109,7 @@ impl Column {
 }
 
 impl Log {
-    /// Puts completions in place of the rows so far; not more of them than there is room for.
+    /// Replaces the present rows by these completions, at most as many as there is room for.
     pub fn put(&mut self, completions: &[Completion]) {
         for (i, some) in completions.chunks(AT_ONCE).enumerate() {
             self.put_at(i * AT_ONCE, some);
@@ -128,7 +128,7 @@ impl Log {
     }
 }
 
-/// Timeline of a run; its columns are made when they are asked for.
+/// Timeline of a run; its columns are created on request.
 #[pyclass(frozen)]
 pub struct Slices(pub Timeline);
 
@@ -139,7 +139,7 @@ impl Slices {
         self.0.slices as usize
     }
 
-    /// Start of the measurement, in the device's time, in which the request log is.
+    /// Returns the start of the measurement in the device's time, which the request log uses.
     #[getter]
     fn start_ps(&self) -> u64 {
         self.0.start.0
@@ -185,7 +185,7 @@ pub fn of_gc_intervals<'py>(py: Python<'py>, rows: &[GcInterval]) -> PyResult<Bo
     Ok(d)
 }
 
-/// Response times of a kind of request: each bucket's upper end in ns, and how many were in it.
+/// Returns the response times of a kind of request: the upper end of each bucket in ns, and its number of requests.
 pub fn of_histogram(op: &OpMetrics) -> Vec<(u64, u64)> {
     let histogram = op.histogram_ns();
     let buckets = histogram.iter_recorded();

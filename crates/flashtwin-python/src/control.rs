@@ -1,4 +1,4 @@
-//! State shared by a run and the thread that watches it: progress, and the wish to stop.
+//! State shared by a run and the thread that watches it: progress, and a flag that stops the run.
 
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ impl Control {
         Control::default()
     }
 
-    /// Asks the run to end early; it then reports what it has.
+    /// Stops the run early; it then reports the results so far.
     fn stop(&self) {
         self.0.stop.store(true, Ordering::Relaxed);
     }
@@ -40,7 +40,8 @@ impl Control {
         self.0.total.load(Ordering::Relaxed)
     }
 
-    /// Rows that are there again of members being rebuilt, and of how many; 0 if none is.
+    /// Returns the number of restored rows of members being rebuilt, and the number of all rows; 0 if none is being
+    /// rebuilt.
     #[getter]
     fn rebuild(&self) -> (u64, u64) {
         let rows = [&self.0.rows_rebuilt, &self.0.rows_to_rebuild];

@@ -1,4 +1,4 @@
-//! Devices: what one is (`Spec`), and one with its state (`Device`) that is preconditioned, saved,
+//! Devices: a specification (`Spec`), and a device with its state (`Device`), which can be preconditioned, saved,
 //! forked and run.
 
 use std::path::PathBuf;
@@ -79,7 +79,7 @@ impl Spec {
         kind.map(Spec).map_err(of_spec)
     }
 
-    /// The text of a device that comes with flashtwin.
+    /// Returns the TOML text of a device profile that comes with flashtwin.
     #[staticmethod]
     fn builtin_text(name: &str) -> PyResult<&'static str> {
         builtin(name)
@@ -183,7 +183,7 @@ impl Spec {
         Ok((&published.source, published.figures.clone()))
     }
 
-    /// The figures of the tests that drives are sold by; `None` if `control` stopped them.
+    /// Measures the figures that data sheets state; `None` if `control` stopped the tests.
     fn measure(&self, py: Python<'_>, control: &Control) -> PyResult<Option<Vec<Figure>>> {
         let (spec, control) = (self.ssd("a check against published figures")?, &control.0);
         py.detach(|| flashtwin_sim::measure(spec, control))
@@ -202,7 +202,7 @@ impl Spec {
         }
     }
 
-    /// A line with the kind of the device, its size and its buffer.
+    /// Returns a line with the kind of the device, its size and its buffer.
     #[getter]
     fn in_words(&self) -> String {
         let what = match self.members() {
@@ -230,7 +230,7 @@ impl Spec {
 #[pyclass(module = "flashtwin._core")]
 pub struct Device {
     state: State,
-    /// Failure of the policy, if that is written in Python.
+    /// Failure of the policy, if it is written in Python.
     failure: Option<Arc<Failure>>,
 }
 
@@ -260,7 +260,7 @@ impl State {
     }
 
     fn flash_bytes(&self) -> Result<Vec<u8>, String> {
-        // Of the right size at once: one that grows is moved each time that it doubles.
+        // The buffer gets its final size at once, since a growing one is copied each time that it doubles.
         let mut length = StateLength::default();
         either!(self, device => device.save_state(&mut length)).map_err(|e| e.to_string())?;
         let mut bytes = Vec::with_capacity(length.bytes as usize);
@@ -314,7 +314,7 @@ impl Device {
         }
     }
 
-    /// Brings the device into the state that `kind` names; false if `control` stopped it.
+    /// Brings the device into the initial state called `kind`; returns false if `control` stopped it.
     fn precondition(
         &mut self,
         py: Python<'_>,
@@ -330,8 +330,7 @@ impl Device {
         .map_err(of_sim)
     }
 
-    /// Fills the buffer, if the initial state that `kind` names has a full one; false if `control` stopped
-    /// it.
+    /// Fills the buffer, if the initial state called `kind` has a full one; returns false if `control` stopped it.
     fn fill_buffer(
         &mut self,
         py: Python<'_>,
@@ -361,7 +360,7 @@ impl Device {
             .map_err(of_sim)
     }
 
-    /// Takes the state from a file written for the same flash; returns how it was made.
+    /// Loads a snapshot written for the same flash; returns the description of its origin.
     fn load_snapshot(&mut self, py: Python<'_>, path: PathBuf) -> PyResult<String> {
         let state = &mut self.state;
         py.detach(|| either!(state, device => flashtwin_sim::load_snapshot(&path, device)))
@@ -375,14 +374,14 @@ impl Device {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Takes the state of the flash from bytes of `state`; the buffer may be another.
+    /// Loads the state of the flash from bytes of `state`; the buffer may differ.
     fn load_state(&mut self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
         let to = &mut self.state;
         py.detach(|| to.load_flash(bytes)).map_err(of_state)
     }
 
-    /// A device of `spec` whose flash is in the state of this one's. The two may differ in their
-    /// buffer, not in their flash. `user` takes the place of the policy that `spec` names.
+    /// Returns a device of `spec` whose flash has the state of this device's flash. The two may differ in their
+    /// buffer, not in their flash. `user` replaces the policy that `spec` names.
     fn fork(&self, py: Python<'_>, spec: &Spec, user: Option<&UserPolicy>) -> PyResult<Device> {
         let (from, spec) = (&self.state, &spec.0);
         let policy = user.map(UserPolicy::boxed);
@@ -398,9 +397,9 @@ impl Device {
         })
     }
 
-    /// Runs a workload, from the state that the run before left. Requests are submitted for
-    /// `span_max_s` at most. `sink` gets the measured completions as dicts
-    /// of columns, on another thread. The results carry `label` for the policy, if it is given.
+    /// Runs a workload, starting from the state that the previous run left. Requests are submitted for at most
+    /// `span_max_s`. `sink` receives the measured completions as dicts of columns, on another thread. If `label` is
+    /// given, the results name it as the policy.
     #[pyo3(signature = (workload, control, options, *, span_max_s=None, label=None, sink=None))]
     #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
     fn run(

@@ -1,4 +1,4 @@
-//! The errors Python sees. Every message is the one of the crate that raised it.
+//! The exceptions of the Python package. Messages are those of the crate that raised the error.
 
 use flashtwin::spec::SpecError;
 use flashtwin_sim::SimError;
@@ -49,7 +49,7 @@ pub fn of_sim(e: SimError) -> PyErr {
     }
 }
 
-/// Our own types always serialise; should one not, that is reported rather than hidden.
+/// Returns the exception for a value that cannot be serialised. Our own types always can, so this reports a bug.
 pub fn of_json(e: serde_json::Error) -> PyErr {
     FlashtwinError::new_err(format!("a result cannot be written as JSON: {e}"))
 }

@@ -1,4 +1,4 @@
-//! Translation layers in words, and stepped through a string of accesses.
+//! Translation layers: descriptions, and stepping through a string of accesses.
 
 use flashtwin::ftl::chip::catalog::{find, Entry};
 use flashtwin::ftl::chip::trace::{steps_text, total, trace_ftl as trace, Cost, TraceError};
@@ -17,7 +17,7 @@ pub fn ftl_names() -> Vec<&'static str> {
 /// A translation layer in words, as a dict.
 #[pyfunction]
 pub fn ftl_info<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
-    // An unknown name is refused in the words of the setup.
+    // For an unknown name, this returns the error message of the setup.
     Setup::new(name, 1, 1, 2).map_err(of_setup)?;
     let Some(entry) = find(name) else {
         return Err(FlashtwinError::new_err(format!(
@@ -63,11 +63,11 @@ fn parameters<'py>(py: Python<'py>, entry: &Entry) -> PyResult<Bound<'py, PyList
     Ok(list)
 }
 
-/// Limit of a trace: each step prints the logs or the cache.
+/// Largest number of pages in a trace, since each step prints the logs or the cache.
 const PAGES_MAX: u64 = 1 << 20;
 
-/// Steps a translation layer through a string of accesses: what each step did as a list of dicts,
-/// the total as a dict, and both as a table for people.
+/// Steps a translation layer through a string of accesses. Returns the effect of each step as a list of dicts, the
+/// total as a dict, and both as a table for readers.
 #[pyfunction]
 #[pyo3(signature = (name, accesses, *, set, blocks, pages_per_block, logical_pages, empty))]
 #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.

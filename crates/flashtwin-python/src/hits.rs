@@ -1,4 +1,4 @@
-//! Hit ratios of policies by themselves: a workload as page accesses, without a device's time.
+//! Hit ratios of policies without a device: a workload as page accesses, without time.
 
 use std::sync::atomic::Ordering;
 
@@ -15,17 +15,17 @@ use crate::errors::FlashtwinError;
 use crate::policies::of_little_device;
 use crate::user::UserPolicy;
 
-/// N of the block policies: that of the devices of the papers.
+/// Pages of a block (N) for policies that rank blocks: that of the papers' devices.
 const PAGES_PER_BLOCK: u32 = 64;
 /// A buffer of 256 GiB of the usual pages.
 const CAPACITY_MAX: u32 = 1 << 26;
-/// Requests between the prefetch of a page's place in the buffer and its access.
+/// Number of requests between the prefetch of a page's directory entry and its access.
 const AHEAD: usize = 8;
 /// Pages between two looks at the wish to stop.
 const LOOK: u64 = 4096;
 
-/// Counts hits of a policy (by name with parameters, or `user`) in a buffer of `capacity_pages` that begins
-/// empty, while the workload is being read if need be; None if `control` stopped it.
+/// Counts the hits of a policy (a name with parameters, or `user`) in a buffer of `capacity_pages` that is empty at
+/// first. The workload may still be being read. Returns None if `control` stopped it.
 #[pyfunction]
 #[pyo3(signature = (accesses, name, set, user, control, *, capacity_pages))]
 pub fn count_hits<'py>(
@@ -60,7 +60,7 @@ pub fn count_hits<'py>(
         .transpose()
 }
 
-/// A device around the policy, of which only the buffer is used.
+/// Creates a device with the policy; only its buffer is used.
 fn device(
     name: &str,
     set: &[(String, String)],
@@ -126,7 +126,7 @@ fn dict(py: Python<'_>, count: HitCount, whole: bool) -> PyResult<Bound<'_, PyDi
     Ok(d)
 }
 
-/// The hits of MIN, which must know all accesses first; None if `control` stopped it.
+/// Counts the hits of MIN, which must know all accesses in advance; None if `control` stopped it.
 fn of_min(
     accesses: &Accesses,
     capacity_pages: u32,

@@ -1,8 +1,8 @@
 //! Python bindings: the compiled module `flashtwin._core`.
 //!
-//! Thin on purpose: arguments are checked by the crates below, results leave as JSON text and as
-//! columns of bytes, and the package in `python/flashtwin` gives them a shape. Whatever takes
-//! longer than a moment runs with the GIL released. Nothing here computes a result.
+//! The bindings are thin: the crates below check the arguments, and results are passed on as JSON text and as columns
+//! of bytes, from which the package in `python/flashtwin` makes Python objects. Functions that may take longer than a
+//! moment run with the GIL released. No result is computed here.
 
 mod accesses;
 mod columns;

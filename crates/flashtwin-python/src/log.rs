@@ -12,13 +12,13 @@ use crate::columns::Log;
 
 /// Rows per call of the sink: enough to make the cost of a call small.
 const PIECE: usize = 8192;
-/// Pieces that may wait for the sink. A Parquet writer takes many in an instant, then encodes them.
+/// Number of pieces that may wait for the sink. A Parquet writer takes many within an instant, then encodes them.
 const WAITING: usize = 16;
 
-/// Runs `body`, and passes the completions that it takes to `sink` as columns, in their order and in
-/// pieces of the same size however they arrived. Returns what `sink` raised, too.
+/// Runs `body`, and passes the completions that it adds to `sink` as columns, in order and in pieces of equal size,
+/// independent of how they arrived. Also returns the exception that `sink` raised, if any.
 ///
-/// The model's thread only copies rows: copying whole rows takes a third of the time of writing each column.
+/// The model's thread only copies rows. This takes a third of the time of writing the columns.
 pub fn logging<T>(sink: &Py<PyAny>, body: impl FnOnce(&mut Sink) -> T) -> (T, PyResult<()>) {
     let (full, to_write) = sync_channel::<Vec<Completion>>(WAITING);
     let (read, empty) = channel::<Vec<Completion>>();
@@ -39,7 +39,7 @@ pub fn logging<T>(sink: &Py<PyAny>, body: impl FnOnce(&mut Sink) -> T) -> (T, Py
         });
         let mut spare = Vec::new();
         let mut piece = Vec::with_capacity(PIECE);
-        // The writer stops only when the sink raises; the caller then prefers that exception.
+        // The writer stops only if the sink raises; the caller then reports that exception instead of this one.
         let stopped = || SimError::Sink("the request log cannot be written".into());
         let done = body(&mut |mut batch| {
             while !batch.is_empty() {
@@ -58,7 +58,7 @@ pub fn logging<T>(sink: &Py<PyAny>, body: impl FnOnce(&mut Sink) -> T) -> (T, Py
             Ok(())
         });
         if !piece.is_empty() {
-            // What a writer that has stopped raised is returned below.
+            // If the writer has stopped, its exception is returned below.
             let _ = full.send(piece);
         }
         drop(full);

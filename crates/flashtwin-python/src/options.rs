@@ -15,7 +15,7 @@ pub struct RunOptions {
     warmup_requests: u64,
     warmup_requests_max: Option<u64>,
     requests_max: Option<u64>,
-    /// Drive writes of a repeated workload, at least and at most.
+    /// Smallest and largest number of drive writes of a repeated workload.
     #[pyo3(default)]
     drive_writes: Option<(f64, f64)>,
     series_s: Option<f64>,
@@ -52,7 +52,7 @@ struct GivenWindow {
 }
 
 impl RunOptions {
-    /// The configuration of the run; submits requests for at most `span_max_s`.
+    /// Returns the configuration of a run that submits requests for at most `span_max_s`.
     pub fn config(&self, span_max_s: Option<f64>) -> PyResult<RunConfig> {
         Ok(RunConfig {
             pacing: match self.pacing {
@@ -97,7 +97,7 @@ fn beyond_from(name: &str) -> PyResult<Beyond> {
     }
 }
 
-/// A length of virtual time; `what` it is, for messages.
+/// Returns a span of virtual time; `what` names it in messages.
 fn length(what: &str, seconds: f64) -> PyResult<Time> {
     let ps = (seconds * 1e12).round();
     if !(1.0..=1e19).contains(&ps) {

@@ -1,4 +1,4 @@
-//! Policies in words, and stepped through a string of accesses.
+//! Policies: descriptions, and stepping through a string of accesses.
 
 use flashtwin::buffer::catalog::{entries, find, Entry, FILTER};
 use flashtwin::buffer::trace::{steps_text, Step};
@@ -17,14 +17,14 @@ pub fn policy_names() -> Vec<String> {
     ChosenPolicy::names()
 }
 
-/// Names of the policies in the order of the documentation, with those that are offline only; the
-/// filter stands among them as `gcar-NAME`.
+/// Returns the names of the policies in the order of the documentation, including offline ones. The filter is named
+/// `gcar-NAME`.
 #[pyfunction]
 pub fn catalog_names() -> Vec<&'static str> {
     entries().map(|entry| entry.name).collect()
 }
 
-/// Whether a device can have a policy of this name.
+/// Whether a device can use a policy of this name.
 #[pyfunction]
 pub fn is_policy(name: &str) -> bool {
     ChosenPolicy::is_name(name)
@@ -53,7 +53,7 @@ pub fn policy_info<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDi
         return Err(unknown_policy(name));
     };
     let d = PyDict::new(py);
-    // The filter's texts have NAME in place of its base.
+    // In the texts of the filter, NAME stands for its base.
     let with_base = |text: &str| match base {
         Some(base) => text.replace("NAME", base.name),
         None => text.to_owned(),
@@ -121,13 +121,13 @@ fn example<'py>(py: Python<'py>, entry: &Entry) -> PyResult<Option<Bound<'py, Py
     Ok(Some(d))
 }
 
-/// Limits of a trace: each step prints the whole buffer.
+/// Largest capacity in a trace, since each step prints the whole buffer.
 const CAPACITY_MAX: u32 = 4096;
 const CHIPS_MAX: u32 = 256;
 const STRIDE_MAX: u32 = 256;
 
-/// Steps a policy through a string of accesses: what each step did as a list of dicts, and as a
-/// table for people. `user` takes the place of the policy called `name`.
+/// Steps a policy through a string of accesses. Returns the effect of each step as a list of dicts, and as a table
+/// for readers. `user` replaces the policy called `name`.
 #[pyfunction]
 #[pyo3(signature = (name, user, accesses, *, capacity, set, chips, stride_pages, pages_per_block))]
 #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
@@ -209,7 +209,8 @@ fn step_dict<'py>(py: Python<'py>, step: &Step) -> PyResult<Bound<'py, PyDict>> 
     Ok(d)
 }
 
-/// The messages of a device made up for a policy: the places of its keys are of no use.
+/// Returns the messages about a device created for a policy, without the locations of its keys, which mean nothing to
+/// the caller.
 pub fn of_little_device(e: &SpecError) -> PyErr {
     let text = |p: &flashtwin::spec::Problem| match p.key.as_str() {
         "buffer.policy" => format!("policy: {}", p.message),

@@ -1,8 +1,8 @@
 //! Policies written in Python.
 //!
-//! A run holds no GIL; every call of the policy attaches to the interpreter. What the policy raises,
-//! or names wrongly, stops the run and is raised there. Until the device has come to rest the
-//! oldest page is its victim, so that no request hangs.
+//! A run does not hold the GIL; every call of the policy attaches to the interpreter. An exception of the policy, or
+//! an invalid victim, stops the run and is raised there. Until the device is idle, the oldest page is then the
+//! victim, so that no request hangs.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ use pyo3::IntoPyObjectExt;
 
 use crate::errors::FlashtwinError;
 
-/// An exception of a policy, and the control of the run to stop.
+/// The exception of a policy, and the control by which it stops the run.
 #[derive(Default)]
 pub struct Failure {
     failed: AtomicBool,
@@ -88,8 +88,9 @@ impl From<&buffer::Access> for Access {
     }
 }
 
-/// A cached page, from its insertion until it is evicted or trimmed. Its number is then used for another page, so a
-/// policy that still compares, hashes or indexes by it would mistake one page for another: that raises.
+/// A cached page, from its insertion until it is evicted or trimmed. After that, its number is used for another page.
+/// A policy that still compared, hashed or indexed by the old page would then confuse the two, so this raises an
+/// exception.
 #[pyclass(frozen, module = "flashtwin._core")]
 pub struct Page {
     number: u32,
@@ -143,7 +144,7 @@ impl Page {
     }
 }
 
-/// The number of a page that a policy names: a [`Page`], or a number it has kept in a table of its own.
+/// Returns the number of a page that a policy names: a [`Page`], or a number stored by the policy itself.
 fn number_of(page: &Bound<'_, PyAny>) -> PyResult<u32> {
     match page.cast::<Page>() {
         Ok(page) => page.get().number(),
@@ -203,7 +204,7 @@ impl Held {
     }
 }
 
-/// Access to the device while a call of the policy lasts.
+/// Access to the device, valid during a call of the policy.
 #[derive(Clone, Copy)]
 struct Asked {
     device: &'static dyn DeviceView,
@@ -214,20 +215,20 @@ thread_local! {
     static ASKED: Cell<Option<Asked>> = const { Cell::new(None) };
 }
 
-/// Gives the policy access to `device` until this is dropped.
+/// Gives the policy access to `device` until this value is dropped.
 struct Asking {
     before: Option<Asked>,
 }
 
 impl Asking {
-    /// Makes [`asked`] hand both references out until this is dropped.
+    /// Makes [`asked`] return both references until the value is dropped.
     ///
     /// # Safety
-    /// The caller drops the value, and does so while `device` and `held` live.
+    /// The caller must drop the value while `device` and `held` are still alive.
     unsafe fn new(device: &dyn DeviceView, held: &Held) -> Asking {
-        // SAFETY: only the lifetimes change. The references leave `ASKED` when this is dropped,
-        // which by the caller's promise is before they end; no other code takes them out of `ASKED`
-        // for longer than a call of `asked`, which the same thread makes meanwhile.
+        // SAFETY: only the lifetimes change. The references are removed from `ASKED` when the value is dropped, which
+        // the caller guarantees to happen before they end. No other code takes them out of `ASKED` for longer than a
+        // call of `asked` by the same thread.
         let asked = unsafe {
             Asked {
                 device: std::mem::transmute::<&dyn DeviceView, &'static dyn DeviceView>(device),
@@ -305,12 +306,12 @@ impl PolicyDevice {
         Self::page(page, |device, page| device.chip(page).map(|chip| chip.0))
     }
 
-    /// Whether the page's slot or data have not arrived: it cannot be evicted now.
+    /// Whether the page's slot or data have not arrived, so that it cannot be evicted now.
     fn in_flight(&self, page: &Bound<'_, PyAny>) -> PyResult<bool> {
         Self::page(page, |device, page| device.in_flight(page))
     }
 
-    /// A page as states show it: `7d`, the dirty logical page 7, or `7c`, clean.
+    /// Returns a page as states show it: `7d` if logical page 7 is dirty, `7c` if it is clean.
     fn text(&self, page: &Bound<'_, PyAny>) -> PyResult<String> {
         Self::page(page, page_text)
     }
@@ -326,7 +327,7 @@ impl PolicyDevice {
         Self::of_chip(chip, |device, chip| device.in_gc(chip))
     }
 
-    /// Microseconds until the chip has done what it has to do (ECR's CQCT).
+    /// Returns the time in microseconds until the chip has completed its work (ECR's chip queue complete time).
     fn drain_time_us(&self, chip: u32) -> PyResult<f64> {
         Self::of_chip(chip, |device, chip| device.drain_time(chip, false).as_us())
     }
@@ -355,12 +356,12 @@ struct Calls {
     hit: Py<PyAny>,
     evict: Py<PyAny>,
     forget: Py<PyAny>,
-    /// `None` if the class does not override the method, as below.
+    /// `None` if the class does not override the method; so are the fields below.
     cleaned: Option<Py<PyAny>>,
     state: Option<Py<PyAny>>,
 }
 
-/// A policy written in Python, ready to be given to a device.
+/// A policy written in Python that can be given to a device.
 #[pyclass(frozen, module = "flashtwin._core")]
 pub struct UserPolicy {
     calls: Arc<Calls>,
@@ -369,8 +370,8 @@ pub struct UserPolicy {
 
 #[pymethods]
 impl UserPolicy {
-    /// `object` has the methods of `flashtwin.Policy`, `overridden` those of its optional ones that are called; `name`
-    /// is for messages.
+    /// `object` has the methods of `flashtwin.Policy`; `overridden` names the optional ones to call; `name` is used
+    /// in messages.
     #[new]
     fn new(
         object: &Bound<'_, PyAny>,
@@ -408,8 +409,8 @@ impl UserPolicy {
     }
 }
 
-/// The policy in the model. A copy calls the same Python object: the package never continues with a
-/// device and its copy.
+/// The policy in the model. A copy calls the same Python object: the package never continues both a device and its
+/// copy.
 #[derive(Clone)]
 struct PyPolicy {
     calls: Arc<Calls>,
@@ -418,7 +419,7 @@ struct PyPolicy {
 }
 
 impl PyPolicy {
-    /// Calls `call` with the interpreter, and with the device to be asked; None once it has failed.
+    /// Runs `call` with the interpreter, and with access to the device; None once the policy has failed.
     fn call<T>(
         &self,
         device: Option<&dyn DeviceView>,
@@ -435,7 +436,7 @@ impl PyPolicy {
         done.map_err(|e| self.failure.fail(e)).ok()
     }
 
-    /// Object of a page; `None` if the policy failed before it got one.
+    /// Returns the object of a page; `None` if the policy failed before the page got one.
     fn object(&self, py: Python<'_>, page: PageId) -> Option<Py<Page>> {
         let object = &self.held.objects[page.0 as usize];
         object.as_ref().map(|object| object.clone_ref(py))
@@ -522,7 +523,7 @@ impl buffer::Policy for PyPolicy {
     }
 
     fn cleaned(&mut self, device: &dyn DeviceView, page: PageId) {
-        // The device also notifies of pages that have left the policy meanwhile.
+        // The device also notifies of pages that have meanwhile left the policy.
         if self.calls.cleaned.is_some() && self.held.has(page) {
             self.call(Some(device), |py, calls| match &calls.cleaned {
                 Some(cleaned) => cleaned.call1(py, (self.object(py, page),)).map(drop),

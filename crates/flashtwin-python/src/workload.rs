@@ -1,4 +1,4 @@
-//! Traces and generated loads: opening, summing up, converting.
+//! Traces and generated loads: opens, summarises and converts them.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -17,7 +17,7 @@ use crate::errors::{of_json, of_workload, FlashtwinError, WorkloadError};
 #[pyclass(frozen, module = "flashtwin._core")]
 pub struct Workload {
     inner: Mutex<Box<dyn flashtwin_workload::Workload>>,
-    /// Whether the requests carry times of their own.
+    /// Whether the requests have arrival times.
     #[pyo3(get)]
     timed: bool,
 }
@@ -66,7 +66,7 @@ impl Workload {
         })
     }
 
-    /// One line for people: format guessed and units, or the generator and its parameters.
+    /// Returns a one-line description: the detected format and units, or the generator and its parameters.
     fn describe(&self) -> PyResult<String> {
         Ok(self.lock()?.describe())
     }
@@ -76,7 +76,7 @@ impl Workload {
         Ok(self.lock()?.warnings())
     }
 
-    /// Runs it to its end and sums it up, as [`trace_info`] does.
+    /// Reads the workload to its end and summarises it, as [`trace_info`] does.
     fn info(&self) -> PyResult<(String, String)> {
         let mut inner = self.lock()?;
         summary(&TraceInfo::measure(inner.as_mut()).map_err(of_workload)?)
@@ -90,8 +90,8 @@ impl Workload {
 }
 
 impl Workload {
-    /// Never waits: a thread that waited here with the GIL would stop the run that holds the lock.
-    /// No invariant spans two calls, so a lock poisoned by a panic is still good.
+    /// Never waits: a thread that waited here with the GIL would block the run that holds the lock. No invariant
+    /// spans two calls, so a lock poisoned by a panic can still be used.
     pub fn lock(&self) -> PyResult<MutexGuard<'_, Box<dyn flashtwin_workload::Workload>>> {
         match self.inner.try_lock() {
             Ok(guard) => Ok(guard),
@@ -103,8 +103,8 @@ impl Workload {
     }
 }
 
-/// Passes of a workload (none: without end), bytes from the addresses of one pass to those of the next, and bytes that
-/// they are within.
+/// Number of passes of a workload (`None`: without end); distance in bytes between the addresses of one pass and
+/// those of the next; and the range in bytes that addresses stay within.
 type Repeated = (Option<u64>, u64, u64);
 
 fn opened(
@@ -120,7 +120,7 @@ fn opened(
     }
 }
 
-/// Writes the table of one file as text into another, in Python.
+/// Writes the table in one file as text to another file, in Python.
 pub fn read_table(table: &File, text: &File) -> Result<(), String> {
     Python::attach(|py| {
         let (table, text) = (table.as_raw_fd(), text.as_raw_fd());
@@ -133,7 +133,7 @@ pub fn read_table(table: &File, text: &File) -> Result<(), String> {
 
 fn trace_options(json: &str) -> PyResult<TraceOptions> {
     serde_json::from_str(json).map_err(|e| {
-        // The place in the JSON is of no use to a caller that passed keywords.
+        // The position in the JSON means nothing to a caller that passed keywords.
         let message = e.to_string();
         let what = message.split(" at line ").next().unwrap_or(&message);
         WorkloadError::new_err(format!("trace options: {what}"))
@@ -158,7 +158,7 @@ pub fn estimate_lines(py: Python<'_>, path: PathBuf) -> Option<u64> {
     py.detach(|| flashtwin_workload::estimate_lines(&path))
 }
 
-/// Sums a trace up: as JSON, and as text for people.
+/// Summarises a trace, as JSON and as text.
 #[pyfunction]
 pub fn trace_info(py: Python<'_>, path: PathBuf, options: &str) -> PyResult<(String, String)> {
     let options = trace_options(options)?;
@@ -173,7 +173,8 @@ fn summary(info: &TraceInfo) -> PyResult<(String, String)> {
     Ok((json, info.to_string()))
 }
 
-/// Writes a trace in one of our own forms: requests and bytes written, what was read, warnings.
+/// Writes a trace in one of flashtwin's own forms. Returns the requests and bytes written, a description of the
+/// source, and warnings.
 #[pyfunction]
 pub fn convert(
     py: Python<'_>,

@@ -11,11 +11,11 @@ impl<S: Drivable> Driver<'_, S> {
         self.threads().0 > 1 && matches!(self.config.pacing, Pacing::Open { .. })
     }
 
-    /// Simulates the next requests ahead, as many as can be foreseen, and returns their number. With 0 the next
-    /// request is submitted normally. Called only if [`Driver::foresees`].
+    /// Simulates the next requests ahead, as many as possible, and returns their number. With 0, the next request
+    /// must be submitted normally. Called only if [`Driver::foresees`].
     pub(crate) fn look_ahead(&mut self, rest: &[Request]) -> Result<usize, SimError> {
-        // A history, a timeline and checks read the flash in between; a limited span ends at an instant not known
-        // yet.
+        // History, timeline and checks read the flash between requests; a limited span ends at an instant that is not
+        // known yet.
         let looks = self.config.history
             || self.config.timeline.is_some()
             || self.config.check_requests.is_some();
@@ -54,7 +54,7 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(foreseen.len())
     }
 
-    /// Simulates the foreseen requests to the end, as no more are known.
+    /// Simulates the requests passed on so far to the end, because no further ones are known.
     pub(crate) fn end_ahead(&mut self) {
         let threads = self.threads();
         if threads.0 > 1 {

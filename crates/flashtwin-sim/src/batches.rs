@@ -1,7 +1,7 @@
-//! Sums over batches of consecutive requests, by their number in the workload: the same requests under every policy,
+//! Sums over batches of consecutive requests, by request number. Under every policy, a batch has the same requests,
 //! so that a comparison can pair them.
 //!
-//! Batches begin with one request each; when there are too many, neighbours are put together.
+//! Batches start with one request each. When there are too many, adjacent ones are merged.
 
 use flashtwin::{Breakdown, Completion, Op, Status};
 use serde::Serialize;
@@ -11,16 +11,17 @@ use crate::history::{bucket, percentile_us, BUCKETS};
 
 /// Batches in results.
 const BATCHES: usize = 10;
-/// Batches kept during a run, at most; a multiple of 4 times as many as results have, so that those differ little.
+/// Largest number of batches during a run: a multiple of 4 times the number of batches in results, so that the latter
+/// differ little in length.
 const KEPT_MAX: usize = 8 * BATCHES;
 
-/// Requests that must lie beyond a percentile, on average.
+/// Mean number of requests that must lie above a percentile.
 const BEYOND_MIN: f64 = 1.0;
 
 /// Batches collected during a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Batches {
-    /// Requests of a batch, with those that are neither reads nor writes.
+    /// Requests per batch, including those that are neither reads nor writes.
     length: u64,
     batches: Vec<Sums>,
 }
@@ -75,7 +76,7 @@ impl Batches {
         }
     }
 
-    /// Takes a read or write that completed; its tag is its number in the workload.
+    /// Records a completed read or write; its tag is its number in the workload.
     pub fn record(&mut self, c: &Completion) {
         if !matches!(c.op, Op::Read | Op::Write) || c.status != Status::Ok {
             return;
@@ -115,8 +116,8 @@ impl Batches {
         self.batches = pairs.collect();
     }
 
-    /// The batches as results hold them: ten, or none if there were fewer requests. They begin with the first that
-    /// has requests.
+    /// Returns the ten batches of the results; none if there were fewer requests. The first batch is the first one
+    /// with requests.
     pub fn points(&self) -> Vec<RequestBatch> {
         let first = self
             .batches
@@ -155,7 +156,7 @@ pub struct RequestBatch {
     pub pages: u64,
     /// Pages found in the buffer.
     pub hits: u64,
-    /// 99th percentile of the response times, at most 7 % too high; `None` if too few requests are beyond it.
+    /// 99th percentile of the response times, at most 7 % too high; `None` if too few requests are above it.
     pub p99_us: Option<f64>,
     /// 99.9th percentile.
     pub p999_us: Option<f64>,

@@ -14,17 +14,17 @@ pub(crate) struct Books {
     pages: Vec<Pages>,
 }
 
-/// Pages of a drive that programs use up and erases give back.
+/// Balance of a drive's free pages, which programs use up and erases return.
 #[derive(Clone, Copy, Debug)]
 struct Pages {
-    /// Pages that can be programmed without an erase.
+    /// Number of pages that can be programmed without an erase.
     free: u64,
-    /// Pages that blocks lack which were opened in SLC mode so far.
+    /// Total number of pages by which the blocks opened in SLC mode so far are smaller than normal ones.
     lacked: u64,
 }
 
 impl Books {
-    /// Opens the books when the counters of the device have just been set to zero.
+    /// Takes the initial values, directly after the counters of the device were reset.
     #[inline(never)] // as `check`
     pub fn open<S: Drivable>(device: &Device<S>, submitted: u64) -> Books {
         let mut pages = Vec::new();

@@ -7,7 +7,7 @@ use std::time::Instant;
 /// Shared with the observers of a run, which may stop it and see its progress.
 #[derive(Debug, Default)]
 pub struct Control {
-    /// Set to end the run early; the run then reports its results so far.
+    /// Set to stop the run early; it then reports its results so far.
     pub stop: AtomicBool,
     /// Requests submitted so far; in preconditioning, pages written.
     pub done: AtomicU64,
@@ -15,9 +15,9 @@ pub struct Control {
     pub total: AtomicU64,
     /// Rows restored so far on members being rebuilt.
     pub rows_rebuilt: AtomicU64,
-    /// Total number of rows, 0 if none is being rebuilt.
+    /// Number of all rows; 0 if no member is being rebuilt.
     pub rows_to_rebuild: AtomicU64,
-    /// Real time at which the measurement of the last run began.
+    /// Wall-clock time at which the measurement of the last run began.
     began: Mutex<Option<Instant>>,
     /// Names of the copies of the code in use at the end of the last run.
     path: Mutex<String>,
@@ -28,13 +28,13 @@ impl Control {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Real time at which the measurement of the last run began; `None` before.
+    /// Returns the wall-clock time at which the measurement of the last run began; `None` before the first run.
     pub fn began(&self) -> Option<Instant> {
         *self.began.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Names of the code paths in use at the end of the last run ([`Device::path`](flashtwin::Device::path)); empty
-    /// before.
+    /// Returns the names of the code paths in use at the end of the last run
+    /// ([`Device::path`](flashtwin::Device::path)); empty before the first run.
     pub fn path(&self) -> String {
         self.path
             .lock()

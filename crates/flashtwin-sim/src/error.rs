@@ -1,4 +1,4 @@
-//! The only error type of this crate: what was wrong, where, and what would be right.
+//! The error type of this crate. A message states what was wrong, where, and what would be right.
 
 use std::fmt;
 use std::io;
@@ -16,7 +16,7 @@ pub enum SimError {
     Config(String),
     /// No request reached the device.
     NoRequests {
-        /// Requests left out because their address was beyond the device.
+        /// Number of requests left out because their address was beyond the device.
         dropped: u64,
     },
     /// A request's address is beyond the device.
@@ -64,10 +64,10 @@ pub enum SimError {
     },
     /// The virtual time of the run exceeds the range of the model's clock.
     Clock {
-        /// The request that would come too late, from 0, or the number of requests if all were submitted.
+        /// Number of the request that would be too late, from 0; or the number of requests, if all were submitted.
         request: u64,
     },
-    /// An open loop brings requests faster than the device completes them, and too many wait.
+    /// In an open loop, requests arrive faster than the device completes them, and too many wait.
     Behind(Box<Backlog>),
     /// The consumer of the results gave up.
     Sink(String),
@@ -80,11 +80,12 @@ pub struct Backlog {
     pub submitted: u64,
     /// Requests in the device.
     pub waiting: u64,
-    /// Requests a second that the device completed so far.
+    /// Rate at which the device has completed requests so far, per second.
     pub completed_per_s: f64,
     /// Requests per second that the load submitted so far; infinite if all arrived at one instant.
     pub submitted_per_s: f64,
-    /// Speed at which the load would submit as many requests as the device completes; 0 if there is none.
+    /// Value of `speed` at which the load would submit requests at the rate at which the device completes them; 0 if
+    /// there is none.
     pub speed: f64,
 }
 

@@ -60,7 +60,7 @@ pub struct PhaseOutcome {
 pub struct FaultsOutcome {
     /// The phases of the array, in their order.
     pub phases: Vec<PhaseOutcome>,
-    /// Progress of rebuilding, with a time series only.
+    /// Progress of rebuilding; recorded only with a time series.
     pub progress: Vec<RebuildPoint>,
     /// Faults that did not happen, and why.
     pub left_out: Vec<(Fault, String)>,
@@ -100,7 +100,7 @@ pub(crate) struct Agenda {
     interval: Option<Time>,
     /// Whether a member is being rebuilt, or was at the last check.
     rebuilding: bool,
-    /// The interval of the series at whose end this is checked next.
+    /// Next interval of the time series at whose end the progress is recorded.
     point: u64,
     outcome: FaultsOutcome,
 }
@@ -168,7 +168,7 @@ impl Agenda {
     pub fn act<S: Drivable>(&mut self, device: &mut Device<S>) {
         let now = device.now();
         let (point, fault) = (self.next_point(), self.next_fault());
-        // Of intervals in which nothing happens there is no point.
+        // Intervals in which nothing happens get no point.
         let event = device.next_event().unwrap_or(now);
         let Some(array) = S::array_mut(device) else {
             return;

@@ -1,7 +1,7 @@
 //! History of a run of any length in a bounded number of windows.
 //!
-//! Windows begin short. If there are too many, adjacent windows are merged in pairs and all windows are twice as long
-//! from then on. Durations are divided exactly among the windows that they span.
+//! Windows are short at first. When there are too many, adjacent windows are merged in pairs, and new windows get the
+//! double length, too. Durations are divided exactly among the windows that they span.
 
 use flashtwin::metrics::FlashReport;
 use flashtwin::{Cause, Completion, Op, Status, Time};
@@ -22,7 +22,7 @@ pub struct History {
     start: Time,
     window: Time,
     windows: Vec<Window>,
-    /// Time of the last sample of the flash, and the counts up to it.
+    /// Time of the last sample of the flash counters, and their values then.
     sampled: Time,
     programs: [u64; 2],
     gc: Vec<Time>,
@@ -86,7 +86,7 @@ impl Window {
     }
 }
 
-/// Upper end of the bucket that holds the request which so large a share did not exceed, in us.
+/// Returns the upper end, in us, of the bucket with the given quantile `share` of the response times.
 pub(crate) fn percentile_us(buckets: &[u32; BUCKETS], share: f64) -> f64 {
     let total: u64 = buckets.iter().map(|&n| u64::from(n)).sum();
     let rank = (share * total as f64).ceil().max(1.0) as u64;
@@ -137,7 +137,7 @@ impl History {
         now >= self.sampled + self.window
     }
 
-    /// Returns the index of the window at an instant; adds the window, and merges windows if there are too many.
+    /// Returns the index of the window at an instant; adds windows, and merges them if there are too many.
     fn at(&mut self, time: Time) -> usize {
         loop {
             let index = (time.0.saturating_sub(self.start.0) / self.window.0) as usize;
@@ -187,7 +187,7 @@ impl History {
         });
     }
 
-    /// Calls `give` for each window of a span, with how much of it lies there and how much it is.
+    /// Calls `give` for each window that a span overlaps, with the length of the overlap and of the span.
     fn share_out(&mut self, from: Time, to: Time, mut give: impl FnMut(&mut Window, u64, u64)) {
         let (last, whole) = (self.at(to), (to - from).0);
         let first = self.at(from);
@@ -205,7 +205,7 @@ impl History {
         let all = report.programs() - report.flash.count(Cause::Summary);
         let index = self.at(now);
         for (kind, count) in [host, all].into_iter().enumerate() {
-            // The report of an array leaves out a failed member, so counts may fall.
+            // The report of an array leaves out failed members, so counts may decrease.
             self.windows[index].programs[kind] += count.saturating_sub(self.programs[kind]);
         }
         self.programs = [host, all];
@@ -259,7 +259,7 @@ impl History {
     }
 }
 
-/// A fraction rounded to four digits: a plot shows no more, and the text is short.
+/// Returns a fraction rounded to four digits: a plot shows no more, and the text stays short.
 fn share(ps: u64, length: u64) -> f64 {
     (ps as f64 / length as f64 * 1e4).round() * 1e-4
 }
@@ -284,17 +284,17 @@ pub struct HistoryPoint {
     pub iops: f64,
     /// Megabytes read and written a second.
     pub mb_per_s: f64,
-    /// Mean response time of the requests that completed in the window; `None` without any.
+    /// Mean response time of the requests that completed in the window; `None` if there are none.
     pub mean_us: Option<f64>,
     /// 99th percentile of the response times, at most 7 % too high.
     pub p99_us: Option<f64>,
-    /// Share of their page accesses found in the buffer.
+    /// Fraction of these requests' page accesses that hit the buffer.
     pub hit_ratio: Option<f64>,
-    /// Mean number of reads and writes in the device, of those that completed until the end.
+    /// Mean number of reads and writes in the device; requests that never complete do not count.
     pub inside_mean: f64,
-    /// Pages programmed per page programmed for the host; `None` if none was.
+    /// Pages programmed per page programmed for the host; `None` if no such page was programmed.
     pub gc_write_amplification: Option<f64>,
-    /// Share of the window in garbage collection, chip by chip.
+    /// For each chip, the share of the window in garbage collection.
     pub gc_share_by_chip: Vec<f64>,
 }
 

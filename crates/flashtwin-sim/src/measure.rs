@@ -1,9 +1,9 @@
-//! Measures a device as data sheets of drives do: the keys of `[published]`.
+//! Measures the figures of `[published]`, which data sheets state.
 //!
-//! - A new device is written sequentially, left to rest, and read.
-//! - Then it is read again while a writer syncs after every write.
-//! - Another new device is written until its SLC cache is full.
-//! - A third one, in the steady state of random writing, is written at random, then read and written.
+//! - A new device is written sequentially, left idle, and read.
+//! - It is read again while a writer syncs after every write.
+//! - A second new device is written until its SLC cache is full.
+//! - A third device, in the steady state of random writing, is written at random, then read and written.
 //!
 //! The host adds no time: a request is submitted as soon as the queue depth permits.
 
@@ -13,16 +13,16 @@ use crate::{Control, SimError};
 
 const PAGE: u64 = 4096;
 const LONG: u64 = 128 * 1024;
-/// Bytes written and then read: an almost empty drive. At most half of the device's capacity.
+/// Size in bytes of the range that is written and read; the drive is thus almost empty. At most half of the capacity.
 const RANGE: u64 = 1 << 30;
 const SEED: u64 = 1;
-/// Requests of a row at depth 1, and at depth 32.
+/// Number of requests of a measurement at depth 1, and at depth 32.
 const AT_DEPTH_1: u64 = 20_000;
 const AT_DEPTH_32: u64 = 200_000;
-/// Reads of the last row, enough for its 99.9th percentile.
+/// Number of reads beside the writer, enough for the 99.9th percentile.
 const BESIDE: usize = 200_000;
 
-/// A figure by its name in `[published]`, in the unit at the name's end.
+/// A figure: its name in `[published]`, and its value in the unit at the end of the name.
 pub type Figure = (&'static str, f64);
 
 /// Runs all tests; `None` if `control` stopped them.
@@ -90,7 +90,7 @@ impl Test {
         self.figures.push(written);
     }
 
-    /// Reads until the buffer holds no dirty pages, which would be written back during the next tests.
+    /// Reads until the buffer has no dirty pages, which would otherwise be written back during the next tests.
     fn settle(&mut self) {
         let buffer = self.ssd.spec().buffer.as_ref();
         let pages = buffer.map_or(0, |buffer| u64::from(buffer.capacity_pages));
@@ -115,7 +115,7 @@ impl Test {
     }
 
     fn writes(&mut self) {
-        // As many as the buffer takes without writing back.
+        // At most as many writes as fit into the buffer without write-backs.
         let buffer = self.ssd.spec().buffer.as_ref();
         let pages = buffer.map_or(AT_DEPTH_1, |buffer| u64::from(buffer.capacity_pages));
         self.run(1, AT_DEPTH_1.min(pages / 2).max(1), Test::write);
@@ -129,7 +129,7 @@ impl Test {
         self.rest();
         let buffer = self.ssd.spec().buffer.as_ref();
         let volatile = buffer.is_some_and(|buffer| !buffer.power_loss_protection);
-        // The first fifth of them meets a buffer that is not full yet.
+        // The first fifth of the reads is not counted, since the buffer is not full yet.
         let mut took_ps = Vec::new();
         let mut due = vec![Op::Read, Op::Write];
         while took_ps.len() < BESIDE + BESIDE / 4 {
@@ -187,7 +187,7 @@ impl Test {
             return;
         }
         self.ssd = Ssd::new(&spec);
-        // Without a rest between them, in which it would be folded.
+        // No idle time between the two, since the drive would fold its SLC cache in it.
         let span = self.run_after(before, 32, count, |_, i| request(Op::Write, i * LONG, LONG));
         self.figures.push((
             "write_cache_full_mbs",
@@ -199,7 +199,7 @@ impl Test {
         self.ssd = Ssd::new(&self.ssd.spec().clone());
         self.ssd.fill_steady(SEED);
         self.range = self.ssd.exported_bytes() / PAGE * PAGE;
-        // No rest in which a cache in SLC mode would be folded.
+        // No idle time, since the drive would fold its SLC cache in it.
         let before = AT_DEPTH_32 + cache_bytes(self.ssd.spec()) / PAGE;
         let span = self.run_after(before, 32, AT_DEPTH_32, Test::write);
         let rate = AT_DEPTH_32 as f64 / span.as_s();
@@ -208,8 +208,8 @@ impl Test {
         self.figures.push(("write_steady_p99_us", p99));
     }
 
-    /// Measures a mix of reads and writes after the steady writes. Enough requests for the writes to fill an SLC
-    /// cache, which the rest before this test has emptied, come first and are not measured.
+    /// Measures a mix of reads and writes after the steady writes. Before that, unmeasured requests fill the SLC
+    /// cache again, which was emptied in the idle time before this test.
     fn steady_mixed(&mut self) {
         let before = AT_DEPTH_32 / 4 + cache_bytes(self.ssd.spec()) / PAGE * 10 / 3;
         let span = self.run_after(before, 32, AT_DEPTH_32, |test, i| {
@@ -271,7 +271,7 @@ impl Test {
         span
     }
 
-    /// Keeps the response times of the requests from the `first` on.
+    /// Keeps the response times of requests from number `first` on.
     fn take_responses(&mut self, first: u64) {
         for done in self.ssd.completions().drain(..) {
             match done.op {
@@ -316,7 +316,7 @@ fn mean_us(of: &[Time]) -> f64 {
     of.iter().map(|time| time.as_us()).sum::<f64>() / of.len() as f64
 }
 
-/// The smallest of the times that `share` of them do not exceed.
+/// Returns the quantile `share` of the times.
 fn at_us(of: &mut [Time], share: f64) -> f64 {
     let rank = (of.len() as f64 * share).ceil() as usize;
     let at = rank.clamp(1, of.len()) - 1;

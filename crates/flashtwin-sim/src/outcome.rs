@@ -31,21 +31,21 @@ pub struct Outcome {
     pub gc_intervals: Vec<GcInterval>,
     /// History of the run, if it was asked for.
     pub history: Option<RecordedHistory>,
-    /// The timeline of a window, if it was asked for.
+    /// Timeline of a window, if requested.
     pub timeline: Option<Timeline>,
-    /// End of a warm-up that lasts until the run is steady.
+    /// End of a warm-up that continued until the run was steady.
     pub steady: Option<Steady>,
     /// Passes of a workload that was repeated.
     pub passes: Option<Passes>,
 }
 
-/// End of a warm-up that lasts until the run is steady.
+/// End of a warm-up that continued until the run was steady.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steady {
     /// Requests of the warm-up.
     pub after_requests: u64,
     /// The criterion was met.
     pub is_met: bool,
-    /// The measure that was not level, if a condition was not met.
+    /// The measure that was not level, if the criterion was not met.
     pub missed: Option<&'static str>,
 }

@@ -13,23 +13,23 @@ use flashtwin::{Cause, Device, Op};
 
 use crate::Drivable;
 
-/// Parts of the last half, at most and at least.
+/// Largest and smallest number of parts of the last half.
 const PARTS: usize = 10;
 const PARTS_MIN: usize = 3;
-/// Share of write amplification by which it may vary.
+/// Fraction of write amplification by which it may vary.
 const PRECISION: f64 = 0.01;
 /// Largest number of passes kept. Beyond it only every second pass is kept, then every fourth, and so on.
 const KEPT: usize = 2048;
 /// Purposes of [`FlashReport::programs_by_purpose`].
 const PURPOSES: usize = 9;
-/// Bounds that Student's t stays within with 95 % probability, for 3 to 10 parts.
+/// Quantiles of Student's t for 95 % confidence intervals, for 3 to 10 parts.
 const STUDENT_T: [f64; PARTS - PARTS_MIN + 1] =
     [4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
 
-/// How often a repeated workload is run, in writes of the whole exported capacity.
+/// How long a repeated workload is run, in writes of the whole exported capacity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DriveWrites {
-    /// At least so many, and until write amplification is level.
+    /// Minimum number; the run also continues until write amplification is level.
     pub least: f64,
     /// At most so many.
     pub most: f64,
@@ -42,13 +42,13 @@ pub struct Passes {
     pub passes: u64,
     /// Writes of the whole exported capacity since the start of the measurement.
     pub drive_writes: f64,
-    /// Why write amplification is not level, if it is not.
+    /// Reason for which write amplification is not level; `None` if it is.
     pub missed: Option<&'static str>,
     /// Write amplification of the device over the last half of the passes; `None` without writes.
     pub device_write_amplification: Option<f64>,
     /// Half width of its 95 % confidence interval; `None` with fewer than six passes.
     pub half_width: Option<f64>,
-    /// Bytes programmed for each byte of the host over these passes, by purpose.
+    /// Bytes programmed per byte of the host over these passes, by purpose.
     pub by_purpose: Vec<(&'static str, f64)>,
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct Observed {
 }
 
 impl Observed {
-    /// Whether the measurement has begun without it.
+    /// Whether a measurement has begun that is not recorded here yet.
     pub fn is_new(&self) -> bool {
         self.samples.is_empty()
     }
@@ -131,7 +131,7 @@ impl Observed {
         written as f64 / self.exported_bytes as f64
     }
 
-    /// Samples at the bounds of the parts of the last half, in order.
+    /// Returns the samples at the boundaries of the parts of the last half, in order.
     fn bounds(&self) -> Vec<usize> {
         let last = self.samples.len() - 1;
         let half = last.div_ceil(2);
@@ -165,7 +165,7 @@ impl Observed {
         Some(t * (squares / (n - 1.0) / n).sqrt())
     }
 
-    /// Why write amplification is not level, if it is not.
+    /// Returns the reason for which write amplification is not level; `None` if it is.
     fn missed(&self, drive_writes_least: f64) -> Option<&'static str> {
         let Some(parts) = self.parts() else {
             return Some("a pass wrote nothing");
@@ -226,7 +226,7 @@ impl Observed {
 mod tests {
     use super::*;
 
-    /// Passes of a hundred pages each with so many programs.
+    /// Creates passes of a hundred pages each, with the given numbers of programs.
     fn with_programs(programs: &[u64]) -> Observed {
         let mut observed = Observed {
             passes: programs.len() as u64,

@@ -35,7 +35,7 @@ pub enum Pacing {
 pub enum Beyond {
     /// The run stops with an error.
     Error,
-    /// The start is taken modulo the exported size, and the end is cut.
+    /// The start is taken modulo the exported size; the part beyond the end is cut off.
     Wrap,
     /// The request is dropped.
     Drop,
@@ -50,33 +50,34 @@ pub struct RunConfig {
     pub beyond: Beyond,
     /// Requests before the measurement begins.
     pub warmup_requests: u64,
-    /// If set, the warm-up continues until the run is steady, for at most this many requests ([`crate::Steady`]).
+    /// If set, the warm-up continues until the run is steady ([`crate::Steady`]), for at most this many requests.
     pub warmup_requests_max: Option<u64>,
-    /// How often a repeated workload is run, beside what else ends the run.
+    /// How long a repeated workload is run, in addition to the other limits of the run.
     pub drive_writes: Option<DriveWrites>,
-    /// Largest number of requests, warm-up included; a warm-up that ends when the run is steady counts as
-    /// `warmup_requests`.
+    /// Largest number of requests, including the warm-up. If the warm-up ends when the run is steady, it counts as
+    /// `warmup_requests` here.
     pub requests_max: Option<u64>,
     /// Longest time, from the start of the measurement, for which requests are submitted; requests in flight at its
-    /// end complete.
+    /// end still complete.
     pub span_max: Option<Time>,
-    /// One point of the time series every so much virtual time.
+    /// Interval of the time series, in virtual time.
     pub series_interval: Option<Time>,
-    /// Faults of members of an array; after the last request only while the array is busy.
+    /// Faults of members of an array. Those after the last request happen only while the array is busy.
     pub faults: Vec<Fault>,
     /// Keep when members of an array collect.
     pub gc_timeline: bool,
-    /// Threads on which members of an array are simulated while they are independent: no member's behaviour decides
-    /// which requests another one receives. The number does not change results.
+    /// Number of threads for members of an array, used if no member influences which requests another one receives.
+    /// The number does not change results.
     pub threads: u32,
-    /// Keep what happened when, in windows ([`History`]).
+    /// Record the history of the run in windows ([`History`]).
     pub history: bool,
-    /// Record what every part of the device does in this window.
+    /// Record all operations of the device in this window.
     pub timeline: Option<Window>,
     /// Largest number of requests of 8 KiB that may wait in the device in an open loop; fewer if requests are larger.
     /// Waiting requests take memory, so a run with more of them ends with [`SimError::Behind`].
     pub waiting_max: u64,
-    /// The laws of the model ([`SimError::Law`]) are checked every so many requests, besides the end.
+    /// Number of requests between two checks of the model's laws ([`SimError::Law`]); the end of the run is always
+    /// checked.
     pub check_requests: Option<u64>,
 }
 
@@ -104,15 +105,15 @@ impl Default for RunConfig {
     }
 }
 
-/// Requests ahead whose map entries are fetched.
+/// Number of requests ahead of the current one whose map entries are prefetched.
 const AHEAD: usize = 4;
 
 /// Default of [`RunConfig::waiting_max`]; permits bursts of some million requests.
 const WAITING_MAX: u64 = 8 << 20;
-/// Bytes that waiting requests may move, per request of [`RunConfig::waiting_max`]; estimated from the mean request
-/// size. Larger requests wait as more flash operations.
+/// Mean size of waiting requests for which [`RunConfig::waiting_max`] applies. If the mean request is larger, fewer
+/// requests may wait, since each needs more flash operations.
 const BYTES_A_WAITING: u128 = 8 << 10;
-/// Requests that a device completes, and steps that it takes at most, while its rate is measured.
+/// Number of completed requests, and of events, over which a device's rate is measured at most.
 const RATE_REQUESTS: usize = 10_000;
 const RATE_STEPS: u32 = 4_000_000;
 
@@ -166,7 +167,7 @@ fn run_measured<S: Drivable>(
         device,
         config,
         control,
-        // Coerced, so that it is borrowed as long as the rest.
+        // The sink is coerced so that it is borrowed as long as the other fields.
         sink: match sink {
             Some(sink) => Some(sink),
             None => None,
@@ -264,7 +265,7 @@ pub(crate) struct Driver<'a, S: Drivable> {
     start: Time,
     pub(crate) exported_bytes: u64,
     pub(crate) submitted: u64,
-    /// Bytes that the requests of the load read or write, so far.
+    /// Bytes that the requests of the load have read or written so far.
     bytes: u128,
     dropped: u64,
     wrapped: u64,
@@ -275,7 +276,7 @@ pub(crate) struct Driver<'a, S: Drivable> {
     pub(crate) timeline: Option<Box<Recording>>,
     passes: Observed,
     books: Books,
-    /// Requests after which the run ends or is checked.
+    /// Number of requests after which the run pauses, to end or to be checked.
     pause_at: u64,
     /// Whether [`Driver::watch`] must run before each request, for the end of the warm-up or span, the history or the
     /// timeline.
@@ -290,7 +291,7 @@ impl<S: Drivable> Driver<'_, S> {
         self.books = Books::open(self.device, self.submitted);
     }
 
-    /// Requests at which the run ends, as far as is known.
+    /// Returns the number of requests at which the run ends, if it is known.
     pub(crate) fn requests_max(&self) -> u64 {
         let max = self.config.requests_max.unwrap_or(u64::MAX);
         max.saturating_add(self.warmup.extension())
@@ -302,7 +303,7 @@ impl<S: Drivable> Driver<'_, S> {
         self.books.check(self.device, self.submitted, same_drives)
     }
 
-    /// Ends the run (false) or checks it, and finds when that is to be done next.
+    /// Ends the run (returns false) or checks it, and computes when to pause next.
     #[cold]
     fn pause(&mut self) -> Result<bool, SimError> {
         let max = self.requests_max();
@@ -365,7 +366,7 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(interrupted)
     }
 
-    /// Whether a repeated workload has been run often enough, so many times.
+    /// Whether a repeated workload has been run long enough after `passes` passes.
     fn passes_suffice(&mut self, passes: u64) -> bool {
         let wanted = self.config.drive_writes;
         if self.warming {
@@ -463,7 +464,7 @@ impl<S: Drivable> Driver<'_, S> {
         Time(self.start.0.saturating_add(after.0))
     }
 
-    /// Refuses an instant so late that the clock could end before what happens then has ended.
+    /// Rejects an instant after which the clock could end before the events caused then have ended.
     #[inline]
     pub(crate) fn check_clock(&self, at: Time) -> Result<(), SimError> {
         if at <= CLOCK_MAX {
@@ -484,7 +485,7 @@ impl<S: Drivable> Driver<'_, S> {
         }
     }
 
-    /// Submits a request that reaches beyond the device, if the options allow it.
+    /// Handles a request that reaches beyond the device as the options specify, and submits it if they permit that.
     #[cold]
     fn one_beyond(&mut self, mut request: Request) -> Result<bool, SimError> {
         match self.bring_inside(&mut request)? {
@@ -515,7 +516,7 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(true)
     }
 
-    /// Submits a request where more than the metrics is kept, or a fault or the end may come first.
+    /// Submits a request if more than the metrics is recorded, or if a fault or the end of the span may come first.
     #[inline(never)]
     fn one_watched(&mut self, request: &Request) -> Result<bool, SimError> {
         let mut at = match self.config.pacing {
@@ -560,7 +561,7 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(())
     }
 
-    /// Runs until fewer than `depth` requests are in flight; returns the time.
+    /// Runs until fewer than `depth` requests are in flight; returns the instant.
     #[inline(always)]
     fn wait_below(&mut self, depth: usize) -> Time {
         self.device.advance_below(depth, Time::NEVER);
@@ -571,7 +572,7 @@ impl<S: Drivable> Driver<'_, S> {
         self.device.now()
     }
 
-    /// Runs until fewer than `depth` requests are in flight, and executes faults and records the timeline meanwhile.
+    /// Runs until fewer than `depth` requests are in flight. Meanwhile executes faults and records the timeline.
     fn let_finish(&mut self, depth: usize) -> Time {
         if self.timeline.is_none() && self.agenda.next() == Time::NEVER {
             return self.wait_below(depth);
@@ -582,7 +583,7 @@ impl<S: Drivable> Driver<'_, S> {
                 "the device holds requests and has nothing to do"
             );
         }
-        // Let all happen that is due at this very instant before the next request comes.
+        // All events due at this instant are processed before the next request arrives.
         let now = self.device.now();
         self.advance(now);
         now
@@ -614,7 +615,7 @@ impl<S: Drivable> Driver<'_, S> {
         Some(at)
     }
 
-    /// Whether the next request is the first that counts.
+    /// Whether the next request is the first to be measured.
     pub(crate) fn warmup_ends(&mut self) -> bool {
         self.submitted == self.warmup.look_at && self.warmup.is_over(self.device)
     }
@@ -678,7 +679,8 @@ impl<S: Drivable> Driver<'_, S> {
         }
     }
 
-    /// Executes the next event of the device or the agenda; returns false if the device has nothing to do any more.
+    /// Executes the next event of the device, or the next planned fault; returns false if the device has nothing to
+    /// do any more.
     #[inline]
     fn step(&mut self) -> bool {
         if self.timeline.is_none() && self.device.step_before(self.agenda.next()) {

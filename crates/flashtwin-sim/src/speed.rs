@@ -32,12 +32,12 @@ impl Speed {
         self.digits as f64 / 10f64.powi(self.decimals as i32)
     }
 
-    /// The span in which the replay covers `recorded`, rounded down to a picosecond.
+    /// Returns the time that the replay takes for a `recorded` span, rounded down to a picosecond.
     #[inline]
     pub fn replayed(&self, recorded: Time) -> Time {
         let scaled = |factor: u64| u128::from(recorded.0) * u128::from(factor);
         let part = scaled(self.rest);
-        // Most spans are short enough for the faster division.
+        // Most spans are short enough for 64-bit division, which is faster.
         let part = match u64::try_from(part) {
             Ok(part) => u128::from(part / self.digits),
             Err(_) => part / u128::from(self.digits),
@@ -50,14 +50,14 @@ impl Speed {
 impl TryFrom<f64> for Speed {
     type Error = SimError;
 
-    /// Converts the number as it is written: 0.1 is exactly a tenth, not the nearest binary fraction.
+    /// Converts a number as it is written: 0.1 is exactly a tenth, not the nearest binary fraction.
     fn try_from(number: f64) -> Result<Speed, SimError> {
         if !(1e-18..=1e18).contains(&number) {
             return Err(SimError::Config(format!(
                 "speed {number}: must be between 1e-18 and 1e18; 1 is as recorded"
             )));
         }
-        // Shortest text that reads as this number: at most 17 significant digits.
+        // The shortest text that reads as this number has at most 17 significant digits.
         let text = number.to_string();
         let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
         let written = whole.bytes().chain(fraction.bytes());

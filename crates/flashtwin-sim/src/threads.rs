@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use flashtwin::{Executor, Task};
 
-/// Runs tasks on up to so many threads, the caller's among them.
+/// Runs tasks on a limited number of threads, including the caller's.
 #[derive(Clone, Copy, Debug)]
 pub struct Threads(pub usize);
 

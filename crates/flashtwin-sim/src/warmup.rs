@@ -1,18 +1,18 @@
-//! When the measurement begins: after a number of requests, or once the run is steady.
+//! The warm-up: the measurement begins after a number of requests, or once the run is steady.
 //!
-//! The criterion examines the run after `warmup_requests` = N requests and, while it is not met, after 2 N, 4 N and
-//! so on, up to `warmup_requests_max`. With such coarse steps the measurement begins at the same request of a load
-//! for most policies. The last half of the run so far is divided into five parts. The run is steady if
+//! The criterion is applied after `warmup_requests` = N requests and, while it is not met, after 2 N, 4 N and so on,
+//! up to `warmup_requests_max`. Because of these coarse steps, the measurement of a load begins at the same request
+//! under most policies. The last half of the run so far is divided into five parts. The run is steady if
 //!
 //! - the buffer had been replaced once before that half (or all of its accesses hit), and
-//! - blocks were erased in that half, if pages were programmed: before the first collections write amplification is
+//! - blocks were erased in that half, if pages were programmed: before the first collections, write amplification is
 //!   1, which does not last, and
-//! - the hit ratio and the pages programmed per accessed page are level: the five values differ by at most 20 % of
-//!   their mean and their regression line rises or falls by at most 10 % of it, as in SNIA's performance test
-//!   specification, or they differ by at most [`NEGLIGIBLE`], and
+//! - the hit ratio and the pages programmed per accessed page are level. That is, the five values differ by at most
+//!   20 % of their mean, and their regression line rises or falls by at most 10 % of it, as in SNIA's performance
+//!   test specification; or they differ by at most [`NEGLIGIBLE`]. And
 //! - at least nine tenths as many requests completed as arrived, and
-//! - the mean response time is level, or does not rise or fall from each part to the next. Bursts make it vary
-//!   without end; a slow change makes it rise or fall in every part.
+//! - the mean response time is level, or does not change in the same direction from each part to the next. (Bursts
+//!   make it vary for ever; a slow trend makes it rise or fall in every part.)
 
 use flashtwin::{Cause, Device};
 
@@ -24,7 +24,7 @@ use crate::{Drivable, SimError};
 const PARTS: usize = 5;
 /// Samples before the first examination, so that the last half has a whole number of samples in each part.
 const SAMPLES: u64 = 2 * PARTS as u64;
-/// Differences of the hit ratio, or of pages programmed for a page, that never count.
+/// Differences of the hit ratio, or of pages programmed per page, that are always negligible.
 const NEGLIGIBLE: f64 = 0.02;
 
 /// The warm-up of a run.
@@ -78,7 +78,7 @@ impl Sample {
 }
 
 impl Warmup {
-    /// The warm-up of a run over a workload of `known` requests, if that is known.
+    /// Creates the warm-up of a run over a workload of `known` requests, if that number is known.
     pub fn new(config: &RunConfig, known: Option<u64>) -> Result<Warmup, SimError> {
         let first = config.warmup_requests;
         let Some(most) = config.warmup_requests_max else {
@@ -93,7 +93,7 @@ impl Warmup {
                  {SAMPLES} or more and a maximum that is not smaller"
             )));
         }
-        // As many requests are measured as after the shortest warm-up.
+        // As many requests are measured as after a warm-up of `warmup_requests`.
         let measured = |all: u64| match config.requests_max {
             Some(max) => max.min(all).saturating_sub(first),
             None => all / 2,
@@ -112,7 +112,7 @@ impl Warmup {
         })
     }
 
-    /// Requests by which the warm-up may still become, or was, longer than `warmup_requests`.
+    /// Returns the number of requests by which the warm-up may be, or was, longer than `warmup_requests`.
     pub fn extension(&self) -> u64 {
         match self.criterion.as_deref() {
             None => 0,
@@ -156,7 +156,7 @@ impl Warmup {
         false
     }
 
-    /// End of the warm-up by the criterion, if there is one and it was met.
+    /// Returns the end of the warm-up by the criterion, if there is one and it was met.
     pub fn into_outcome(self) -> Option<Steady> {
         self.criterion.and_then(|criterion| criterion.outcome)
     }
@@ -230,7 +230,7 @@ fn is_level(parts: &[f64; PARTS], negligible: f64) -> bool {
 mod tests {
     use super::*;
 
-    /// Samples of a run whose mean response time in the parts of the last half is this.
+    /// Creates samples of a run with these mean response times in the parts of the last half.
     fn with_response(parts: [u64; PARTS]) -> Vec<Sample> {
         let mut samples = vec![Sample::default()];
         for i in 0..SAMPLES as usize {

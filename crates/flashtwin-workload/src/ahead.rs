@@ -7,12 +7,12 @@ use flashtwin::Request;
 
 use crate::{Workload, WorkloadError};
 
-/// Batches that may wait for the consumer, of some thousand requests each: together with the one being
-/// read they fit into the second-level cache.
+/// Number of batches that may wait for the consumer. A batch has some thousand requests; together with the one being
+/// read, they fit into the second-level cache.
 const WAITING: usize = 4;
 
-/// Makes a workload that decompresses and parses on a thread of its own, which starts with the first
-/// batch. Requests, errors and warnings are the same, whatever the consumer takes of them.
+/// Makes a workload that decompresses and parses on its own thread, which starts with the first batch. Requests,
+/// errors and warnings are the same, however many of them the consumer takes.
 pub fn read_ahead(workload: Box<dyn Workload>) -> Box<dyn Workload> {
     Box::new(Ahead {
         requests_total: workload.requests_total(),
@@ -27,7 +27,7 @@ struct Ahead {
     reader: Reader,
     requests_total: Option<u64>,
     description: String,
-    /// Warnings at the time when the last batch taken was read; the thread may have read further since.
+    /// Warnings when the last consumed batch was read; the thread may have read further.
     warnings: Vec<String>,
     /// Passes completed before that batch.
     passes: u64,
@@ -37,7 +37,7 @@ enum Reader {
     Idle(Box<dyn Workload>),
     Reading {
         batches: Receiver<Batch>,
-        /// Takes batches back, so that their memory is used again.
+        /// Returns used batches to the thread, so that their memory is reused.
         used: Sender<Vec<Request>>,
         thread: JoinHandle<()>,
     },

@@ -1,4 +1,4 @@
-//! The one error type of this crate: what was wrong, where, and what would be right.
+//! The error type of this crate. A message states what was wrong, where, and what would be right.
 
 use std::fmt;
 use std::io;
@@ -14,13 +14,13 @@ pub enum ErrorKind {
     UnknownFormat,
     /// A line or record violates its format.
     Malformed,
-    /// Time steps back by more than the reorder window can mend.
+    /// A time steps back further than the reorder window can correct.
     OutOfOrder,
     /// The workload has no request.
     Empty,
     /// An option or a generator parameter is wrong.
     Option,
-    /// A number passes what the model can hold (213 days, 2^63 bytes).
+    /// A number exceeds the range of the model (213 days, 2^63 bytes).
     TooLarge,
 }
 
@@ -39,7 +39,7 @@ impl WorkloadError {
         }
     }
 
-    /// An operating-system error on the named file, with what was being done to it.
+    /// Creates the error of an operation of the system on the named file; `doing` describes the operation.
     pub(crate) fn io(name: &str, doing: &str, e: &io::Error) -> Self {
         Self::new(ErrorKind::Io, format!("{name}: cannot {doing}: {e}"))
     }
@@ -58,7 +58,7 @@ impl fmt::Display for WorkloadError {
 
 impl std::error::Error for WorkloadError {}
 
-/// Text from a file as it may be shown: printable, quoted, at most 120 characters.
+/// Formats text from a file for messages: printable, quoted, at most 120 characters.
 pub(crate) fn quote(text: &[u8]) -> String {
     const SHOWN_MAX: usize = 120;
     let cut = &text[..text.len().min(SHOWN_MAX)];

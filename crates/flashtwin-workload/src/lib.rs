@@ -1,8 +1,8 @@
 //! Block traces and generated loads.
 //!
-//! A [`Workload`] is a stream of requests in batches. Traces come from [`open_trace`], which finds
-//! compression and format by content; generated loads come from [`GeneratorSpec::build`]. Neither
-//! knows the device: an address beyond it, pacing and queue depth are the driver's matter.
+//! A [`Workload`] is a stream of requests in batches. Traces come from [`open_trace`], which recognises compression
+//! and format by content. Generated loads come from [`GeneratorSpec::build`]. Neither knows the device: the driver
+//! handles addresses beyond it, pacing and queue depth.
 #![warn(missing_docs)]
 
 mod ahead;
@@ -34,25 +34,26 @@ use flashtwin::Request;
 
 /// A stream of requests in order of arrival, in batches (so the driver can look ahead).
 pub trait Workload: Send {
-    /// Appends the next requests to `out` (at most a few thousand); returns how many, 0 at the end.
+    /// Appends the next requests, at most a few thousand, to `out`; returns their number, 0 at the end.
     ///
     /// # Errors
-    /// Fails if the next requests cannot be read or generated; the workload has ended then.
+    /// Fails if the next requests cannot be read or generated; the workload has then ended.
     fn next_batch(&mut self, out: &mut Vec<Request>) -> Result<usize, WorkloadError>;
 
-    /// Number of requests in all, if known beforehand; those that a load cuts into pieces count once.
+    /// Returns the total number of requests, if it is known in advance; a request that a load splits into pieces
+    /// counts once.
     fn requests_total(&self) -> Option<u64>;
 
-    /// One line for people: format guessed and units, or generator parameters and seed.
+    /// Returns a one-line description: the detected format and units, or the generator's parameters and seed.
     fn describe(&self) -> String;
 
-    /// Passes completed of a workload that is repeated: all of their requests were handed out. A batch has requests
-    /// of one pass.
+    /// Returns the number of passes of a repeated workload that were handed out completely. A batch has requests of
+    /// one pass only.
     fn passes(&self) -> u64 {
         0
     }
 
-    /// Warnings so far, which did not stop the run: skipped lines, doubtful units.
+    /// Returns the warnings so far, which did not stop the run: skipped lines, doubtful units.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }

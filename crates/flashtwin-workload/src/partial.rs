@@ -1,4 +1,4 @@
-//! Files that get their name once they are complete.
+//! Files that get their final name only when they are complete.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -8,10 +8,10 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A file being written beside its final name; removed unless published.
+/// A file that is being written in the directory of its final name. It is removed unless it is published.
 ///
-/// The file is called `.NAME.flashtwin-PID-RANDOM.partial` and locked while it is open. The Python package removes those
-/// of killed processes by both (`_support/partials.py`).
+/// The file is called `.NAME.flashtwin-PID-RANDOM.partial`, and is locked while it is open. By both, the Python
+/// package finds and removes the files of killed processes (`_support/partials.py`).
 #[derive(Debug)]
 pub struct Partial {
     path: PathBuf,
@@ -51,7 +51,7 @@ impl Partial {
             };
             // SAFETY: the descriptor is that of an open file. Where files cannot be locked, it stays unlocked.
             unsafe { libc::flock(partial.file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
-            // Between its creation and its lock, a process on another machine may have taken it for a leftover.
+            // Between its creation and its lock, a process on another machine may have removed it as a leftover.
             if partial.file.metadata()?.nlink() > 0 {
                 return Ok(partial);
             }
@@ -80,7 +80,7 @@ impl Partial {
 impl Drop for Partial {
     fn drop(&mut self) {
         if !self.published {
-            // Best effort: the error that led here is the one to report.
+            // Best effort: the earlier error is the one to report.
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -7,17 +7,17 @@ use crate::{Workload, WorkloadError};
 /// Opens the workload at its start.
 pub type Open = Box<dyn FnMut() -> Result<Box<dyn Workload>, WorkloadError> + Send>;
 
-/// Addresses of later passes: each pass is this much further than the one before, modulo the range.
+/// Shift of addresses from pass to pass, modulo a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shift {
-    /// Bytes from the addresses of one pass to those of the next; 0 repeats them.
+    /// Distance in bytes between the addresses of one pass and those of the next; 0 repeats the addresses.
     pub bytes: u64,
-    /// Bytes that the addresses are within. Of a request that would reach beyond, the end is cut.
+    /// Range in bytes within which addresses stay. The part of a request beyond it is cut off.
     pub range_bytes: u64,
 }
 
-/// Makes a workload of `passes` passes, without end if that is none. A pass begins one mean interval of its
-/// requests after the last request of the one before.
+/// Makes a workload of `passes` passes, or without end if that is `None`. A pass begins one mean interval after the
+/// last request of the previous pass.
 ///
 /// # Errors
 /// Fails if the workload cannot be opened.
@@ -54,7 +54,7 @@ struct Repeat {
     open: Open,
     description: String,
     requests_total: Option<u64>,
-    /// Warnings of the first pass, once it has ended: later ones have the same.
+    /// Warnings of the first pass, once it has ended; later passes have the same ones.
     first_warnings: Option<Vec<String>>,
     /// The present pass.
     pass: Box<dyn Workload>,
@@ -64,7 +64,7 @@ struct Repeat {
     shift: Shift,
     /// Start of the present pass.
     begin: Time,
-    /// Arrival of its last request so far, from its own start.
+    /// Arrival of the last request of the pass so far, from the start of the pass.
     last: Time,
     /// Requests of it so far.
     requests: u64,

@@ -1,18 +1,18 @@
-//! A set of chips: a bit each, and how many there are.
+//! A set of chips: one bit per chip, and their number.
 
 use crate::units::ChipId;
 
 /// A set of chips, by number.
 #[derive(Clone, Debug)]
 pub struct ChipSet {
-    /// Bits of the chips, and of two numbers beyond, which are never in the set.
+    /// Bits of the chips, and of two further numbers that are never in the set.
     words: Vec<u64>,
     of: u32,
     len: u32,
 }
 
 impl ChipSet {
-    /// The empty set of `of` chips.
+    /// Returns the empty set, for `of` chips.
     pub fn none(of: u32) -> ChipSet {
         ChipSet {
             words: vec![0; (of as usize + 2).div_ceil(64)],
@@ -21,7 +21,7 @@ impl ChipSet {
         }
     }
 
-    /// Chips in the set.
+    /// Returns the number of chips in the set.
     #[inline]
     pub fn len(&self) -> u32 {
         self.len
@@ -33,7 +33,7 @@ impl ChipSet {
         self.len == 0
     }
 
-    /// Chips there are.
+    /// Returns the number of all chips, in the set or not.
     #[inline]
     pub fn of(&self) -> u32 {
         self.of
@@ -45,13 +45,13 @@ impl ChipSet {
         self.words[chip.0 as usize / 64] >> (chip.0 % 64) & 1 == 1
     }
 
-    /// Chips from 64 * `i` on, as bits.
+    /// Returns the bits of the chips from 64 * `i` on.
     #[inline]
     pub(crate) fn word(&self, i: usize) -> u64 {
         self.words[i]
     }
 
-    /// Puts a chip in, or takes it out.
+    /// Adds a chip to the set, or removes it.
     #[inline]
     pub fn set(&mut self, chip: ChipId, present: bool) {
         let word = &mut self.words[chip.0 as usize / 64];

@@ -1,7 +1,7 @@
-//! Division of 32-bit numbers by a number fixed at construction: one multiplication.
+//! Division of 32-bit numbers by a number fixed at construction, with one multiplication.
 //!
-//! Page and block addresses are split on every flash operation; a hardware division each would be
-//! felt. (Lemire, Kaser, Kurz: "Faster remainder by direct computation", 2019.)
+//! Page and block addresses are split on every flash operation, where a hardware division would cost noticeable time.
+//! (Lemire, Kaser, Kurz: "Faster remainder by direct computation", 2019.)
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Divider {
@@ -10,7 +10,7 @@ pub(crate) struct Divider {
 }
 
 impl Divider {
-    /// `by` must not be 0.
+    /// Creates a divider; `by` must not be 0.
     pub fn new(by: u32) -> Divider {
         assert!(by > 0, "division by zero");
         Divider {
@@ -19,20 +19,20 @@ impl Divider {
         }
     }
 
-    /// The number it divides by.
+    /// Returns the divisor.
     #[inline(always)]
     pub fn by(self) -> u32 {
         self.by
     }
 
-    /// The inverse is rounded down, so the number is taken one too large: that is exact for 32 bits, and needs no
-    /// other case for 1.
+    /// The inverse is rounded down, so the dividend is increased by one. The result is exact for 32 bits, and 1 needs
+    /// no special case.
     #[inline(always)]
     pub fn div(self, n: u32) -> u32 {
         ((self.inverse as u128 * (n as u128 + 1)) >> 64) as u32
     }
 
-    /// Quotient and remainder.
+    /// Returns quotient and remainder.
     #[inline(always)]
     pub fn div_rem(self, n: u32) -> (u32, u32) {
         let q = self.div(n);

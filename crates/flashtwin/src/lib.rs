@@ -1,9 +1,9 @@
 //! The flashtwin model: a flash device as a deterministic state machine.
 //!
-//! This crate holds no clock, thread, file, socket or global, and draws no randomness except from a seeded
-//! generator in its state. It takes requests with [`Device::submit`], is let run with [`Device::advance`] or
-//! [`Device::step`], has its next instant in [`Device::next_event`], and returns [`Completion`]s. Offline
-//! simulation and a live device are two drivers of the same object.
+//! This crate has no clock, threads, files, sockets or global state, and its only randomness is a seeded generator in
+//! the state. Requests are submitted with [`Device::submit`]. Time advances with [`Device::advance`] or
+//! [`Device::step`]; [`Device::next_event`] returns the next instant at which something happens. Finished requests
+//! are [`Completion`]s. Offline simulation and a live device are two drivers of the same object.
 //!
 //! ```
 //! use flashtwin::{DeviceSpec, Op, Request, Ssd, Time};

@@ -1,40 +1,40 @@
-//! Doubly linked lists over page numbers, links in one array: the order policies keep.
+//! Doubly linked lists of pages, for policies. All links are in one array, indexed by page.
 
 use crate::memory::{prefetch, reach};
 use crate::units::PageId;
 
 const NONE: u32 = u32::MAX;
-/// The links of a page that is in no list.
+/// Links of a page that is in no list.
 const APART: (u32, u32) = (u32::MAX - 1, u32::MAX - 1);
 
 fn id(n: u32) -> Option<PageId> {
     (n != NONE).then_some(PageId(n))
 }
 
-/// (towards most recent, towards least recent) of each page.
+/// Links of each page: (towards most recent, towards least recent).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Links(Vec<(u32, u32)>);
 
 impl Links {
-    /// Starts loading the place of a page.
+    /// Prefetches the links of a page.
     #[inline]
     pub fn prefetch(&self, page: PageId) {
         prefetch(&self.0, page.0 as usize);
     }
 
-    /// The neighbour towards the most recent end.
+    /// Returns the neighbour towards the most recent end.
     #[inline(always)]
     pub fn newer(&self, page: PageId) -> Option<PageId> {
         id(self.0[page.0 as usize].0)
     }
 
-    /// The neighbour towards the least recent end.
+    /// Returns the neighbour towards the least recent end.
     #[inline(always)]
     pub fn older(&self, page: PageId) -> Option<PageId> {
         id(self.0[page.0 as usize].1)
     }
 
-    /// A page and the next two more recent ones; starts loading the place of the third.
+    /// Returns a page and the next two more recent ones; prefetches the links of the third.
     #[inline(always)]
     pub fn three_from(&self, first: Option<PageId>) -> [Option<PageId>; 3] {
         let second = first.and_then(|page| self.newer(page));
@@ -45,7 +45,7 @@ impl Links {
         [first, second, third]
     }
 
-    /// A page and those more recent, in this order.
+    /// Returns a page and all more recent ones, in this order.
     pub fn iter_from(&self, oldest: Option<PageId>) -> impl Iterator<Item = PageId> + '_ {
         std::iter::successors(oldest, |&page| self.newer(page))
     }
@@ -58,7 +58,7 @@ struct Ends {
     len: usize,
 }
 
-/// `N` lists; a page is in one of them at most, so that all share one array of links.
+/// `N` lists that share one array of links; a page is in at most one of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Lists<const N: usize> {
     links: Links,
@@ -79,31 +79,31 @@ impl<const N: usize> Lists<N> {
         }
     }
 
-    /// The neighbours of all pages.
+    /// Returns the links of all pages.
     #[inline]
     pub fn links(&self) -> &Links {
         &self.links
     }
 
-    /// Pages in a list.
+    /// Returns the number of pages in a list.
     #[inline]
     pub fn len(&self, list: usize) -> usize {
         self.ends[list].len
     }
 
-    /// The least recent page of a list.
+    /// Returns the least recent page of a list.
     #[inline(always)]
     pub fn oldest(&self, list: usize) -> Option<PageId> {
         id(self.ends[list].oldest)
     }
 
-    /// The three oldest pages: [`List::oldest_three`].
+    /// Returns the three least recent pages: see [`List::oldest_three`].
     #[inline]
     pub fn oldest_three(&self, list: usize) -> [Option<PageId>; 3] {
         self.links.three_from(self.oldest(list))
     }
 
-    /// Puts a page that is in no list at the most recent end of one.
+    /// Inserts a page, which is in no list, at the most recent end of a list.
     #[inline(always)]
     pub fn push_newest(&mut self, list: usize, page: PageId) {
         let links = &mut self.links.0;
@@ -118,8 +118,8 @@ impl<const N: usize> Lists<N> {
         ends.len += 1;
     }
 
-    /// Puts a page that is in no list just newer than `older` of this one; at the least recent end
-    /// if there is none.
+    /// Inserts a page, which is in no list, into a list just above `older`, or at the least recent end if there is
+    /// none.
     pub fn insert_newer_than(&mut self, list: usize, older: Option<PageId>, page: PageId) {
         let newer = match older {
             Some(older) => self.links.newer(older),
@@ -139,7 +139,7 @@ impl<const N: usize> Lists<N> {
         self.ends[list].len += 1;
     }
 
-    /// Takes a page out of the list it is in.
+    /// Removes a page from its list.
     #[inline(always)]
     pub fn remove(&mut self, list: usize, page: PageId) {
         let links = &mut self.links.0;
@@ -163,9 +163,9 @@ impl<const N: usize> Lists<N> {
         self.ends[list].len > 3 && self.links.0.len() > page.0 as usize
     }
 
-    /// Takes the least recent page out of a list, and puts a page that is in no list at the most recent end; only if
-    /// [`Lists::can_exchange`]. Returns the page that is fourth from the least recent end then, and starts loading its
-    /// place.
+    /// Removes the least recent page of a list, and inserts a page, which is in no list, at the most recent end.
+    /// Requires [`Lists::can_exchange`]. Returns the page that is then fourth from the least recent end, and
+    /// prefetches its links.
     #[inline(always)]
     pub fn exchange_oldest(&mut self, list: usize, page: PageId) -> PageId {
         debug_assert!(self.can_exchange(list, page));
@@ -184,13 +184,13 @@ impl<const N: usize> Lists<N> {
         fourth
     }
 
-    /// Pages of a list from the least recent to the most recent.
+    /// Returns the pages of a list from the least recent to the most recent.
     pub fn iter_oldest_first(&self, list: usize) -> impl Iterator<Item = PageId> + '_ {
         self.links.iter_from(self.oldest(list))
     }
 }
 
-/// Most recent first, least recent last; every operation but iteration takes constant time.
+/// One list, from the most recent to the least recent page. Every operation except iteration takes constant time.
 #[derive(Clone, Debug)]
 pub struct List(Lists<1>);
 
@@ -201,7 +201,7 @@ impl Default for List {
 }
 
 impl List {
-    /// The neighbours of its pages.
+    /// Returns the links of its pages.
     #[inline]
     pub(crate) fn links(&self) -> &Links {
         self.0.links()
@@ -229,25 +229,25 @@ impl List {
         id(self.0.ends[0].newest)
     }
 
-    /// The three least recent pages, the least recent first; starts loading the place of the third.
+    /// Returns the three least recent pages, the least recent first; prefetches the links of the third.
     #[inline]
     pub fn oldest_three(&self) -> [Option<PageId>; 3] {
         self.0.oldest_three(0)
     }
 
-    /// Starts loading the place of a page.
+    /// Prefetches the links of a page.
     #[inline]
     pub fn prefetch(&self, page: PageId) {
         self.0.links.prefetch(page);
     }
 
-    /// The neighbour towards the most recent end.
+    /// Returns the neighbour towards the most recent end.
     #[inline(always)]
     pub fn newer(&self, page: PageId) -> Option<PageId> {
         self.0.links.newer(page)
     }
 
-    /// The neighbour towards the least recent end.
+    /// Returns the neighbour towards the least recent end.
     #[inline(always)]
     pub fn older(&self, page: PageId) -> Option<PageId> {
         self.0.links.older(page)
@@ -260,37 +260,36 @@ impl List {
         links.get(page.0 as usize).is_some_and(|&at| at != APART)
     }
 
-    /// Puts a page that is not in the list at the most recent end.
+    /// Inserts a page, which is not in the list, at the most recent end.
     #[inline(always)]
     pub fn push_newest(&mut self, page: PageId) {
         self.0.push_newest(0, page);
     }
 
-    /// Puts a page that is not in the list just newer than `older`; at the least recent end if
-    /// there is none.
+    /// Inserts a page, which is not in the list, just above `older`, or at the least recent end if there is none.
     pub fn insert_newer_than(&mut self, older: Option<PageId>, page: PageId) {
         self.0.insert_newer_than(0, older, page);
     }
 
-    /// Takes a page out of the list it is in.
+    /// Removes a page from the list.
     #[inline(always)]
     pub fn remove(&mut self, page: PageId) {
         self.0.remove(0, page);
     }
 
-    /// Whether the page can take the place of the oldest: [`Lists::can_exchange`].
+    /// Whether a page can replace the oldest: see [`Lists::can_exchange`].
     #[inline(always)]
     pub(crate) fn can_exchange(&self, page: PageId) -> bool {
         self.0.can_exchange(0, page)
     }
 
-    /// Exchanges the oldest page: [`Lists::exchange_oldest`].
+    /// Replaces the oldest page: see [`Lists::exchange_oldest`].
     #[inline(always)]
     pub(crate) fn exchange_oldest(&mut self, page: PageId) -> PageId {
         self.0.exchange_oldest(0, page)
     }
 
-    /// Pages from the least recent to the most recent.
+    /// Returns the pages from the least recent to the most recent.
     pub fn iter_oldest_first(&self) -> impl Iterator<Item = PageId> + '_ {
         self.0.iter_oldest_first(0)
     }

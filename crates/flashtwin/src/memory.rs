@@ -1,37 +1,37 @@
-//! Hints about memory to the processor and the operating system. They change no result.
+//! Memory: hints to the processor and the operating system, which change no result, and tables without bounds checks.
 //!
-//! A flash operation costs a few cache misses in tables of many megabytes, and little else. Large
-//! pages halve what each miss costs (no page walk); prefetching hides most of the rest.
+//! The cost of a flash operation is mainly a few cache misses in tables of many megabytes. Large memory pages halve
+//! the cost of a miss, since they avoid page walks; prefetching hides most of the rest.
 
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
-/// A table of records in the hottest paths, whose indices only builds with debug assertions check. It cannot shrink. Any
-/// other table is a `Vec`, checked in every build.
+/// A table of records on the hottest paths. Its indices are only checked in builds with debug assertions. It cannot
+/// shrink. Any other table is a `Vec`, which is checked in every build.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TrustedTable<T>(Vec<T>);
 
 impl<T> TrustedTable<T> {
-    /// A table of these records.
+    /// Creates a table of these records.
     ///
     /// # Safety
-    /// Code that can reach the table indexes it with numbers of its records alone: below its length, or returned by
-    /// [`TrustedTable::push`].
+    /// All code that can reach the table must index it only with numbers of its records, that is, below its length or
+    /// returned by [`TrustedTable::push`].
     pub unsafe fn new(records: Vec<T>) -> TrustedTable<T> {
         TrustedTable(records)
     }
 
-    /// The records.
+    /// Returns the records.
     pub fn into_records(self) -> Vec<T> {
         self.0
     }
 
-    /// Adds a record; its number is the length before.
+    /// Appends a record; its number is the previous length.
     #[inline(always)]
     pub fn push(&mut self, record: T) {
         self.0.push(record);
     }
 
-    /// Lengthens the table by copies of `value`, if need be, so that `i` is the number of a record.
+    /// Extends the table with copies of `value`, if necessary, so that `i` is the number of a record.
     #[inline(always)]
     pub fn reach(&mut self, i: usize, value: T)
     where
@@ -40,7 +40,7 @@ impl<T> TrustedTable<T> {
         reach(&mut self.0, i, value);
     }
 
-    /// `n` records from `first` on.
+    /// Returns the `n` records from `first` on.
     #[inline(always)]
     pub fn part(&self, first: usize, n: usize) -> &[T] {
         debug_assert!(first <= self.0.len() && n <= self.0.len() - first);
@@ -48,7 +48,7 @@ impl<T> TrustedTable<T> {
         unsafe { self.0.get_unchecked(first..first + n) }
     }
 
-    /// `n` records from `first` on, to be changed.
+    /// Returns the `n` records from `first` on, mutably.
     #[inline(always)]
     pub fn part_mut(&mut self, first: usize, n: usize) -> &mut [T] {
         debug_assert!(first <= self.0.len() && n <= self.0.len() - first);
@@ -91,7 +91,7 @@ impl<T> IndexMut<usize> for TrustedTable<T> {
     }
 }
 
-/// Starts loading `table[i]` into the cache. There need be no such entry: a hint has nothing to check.
+/// Prefetches `table[i]`. There may be no such entry, since a prefetch cannot fail.
 #[inline(always)]
 pub(crate) fn prefetch<T>(table: &[T], i: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -105,7 +105,7 @@ pub(crate) fn prefetch<T>(table: &[T], i: usize) {
     let _ = (table, i);
 }
 
-/// Starts loading an entry that may lie across two cache lines.
+/// Prefetches an entry that may extend over two cache lines.
 #[inline(always)]
 pub(crate) fn prefetch_whole<T>(table: &[T], i: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -125,21 +125,22 @@ pub(crate) fn prefetch_whole<T>(table: &[T], i: usize) {
     let _ = (table, i);
 }
 
-/// `n` times `value`, on large pages where the system has them to give.
+/// Creates a table of `n` copies of `value`, on large memory pages if the system has any.
 pub(crate) fn large_table<T: Clone>(value: T, n: usize) -> Vec<T> {
     let mut table = room_for(n);
     table.resize(n, value);
     table
 }
 
-/// An empty table with room for `n` entries, on large pages where the system has them to give.
+/// Creates an empty table with capacity for `n` entries, on large memory pages if the system has any.
 pub(crate) fn room_for<T>(n: usize) -> Vec<T> {
     let table = Vec::with_capacity(n);
     advise_large_pages(&table);
     table
 }
 
-/// Makes `table` long enough for an entry `i`, with `value` in the new ones. It grows by doubling.
+/// Extends `table`, if necessary, so that it has an entry `i`; new entries are `value`. The capacity grows by
+/// doubling.
 #[inline(always)]
 pub(crate) fn reach<T: Clone>(table: &mut Vec<T>, i: usize, value: T) {
     if i >= table.len() {
@@ -163,8 +164,8 @@ fn advise_large_pages<T>(table: &Vec<T>) {
     let end = table.as_ptr() as usize + table.capacity() * size_of::<T>();
     if end > start + 512 * SMALL_PAGE {
         let length = (end - start) / SMALL_PAGE * SMALL_PAGE;
-        // SAFETY: the range lies within one allocation of ours; the advice changes how its pages
-        // are backed, not what they hold. If the system refuses, nothing is lost.
+        // SAFETY: the range is within one allocation of ours. The advice changes how its memory pages are provided,
+        // not what they contain. If the system refuses, nothing is lost.
         unsafe { libc::madvise(start as *mut libc::c_void, length, libc::MADV_HUGEPAGE) };
     }
 }

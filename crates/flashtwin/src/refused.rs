@@ -1,31 +1,31 @@
-//! Why a device does not execute an order: to collect garbage, to fail or replace a member.
+//! Reasons for which a device refuses an order to collect garbage, or to fail or replace a member.
 
-/// Why a member cannot fail, or be replaced.
+/// Error: a member cannot fail, or cannot be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemberError {
     /// No member has this number.
     Unknown {
-        /// The one asked for.
+        /// Number of the requested member.
         member: usize,
-        /// Members there are.
+        /// Number of members.
         members: usize,
     },
     /// The member has failed already.
     Missing {
-        /// The one asked for.
+        /// Number of the requested member.
         member: usize,
     },
     /// The member has not failed.
     Present {
-        /// The one asked for.
+        /// Number of the requested member.
         member: usize,
     },
-    /// Without it, data would be lost.
+    /// Data would be lost without the member.
     Needed {
-        /// The one asked for.
+        /// Number of the requested member.
         member: usize,
     },
-    /// The array has lost data: nothing can be done for it.
+    /// The array has lost data and serves no requests.
     Lost,
 }
 
@@ -52,34 +52,34 @@ impl std::fmt::Display for MemberError {
 
 impl std::error::Error for MemberError {}
 
-/// Why a device cannot execute an order to collect.
+/// Error: a device cannot execute an order to collect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CollectError {
-    /// The device's translation layer merges blocks when it must, and takes no orders.
+    /// The device's translation layer merges blocks when necessary, and accepts no orders.
     Unable {
         /// Description of the device.
         device: String,
     },
     /// No die has this number.
     UnknownDie {
-        /// The one asked for.
+        /// Number of the requested die.
         die: u32,
-        /// Dies there are.
+        /// Number of dies.
         dies: u32,
     },
     /// The die is dead.
     DeadDie {
-        /// The one asked for.
+        /// Number of the requested die.
         die: u32,
     },
-    /// A member of an array cannot.
+    /// A member of the array cannot execute the order.
     At {
         /// Number of the member.
         member: usize,
-        /// Why.
+        /// Reason.
         why: Box<CollectError>,
     },
-    /// The array has no such member, or not any more.
+    /// The array has no such member, or the member has failed.
     Member(MemberError),
 }
 

@@ -1,16 +1,16 @@
-//! The seeded generator of the model's own randomness (preconditioning): splitmix64.
+//! The seeded generator for the model's own randomness (preconditioning): splitmix64.
 
 /// A deterministic generator; the same seed gives the same numbers on every machine.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// A generator started at `seed`.
+    /// Creates a generator with the given seed.
     pub fn new(seed: u64) -> Rng {
         Rng(seed)
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -20,32 +20,32 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `n` (which is not 0), by multiplication: the bias is below n / 2^64.
+    /// Returns a random number below `n`, which must not be 0. Multiplication is used; the bias is below n / 2^64.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         ((self.next_u64() as u128 * n as u128) >> 64) as u64
     }
 }
 
-/// Seeds of a randomised test: `count` of them, multiplied by the environment variable `FLASHTWIN_SEEDS` if it is set.
-/// Each is printed, which the test runner shows if the test fails.
+/// Returns the seeds of a randomised test: `count` of them, multiplied by the environment variable `FLASHTWIN_SEEDS`
+/// if it is set. Each is printed; the test runner shows the output of a failed test.
 #[doc(hidden)]
 pub fn seeds(count: u64) -> impl Iterator<Item = u64> {
     (0..seed_count(count)).inspect(|seed| println!("seed {seed}"))
 }
 
-/// Seed of the part of a randomised test that is about one of several things, such as a policy: further things do not
-/// change it.
+/// Returns the seed for one of several subjects of a randomised test, such as a policy. Adding subjects does not
+/// change the seeds of the others.
 #[doc(hidden)]
 pub fn seed_of(name: &str, seed: u64) -> u64 {
     let mix = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
     name.bytes().fold(seed, mix)
 }
 
-/// Number of the seeds that [`seeds`] gives.
+/// Returns the number of seeds that [`seeds`] gives.
 ///
 /// # Panics
-/// Panics if the environment variable is no whole number.
+/// Panics if the environment variable is not a whole number.
 #[doc(hidden)]
 pub fn seed_count(count: u64) -> u64 {
     let times = std::env::var("FLASHTWIN_SEEDS");

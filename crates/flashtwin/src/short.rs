@@ -1,9 +1,9 @@
-//! A queue that runs empty again and again, as the steps of a chip do: what was taken stays in place until then, so
-//! that nothing wraps around.
+//! A queue that often becomes empty, such as the steps of a chip. Items that were taken keep their memory until then,
+//! so that the queue never wraps around.
 
 use std::ops::{Deref, DerefMut};
 
-/// The queue; as a slice, what has not been taken.
+/// The queue. As a slice, it has the items that were not taken.
 #[derive(Clone, Debug)]
 pub(crate) struct Short<T> {
     items: Vec<T>,
@@ -20,13 +20,13 @@ impl<T> Default for Short<T> {
 }
 
 impl<T: Copy> Short<T> {
-    /// Adds one at the end.
+    /// Appends an item.
     #[inline(always)]
     pub fn push_back(&mut self, item: T) {
         self.items.push(item);
     }
 
-    /// Adds one at the beginning.
+    /// Inserts an item at the front.
     pub fn push_front(&mut self, item: T) {
         match self.taken {
             0 => self.items.insert(0, item),
@@ -37,7 +37,7 @@ impl<T: Copy> Short<T> {
         }
     }
 
-    /// Adds several at the end.
+    /// Appends several items.
     #[inline]
     pub fn extend(&mut self, items: impl IntoIterator<Item = T>) {
         self.items.extend(items);
@@ -49,13 +49,13 @@ impl<T: Copy> Short<T> {
         self.items.is_empty()
     }
 
-    /// The first one.
+    /// Returns the first item.
     #[inline(always)]
     pub fn first(&self) -> Option<&T> {
         self.items.get(self.taken)
     }
 
-    /// Takes the first one.
+    /// Removes and returns the first item.
     #[inline(always)]
     pub fn pop_front(&mut self) -> Option<T> {
         let mut first = None;
@@ -63,7 +63,7 @@ impl<T: Copy> Short<T> {
         first
     }
 
-    /// Moves the first item into `to`, if there is one: a large item is copied once.
+    /// Moves the first item, if there is one, to `to`. A large item is thus copied only once.
     #[inline(always)]
     pub fn move_front(&mut self, to: &mut Option<T>) {
         let Some(first) = self.items.get(self.taken) else {

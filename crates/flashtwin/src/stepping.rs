@@ -1,34 +1,34 @@
-//! Stepping a policy by itself: the little device around it, and its buffer.
+//! Steps a policy without a run: a small device around it, and its buffer.
 
 use crate::buffer::trace::{step_through, BadToken, Step};
 use crate::buffer::untimed::UntimedBuffer;
 use crate::buffer::{Setup, UserPolicy};
 use crate::spec::{builtin, DeviceSpec, SpecError};
 
-/// Input of a trace: a policy by name, and the little device around it.
+/// Input of a trace: a policy by name, and the small device around it.
 #[derive(Clone, Debug)]
 pub struct Traceable<'a> {
     /// Name of the policy.
     pub policy: &'a str,
-    /// Pages it may hold.
+    /// Capacity of the buffer in pages.
     pub capacity: u32,
     /// Parameters of the policy: keys of the section `buffer` with their values.
     pub set: &'a [(&'a str, &'a str)],
-    /// Chips, striped.
+    /// Number of chips, over which pages are striped.
     pub chips: u32,
     /// Consecutive pages on a chip.
     pub stride_pages: u32,
-    /// N.
+    /// Pages of a block (N).
     pub pages_per_block: u32,
 }
 
 impl Traceable<'_> {
-    /// The device that the policy is made for.
+    /// Returns the device for which the policy is made.
     ///
     /// # Errors
-    /// Fails if the policy or one of its keys is unknown or wrong for such a device.
+    /// Fails if the policy or one of its keys is unknown, or invalid for such a device.
     pub fn device(&self) -> Result<DeviceSpec, SpecError> {
-        // Some flash that holds the buffer; nothing is written to it.
+        // Enough flash for the pages in the buffer; nothing is written to it.
         let blocks = 2 * self.stride_pages * (64 + self.capacity / self.pages_per_block.max(1));
         let builtin = builtin("ecr").unwrap_or_default();
         let mut overrides: Vec<(String, String)> = vec![

@@ -1,7 +1,7 @@
 //! Units of the model: time in integer picoseconds; numbers of pages, chips and cached pages; streams of writes.
 //!
-//! One tick is a picosecond in a `u64` (213 days a run). The reference's host bus needs 238.4 ns a
-//! sector: nanoseconds would round and drift, floats would differ between machines.
+//! A `u64` of picoseconds covers 213 days. Nanoseconds would not suffice: the reference's host bus takes 238.4 ns per
+//! sector, and rounding would accumulate. Floats would differ between machines.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
@@ -11,9 +11,9 @@ use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 pub struct Time(pub u64);
 
 impl Time {
-    /// The start of the clock, and the empty span.
+    /// The start of the clock, or an empty span.
     pub const ZERO: Time = Time(0);
-    /// Later than every instant a run can reach.
+    /// Later than every instant that a run can reach.
     pub const NEVER: Time = Time(u64::MAX);
 
     /// A span of `ns` nanoseconds.
@@ -32,19 +32,19 @@ impl Time {
     pub const fn from_s(s: u64) -> Time {
         Time(s * 1_000_000_000_000)
     }
-    /// Whole nanoseconds, rounded to nearest.
+    /// Returns whole nanoseconds, rounded to the nearest.
     pub const fn to_ns(self) -> u64 {
         (self.0 + 500) / 1_000
     }
-    /// Seconds as a float: for reports only, never for timing.
+    /// Returns seconds as a float; for reports only, never for timing.
     pub fn as_s(self) -> f64 {
         self.0 as f64 * 1e-12
     }
-    /// Microseconds as a float: for reports only, never for timing.
+    /// Returns microseconds as a float; for reports only, never for timing.
     pub fn as_us(self) -> f64 {
         self.0 as f64 * 1e-6
     }
-    /// `self - other`, or zero if `other` is later.
+    /// Returns `self - other`, or zero if `other` is later.
     pub const fn saturating_sub(self, other: Time) -> Time {
         Time(self.0.saturating_sub(other.0))
     }
@@ -107,13 +107,13 @@ pub struct Lpn(pub u32);
 #[repr(transparent)]
 pub struct Ppn(pub u32);
 
-/// A chip: the unit that does one thing at a time (the reference's "element", others' "die").
+/// A chip: the unit that executes one operation at a time (the reference's "element"; also called die).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct ChipId(pub u16);
 
 impl ChipId {
-    /// The chip with this number.
+    /// Returns the chip with this number.
     #[inline]
     pub(crate) fn of(number: u32) -> ChipId {
         ChipId(number.try_into().expect("chips are numbered in 16 bits"))
@@ -124,23 +124,24 @@ impl ChipId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PageId(pub u32);
 
-/// The open block of a chip into which a page is programmed.
+/// A stream of writes: which open block of a pool a page is programmed into.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stream {
-    /// The one of rarely written pages; also of pages moved by GC, and of all where there is one.
+    /// The cold open block: for rarely written pages and pages moved by GC; for all pages if a pool has only one open
+    /// block.
     #[default]
     Cold,
-    /// The one of often written pages.
+    /// The hot open block: for frequently written pages.
     Hot,
 }
 
-/// A count, or a place in a table, in 32 bits: specs allow no more pages, and no table has more entries.
+/// Converts a count or an index to 32 bits: no spec permits more pages, and no table has more entries.
 #[inline]
 pub(crate) fn narrow(n: impl TryInto<u32>) -> u32 {
     n.try_into().ok().expect("counts are below 2^32")
 }
 
-/// A number of a device file in 32 bits; larger ones become the largest, as if the file had that.
+/// Converts a number of a device file to 32 bits; larger numbers become the largest one.
 #[inline]
 pub(crate) fn saturating_u32(n: impl TryInto<u32>) -> u32 {
     n.try_into().unwrap_or(u32::MAX)

@@ -210,12 +210,12 @@ fn markdown() -> String {
 
 fn section(text: &mut String, e: &Entry) {
     let s = e.source;
-    let rule = e.provenance.word();
+    let rule = e.provenance.sentence();
     write!(text, "\n### {}\n\n**{}.** {}\n\n", e.name, e.title, e.line).unwrap();
     let title = s.title;
     writeln!(
         text,
-        "{}: *{title}*, {}, {}. Rule: {rule}.\n",
+        "{}: *{title}*, {}, {}. {rule}\n",
         s.authors, s.venue, s.year
     )
     .unwrap();

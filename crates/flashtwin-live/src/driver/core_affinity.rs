@@ -1,6 +1,6 @@
-//! On a machine of two cores the threads that serve share one core, and clients have the other. Passing work between
-//! threads on the same core need not wake a core, which on a virtual machine takes longer than the device. A thread
-//! that finds the core contended moves all of these threads to the other core.
+//! On a machine with two cores, the threads that serve share one core and leave the other to clients. Passing work
+//! between threads on the same core need not wake a core; on a virtual machine, waking a core takes longer than the
+//! device's response. A thread that finds the core contended moves all of these threads to the other core.
 
 use std::cell::Cell;
 use std::mem::{size_of, zeroed};
@@ -110,7 +110,7 @@ mod tests {
             let first = scope.spawn(|| {
                 let before = arrive();
                 affinity.move_on();
-                // A thread that follows late reports the same of a core that has been left already.
+                // A thread that follows late may report contention of a core that the threads have already left.
                 FOLLOWED.set(1);
                 affinity.move_on();
                 (before, arrive())

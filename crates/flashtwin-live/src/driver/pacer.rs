@@ -1,10 +1,11 @@
-//! The pacer: lets the device run when its next event is due. Until then it sleeps as long as sleeping is precise
-//! enough, then spins.
+//! The pacer: runs the device when its next event is due. Until then, it sleeps as long as sleeping is precise
+//! enough, and then spins.
 
 use super::cpu_latency_hint::HOLD_NS;
 use super::*;
 
-/// Longest time that the pacer spins before an event: spinning keeps a core from the threads it serves.
+/// Longest time that the pacer spins before an event. A spinning pacer occupies a core that the served threads may
+/// need.
 pub(super) const SPIN_NS_MAX: u64 = 60_000;
 const SPIN_NS_MIN: u64 = 2_000;
 /// Polling period while the device works and no caller waits for it.
@@ -45,8 +46,8 @@ impl Shared {
     fn sleep(&self, margin_ns: u64, look_ns: u64) -> bool {
         let now_ns = self.clock.now_ns();
         let unhurried_ns = now_ns + IDLE_NS;
-        // Stored before `waiting`, `pollers` and `target_ns` are read: a thread that changes one of them reads this
-        // afterwards.
+        // Stored before `waiting`, `pollers` and `target_ns` are read. A thread that changes one of these reads this
+        // value afterwards.
         self.asleep_until_ns.store(u64::MAX, Ordering::SeqCst);
         let waiting = self.waiting.load(Ordering::SeqCst) > 0;
         let target_ns = self.target_ns.load(Ordering::SeqCst);
@@ -73,7 +74,8 @@ impl Shared {
         relied_on
     }
 
-    /// Spins until the next event if it is near. Does not yield: a busy thread would keep the core for milliseconds.
+    /// Spins until the next event if it is near. Does not yield, because a busy thread could then keep the core for
+    /// milliseconds.
     fn spin(&self) {
         while self.pollers.none() {
             let left_ns = self

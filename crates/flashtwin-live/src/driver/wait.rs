@@ -1,17 +1,17 @@
-//! Waiting for a response. A waiter polls the clock, lets the device run when its next event is due, and so receives
-//! most responses without being woken: on a virtual machine waking a thread takes longer than the response of many
-//! flash devices. Between two polls it yields the core. If other threads keep the core, if too many threads wait or
-//! the wait is too long, it sleeps, and the pacer wakes it.
+//! Waiting for a response. A waiter polls the clock and runs the device when its next event is due. So it receives
+//! most responses without being woken; on a virtual machine, waking a thread takes longer than the response of many
+//! flash devices. Between two polls, it yields the core. If other threads occupy the core, if too many threads wait,
+//! or if the wait is long, the waiter sleeps, and the pacer wakes it.
 
 use super::*;
 
-/// Longest time that a waiter polls, in ns. After that, the time to wake a thread is small in comparison.
+/// Longest time that a waiter polls, in ns. In longer waits, the time to wake a thread matters little.
 const POLL_NS_MAX: u64 = 10_000_000;
-/// Waiting threads per core that poll; the others sleep.
+/// Number of polling threads per core; further waiting threads sleep.
 const POLLERS_PER_CORE: usize = 8;
-/// Longest yield of a waiter whose core is not contended, in ns.
+/// Length of a yield, in ns, above which the waiter's core counts as contended.
 const CROWDED_NS: u64 = 500_000;
-/// Time without polling after contention was found, in ns.
+/// Time for which no thread polls after contention was found, in ns.
 const CROWD_NS: u64 = 20_000_000;
 /// Time to the device's next event below which a waiter does not yield, in ns.
 const NEAR_NS: u64 = 1_000;
@@ -42,7 +42,7 @@ impl Waiter {
         self.completed.store(false, Ordering::Relaxed);
     }
 
-    /// The device has responded, and had finished at `due_ns` of the wall clock.
+    /// Completes the call; the device completed it at wall-clock time `due_ns`.
     pub fn complete(&self, status: Status, due_ns: u64) {
         self.status.store(status as u8, Ordering::Relaxed);
         self.due_ns.store(due_ns, Ordering::Relaxed);
@@ -53,7 +53,7 @@ impl Waiter {
         self.completed.load(Ordering::Acquire)
     }
 
-    /// Completion time of the device in ns of the wall clock, once it has responded.
+    /// Returns the wall-clock time, in ns, at which the device completed the call.
     pub fn due_ns(&self) -> u64 {
         self.due_ns.load(Ordering::Relaxed)
     }
@@ -63,8 +63,8 @@ impl Waiter {
     }
 }
 
-/// The callers whose calls the device has completed. Dropping this fails the calls of callers not yet woken, so that
-/// no caller waits forever if the model panics in between.
+/// The callers whose calls the device has completed. Dropping this value fails the calls of callers that have not
+/// been woken, so that no caller waits forever if the model panics in between.
 #[derive(Default)]
 pub(super) struct Finished(pub Vec<(Arc<Waiter>, Response)>);
 
@@ -88,7 +88,7 @@ impl Drop for Finished {
     }
 }
 
-/// The number of polling waiters, and whether polling helps.
+/// Number of polling waiters, and whether polling is permitted.
 #[derive(Debug)]
 pub(super) struct Pollers {
     most: usize,
@@ -127,7 +127,7 @@ impl Pollers {
     }
 }
 
-/// A place among the pollers, given back even if a bug ends the wait.
+/// A place among the pollers. It is released even if a panic ends the wait.
 struct Polling<'a>(&'a Pollers);
 
 impl Drop for Polling<'_> {
@@ -146,7 +146,7 @@ impl Shared {
             self.poll(waiter);
             drop(polling);
         }
-        // Other waiters may rely on a thread that polls.
+        // This thread stops polling, and other waiters may rely on a polling thread.
         self.rely_on_pacer();
         while !waiter.is_completed() {
             thread::park();
@@ -179,7 +179,7 @@ impl Shared {
         }
     }
 
-    /// Lets the device run until now, unless another thread does.
+    /// Runs the device until now, unless another thread is running it.
     fn try_run(&self, waiter: &Waiter) {
         match self.inner.try_lock() {
             Ok(mut inner) => {

@@ -1,4 +1,4 @@
-//! A device for tests that does one thing a real one does not.
+//! A device for tests that behaves in one way in which a real device does not.
 
 use std::path::Path;
 
@@ -20,19 +20,19 @@ pub(crate) struct MadeUp {
 
 /// Behaviour of the made-up device.
 pub(crate) enum Does {
-    /// Accepts requests, and panics when it runs after that: a bug.
+    /// Accepts requests, and panics when it is run after that.
     BreaksLater { asked: bool },
-    /// Completes the first request when the second is submitted, and panics then: a bug.
+    /// Completes the first request when the second is submitted, and panics then.
     BreaksAtTheSecond { first: Option<u64> },
-    /// Never responds, and panics in a power loss: a bug.
+    /// Never responds, and panics in a power loss.
     BreaksInACut,
-    /// Never responds, and panics in a report of the flash: a bug.
+    /// Never responds, and panics when a report of the flash is requested.
     BreaksInAReport,
-    /// Never responds, and panics when it comes to rest: a bug.
+    /// Never responds, and panics in `come_to_rest`.
     BreaksComingToRest,
     /// Never responds to requests, and works otherwise.
     NeverResponds,
-    /// Responds in a millisecond; coming to rest in a power loss takes hours.
+    /// Responds within a millisecond, but takes hours to become idle after a power loss.
     RestsForHours { due: Option<(Time, u64)> },
 }
 

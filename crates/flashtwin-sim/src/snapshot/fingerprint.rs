@@ -42,7 +42,7 @@ const FINGERPRINT_KEYS_OF_CHIPS: [&str; 9] = [
     "ftl.refinements",
 ];
 
-/// Keys that the place of a page in an array of groups depends on.
+/// Keys on which the location of a page in a SWAN array depends.
 const FINGERPRINT_KEYS_OF_VOLUMES: [&str; 6] = [
     "array.level",
     "array.groups",
@@ -71,8 +71,8 @@ fn of_drive(spec: &DeviceSpec, of: &str) -> String {
         .collect()
 }
 
-/// Returns the text of all settings that determine the state of a device. For an array: the kinds of its members in
-/// their order, and, for an array of groups, the layout of its volume.
+/// Returns the text of all settings that determine the state of a device. For an array, these are the kinds of its
+/// members in order and, with SWAN, the layout of its volume.
 pub(super) fn fingerprint(is: &Described) -> String {
     let Some(array) = is.array else {
         return of_drive(is.members[0], "");

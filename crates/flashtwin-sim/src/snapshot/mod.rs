@@ -1,9 +1,9 @@
-//! Snapshots: the flash state of a device in one file, so that a device is preconditioned only once.
+//! Snapshots: the flash state of a device in one file, so that a device has to be preconditioned only once.
 //!
 //! A file has a magic number, the format version, three texts (flashtwin's version, fingerprint, origin), the state,
-//! the state's length, a CRC-32 of everything before it, and an end mark. The fingerprint covers only settings that
-//! determine the state: timing, link and buffer may differ between the device saved and the one loaded. A file is
-//! used only if its checksum is right, and gets its final name only when it is complete.
+//! the state's length, a CRC-32 of everything before it, and an end mark. The fingerprint covers only the settings
+//! that determine the state: timing, link and buffer may differ between the saved and the loaded device. A file is
+//! used only if its checksum is correct. It gets its final name only when it is complete.
 
 mod fingerprint;
 mod read;
@@ -50,9 +50,9 @@ pub fn save_snapshot<S: Drivable>(
     })
 }
 
-/// Loads a snapshot into an idle device of the same fingerprint; returns the snapshot's origin. After an error the
-/// device is unchanged, except after a file with a right checksum but more state than the device has. The snapshot of
-/// an array fits every array of the same members, whatever its level; that of an array of groups fits arrays with the
+/// Loads a snapshot into an idle device with the same fingerprint; returns the snapshot's origin. After an error the
+/// device is unchanged, except after a file with a correct checksum but more state than the device has. The snapshot
+/// of an array fits every array with the same members, whatever its level; that of a SWAN array fits arrays with the
 /// same groups and segments.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{BUFFER_BYTES, END, FORMAT, MAGIC, TEXT_BYTES_MAX, TRAILER_BYTES};
 use crate::SimError;
 
-/// Why a file cannot be used, its name still unsaid.
+/// Reason for which a file cannot be used, without the file's name.
 pub(super) enum Unusable {
     Io(io::Error),
     Wrong(String),
@@ -112,7 +112,7 @@ pub(super) fn verify(
         input.read_exact(&mut buffer[..n])?;
         crc.update(&buffer[..n]);
         left -= n as u64;
-        // The last eight bytes in the checksum are the length; they may straddle two buffers.
+        // The checksum does not include the last eight bytes, the length, which may be spread over two buffers.
         let kept = n.min(8);
         length.rotate_left(kept);
         length[8 - kept..].copy_from_slice(&buffer[n - kept..n]);
@@ -129,7 +129,7 @@ pub(super) fn verify(
     Ok(state_bytes)
 }
 
-/// The first line in which two fingerprints differ, in words.
+/// Returns a description of the first line in which two fingerprints differ.
 pub(super) fn difference(of_file: &str, of_device: &str) -> Option<String> {
     let mut file_lines = of_file.lines();
     for line in of_device.lines() {

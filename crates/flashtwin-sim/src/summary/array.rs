@@ -23,33 +23,33 @@ pub struct ArraySummary {
     pub parity_pages_written: u64,
     /// Pages read to work out parity.
     pub pages_read_for_parity: u64,
-    /// Pages worked out from the others of their stripe.
+    /// Pages reconstructed from the others of their stripe.
     pub pages_recovered: u64,
-    /// Pages asked for elsewhere, too, because they took long.
+    /// Pages that were also read from other members, because the first read took long.
     pub pages_hedged: u64,
     /// Hedged pages whose second read completed first.
     pub hedges_won: u64,
-    /// Pages read from members for a response that was too late.
+    /// Pages read from members whose response was too late to be used.
     pub pages_read_in_vain: u64,
     /// Pages read to rebuild members.
     pub pages_read_to_rebuild: u64,
-    /// Pages written to members that took the place of failed ones, because they lacked them.
+    /// Pages written to members that replaced failed ones.
     pub pages_rebuilt: u64,
     /// All pages read from members.
     pub member_pages_read: u64,
     /// All pages written to members.
     pub member_pages_written: u64,
-    /// Pages read from members for each one that the front end read.
+    /// Pages read from members per page that the front end read.
     pub read_amplification: f64,
-    /// Pages written to members for each one that the front end wrote.
+    /// Pages written to members per page that the front end wrote.
     pub write_amplification: f64,
-    /// Valid pages of segments that were moved to be able to trim them.
+    /// Valid pages moved so that their segments could be trimmed.
     pub pages_moved: u64,
     /// Segments trimmed on all their members.
     pub segments_trimmed: u64,
-    /// Pages written by the host and moved, for each one that the host wrote.
+    /// Pages written by the host and pages moved, per page that the host wrote.
     pub volume_write_amplification: f64,
-    /// Pages programmed on all members' flash for each one that the front end wrote.
+    /// Pages programmed on all members' flash per page that the front end wrote.
     pub total_write_amplification: Option<f64>,
     /// Page stripes whose data were all written by one request, so that nothing was read for the parity.
     pub stripes_written_whole: u64,
@@ -57,11 +57,11 @@ pub struct ArraySummary {
     pub stripes_read_modify_write: u64,
     /// Page stripes written by reconstruct-write.
     pub stripes_reconstruct_write: u64,
-    /// Page stripes written after working out missing data.
+    /// Page stripes written after missing data had been reconstructed.
     pub stripes_recovered: u64,
-    /// Page stripes written in part, without reading anything, as no parity of theirs was there.
+    /// Page stripes written in part without reading anything, because all their parity was missing.
     pub stripes_without_parity: u64,
-    /// Writes that waited for another one in the same row.
+    /// Writes that waited for another write in the same row.
     pub row_waits: u64,
     /// PARTICIPATE_GGC messages.
     pub gc_participations: u64,
@@ -71,7 +71,7 @@ pub struct ArraySummary {
     pub gc_forced: u64,
     /// Messages to stop collecting.
     pub gc_left_off: u64,
-    /// Phases in which the same members were working; empty unless faults were requested.
+    /// Phases, in each of which the same members were working; empty unless faults were requested.
     pub phases: Vec<PhaseSummary>,
     /// Members that were replaced.
     pub rebuilds: Vec<RebuildSummary>,
@@ -97,7 +97,7 @@ pub struct PhaseSummary {
     pub from_s: f64,
     /// End of the phase; the last one ends with the last event.
     pub until_s: f64,
-    /// Response times of reads and writes completed in it.
+    /// Response times of the reads and writes that completed in the phase.
     pub all: Latency,
     /// Response times of reads.
     pub read: Latency,
@@ -105,15 +105,15 @@ pub struct PhaseSummary {
     pub write: Latency,
     /// Requests not served because data were lost.
     pub requests_failed: u64,
-    /// Pages worked out from the others of their stripe.
+    /// Pages reconstructed from the others of their stripe.
     pub pages_recovered: u64,
-    /// Pages read from members for each one that the front end read.
+    /// Pages read from members per page that the front end read.
     pub read_amplification: f64,
-    /// Pages written to members for each one that the front end wrote.
+    /// Pages written to members per page that the front end wrote.
     pub write_amplification: f64,
 }
 
-/// A member that took the place of a failed one.
+/// A member that replaced a failed one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RebuildSummary {
     /// The member.
@@ -200,7 +200,7 @@ impl ArraySummary {
     }
 }
 
-/// Divided, so that what was given as 0.4 s is 0.4 again.
+/// Computed by division, so that 0.4 s in the options is 0.4 here.
 fn seconds(at: Time, start: Time) -> f64 {
     at.saturating_sub(start).0 as f64 / 1e12
 }

@@ -1,8 +1,8 @@
-//! Health logs of the drive after the run, and its lifetime at the run's write rate.
+//! Health logs of the drive after the run, and its projected lifetime at the run's write rate.
 //!
-//! Units are those of NVMe: SMART / Health (log 02h) counts data in thousands of 512-byte units, rounded up; the
-//! endurance group log (09h) in billions of bytes. Both count the measured part of the run. Wear is counted since the
-//! device was new.
+//! Units are those of NVMe: SMART / Health (log 02h) counts data in units of 512 000 bytes, rounded up; the endurance
+//! group log (09h) in billions of bytes. Both count the measured part of the run. Wear is counted since the device
+//! was new.
 
 use flashtwin::metrics::Metrics;
 use flashtwin::{DeviceSpec, Op};
@@ -28,19 +28,19 @@ pub struct Health {
     pub host_write_commands: u64,
     /// Mean erases as a percentage of the rated erases, rounded up; may exceed 100. 0 if no rating is known.
     pub percentage_used: u64,
-    /// Blocks left of the reserve, in percent of it.
+    /// Percentage of the reserve blocks that are not worn out.
     pub available_spare_percent: u64,
-    /// Blocks that have had all the erases they survive.
+    /// Number of blocks that have reached the number of erases they survive.
     pub spent_blocks: u32,
     /// Written by the host, in bytes.
     pub host_bytes_written: u64,
-    /// Programmed in the flash, in bytes, summary pages among them.
+    /// Bytes programmed in the flash, including summary pages.
     pub media_bytes_written: u64,
     /// Bytes written to the medium per byte written by the host; `None` if the host wrote nothing.
     pub device_write_amplification: Option<f64>,
     /// Writes of the whole exported capacity by the host.
     pub drive_writes: f64,
-    /// Lifetime of the drive at this rate; `None` without a rating or without writes.
+    /// Lifetime of the drive at this rate; `None` without a rating or if the host wrote nothing.
     pub lifetime: Option<Lifetime>,
 }
 
@@ -52,7 +52,7 @@ pub struct Lifetime {
     pub rated_erases: u32,
     /// Terabytes (10^12 bytes) that the host can write.
     pub host_tb_written: f64,
-    /// Writes of the whole exported capacity a day, over the years of the warranty.
+    /// Writes of the whole exported capacity per day, over the warranty period.
     pub drive_writes_per_day: f64,
     /// Years of the warranty.
     pub warranty_years: u32,
@@ -80,7 +80,7 @@ impl Health {
         };
         let reserve: u32 = device.members.iter().map(blocks).sum();
         let left = reserve.saturating_sub(flash.spent_blocks);
-        // Of different members the one that is rated lowest.
+        // If members differ, the lowest rating counts.
         let ratings = device.members.iter().map(|m| m.wear.rated_erases);
         let rated = ratings.min().flatten();
         Health {

@@ -24,7 +24,7 @@ pub struct RunInfo {
     pub warnings: Vec<String>,
     /// Preconditioning of the device, or the snapshot that was loaded.
     pub precondition: String,
-    /// Pacing of requests, as in "open loop" or "closed loop, depth 32".
+    /// How requests were paced, such as "open loop" or "closed loop, depth 32".
     pub pacing: String,
     /// Seed of preconditioning and generator.
     pub seed: u64,
@@ -68,11 +68,11 @@ pub struct Summary {
     pub requests_wrapped: u64,
     /// Writes and trims refused by a device at its end of life.
     pub requests_refused: u64,
-    /// Requests that an array could not serve because it had lost data.
+    /// Requests that failed because an array had lost data.
     pub requests_failed: u64,
     /// The run was stopped early.
     pub interrupted: bool,
-    /// End of a warm-up that lasts until the run is steady.
+    /// End of a warm-up that continued until the run was steady.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady: Option<SteadySummary>,
     /// Passes of a workload that was repeated.
@@ -80,7 +80,7 @@ pub struct Summary {
     pub passes: Option<PassesSummary>,
     /// The device reached its end of life.
     pub read_only: bool,
-    /// Acknowledged pages that a device at its end of life could not write.
+    /// Acknowledged pages that a device could not write to flash at its end of life.
     pub pages_lost: u64,
 
     /// Virtual time from the start of the measurement to the last completion.
@@ -140,7 +140,7 @@ pub struct PassesSummary {
     pub device_write_amplification: Option<f64>,
     /// Half width of its 95 % confidence interval; `None` with fewer than six passes.
     pub device_write_amplification_half_width: Option<f64>,
-    /// Bytes programmed for each byte of the host over that half, by purpose.
+    /// Bytes programmed per byte of the host over that half, by purpose.
     pub programs_by_purpose: Vec<Purpose>,
 }
 
@@ -149,7 +149,7 @@ pub struct PassesSummary {
 pub struct Purpose {
     /// The purpose.
     pub name: &'static str,
-    /// Bytes programmed for each byte that the host wrote.
+    /// Bytes programmed for this purpose per byte that the host wrote.
     pub write_amplification: f64,
 }
 
@@ -181,7 +181,7 @@ pub struct Count {
     pub failed: u64,
 }
 
-/// Response times of one kind of request, in virtual time, of those without an error.
+/// Response times, in virtual time, of the requests of one kind that completed without an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Latency {
     /// Requests completed without an error.
@@ -254,7 +254,7 @@ pub struct Inside {
     pub requests_mean: f64,
     /// Arrival rate times mean response time.
     pub little_requests_mean: f64,
-    /// Difference of the two, as a share of the first.
+    /// Relative difference of the two.
     pub little_error: f64,
 }
 
@@ -291,7 +291,7 @@ pub struct BufferLimit {
     pub key: &'static str,
     /// Value of the key: write-backs at a time.
     pub value: u32,
-    /// Share of the time in which it was reached and more write-backs waited.
+    /// Fraction of the time in which the limit was reached and further write-backs waited.
     pub time_share: f64,
 }
 
@@ -320,17 +320,17 @@ pub struct FlashSummary {
     pub gc_actions: u64,
     /// Counters of the chips' translation layers; empty with the page map.
     pub ftl_counters: Vec<NamedCount>,
-    /// Share of time in garbage collection, mean over chips.
+    /// Fraction of time in garbage collection, mean over chips.
     pub gc_share_mean: f64,
-    /// Share of time in garbage collection, of the chip with most.
+    /// Fraction of time in garbage collection, of the chip with the largest.
     pub gc_share_max: f64,
     /// Time in garbage collection, chip by chip.
     pub gc_time_ms_by_chip: Vec<f64>,
-    /// Share of time a chip was busy, GC included, mean over chips.
+    /// Fraction of time in which a chip was busy, including GC, mean over chips.
     pub busy_share_mean: f64,
     /// Share of time busy, of the chip busiest.
     pub busy_share_max: f64,
-    /// Fewest erases of a block since the device counted as new.
+    /// Fewest erases of a block since the device was new.
     pub block_erases_min: u32,
     /// Mean over blocks.
     pub block_erases_mean: f64,
@@ -361,7 +361,7 @@ pub struct SeriesPoint {
     pub max_us: Option<f64>,
     /// Share of page accesses found in the buffer.
     pub hit_ratio: Option<f64>,
-    /// Share of the response times spent behind garbage collection.
+    /// Fraction of the response times spent waiting behind garbage collection.
     pub gc_wait_share: Option<f64>,
     /// Fraction rebuilt at the end of the interval, over the members being rebuilt; `None` if none was being rebuilt.
     pub rebuilt_share: Option<f64>,

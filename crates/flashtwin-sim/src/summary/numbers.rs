@@ -1,6 +1,6 @@
 //! Numbers for people: four digits and a unit.
 
-/// A span of time given in microseconds, with four digits and the usual unit.
+/// Formats a time given in microseconds with four digits and a suitable unit.
 pub(super) fn time(us: f64) -> String {
     let (value, unit) = match us {
         _ if us < 0.9995 => (us * 1e3, "ns"),
@@ -11,7 +11,7 @@ pub(super) fn time(us: f64) -> String {
     format!("{} {unit}", digits(value))
 }
 
-/// Four significant digits, no fewer than the whole ones.
+/// Formats a number with four significant digits, but with all digits before the point.
 pub(super) fn digits(value: f64) -> String {
     match value {
         _ if value == 0.0 => "0".into(),

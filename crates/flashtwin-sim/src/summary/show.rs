@@ -309,7 +309,7 @@ impl Summary {
         Ok(())
     }
 
-    /// Requests in flight, and what did not go as asked.
+    /// Writes the numbers of requests in flight, and of requests that were dropped, refused or failed.
     fn note_lines(&self, out: &mut Lines) -> fmt::Result {
         let i = &self.inside;
         out.line(
@@ -450,7 +450,7 @@ fn rebuild_row(r: &RebuildSummary) -> String {
     }
 }
 
-/// The parts that are there; those of the wait for a slot behind their sum.
+/// Formats the parts of a response time that are not zero; the parts of the wait for a slot follow their sum.
 fn parts_row(parts: &Breakdown<f64>) -> String {
     let spent = Breakdown::NAMES.into_iter().zip(parts.parts());
     let spent: Vec<(&str, f64)> = spent.filter(|&(_, us)| us > 0.0).collect();

@@ -56,7 +56,7 @@ mod detail {
     pub const ARRAY: u32 = 12;
 }
 
-/// All packets are of one sequence, whose names the first packet brings.
+/// Number of the only packet sequence; the first packet has its names.
 const SEQUENCE: u64 = 1;
 const CLEARED: u64 = 1;
 const NEEDS_NAMES: u64 = 2;
@@ -97,7 +97,7 @@ enum What {
     Count(usize),
 }
 
-/// The bytes of a trace; `start` is its instant 0.
+/// Encodes a trace; `start` is its instant 0.
 pub(super) fn encode(all: &Slices, start: Time) -> Vec<u8> {
     let mut tree = Tree::default();
     let lines = lines(all);
@@ -168,7 +168,7 @@ pub(super) fn encode(all: &Slices, start: Time) -> Vec<u8> {
     trace.into_bytes()
 }
 
-/// Names of slices and keys of their details, each with its number.
+/// Assigns numbers to the names of slices and to the keys of their details.
 fn numbered(all: &Slices) -> (Names, Names) {
     let (mut names, mut keys) = (Names::default(), Names::default());
     let of_slices = all.slices.iter().map(|slice| (slice.name, &slice.details));
@@ -183,7 +183,7 @@ fn numbered(all: &Slices) -> (Names, Names) {
     (names, keys)
 }
 
-/// The arrows that begin and end at a slice, by number.
+/// Arrows that begin and end at a slice, by number.
 #[derive(Clone, Default)]
 struct Flows {
     begin: Vec<u64>,
@@ -243,7 +243,7 @@ fn in_order(all: &Slices) -> Vec<(Time, What)> {
     order.extend(instants.map(|(id, instant)| (instant.at, What::Instant(id))));
     let counts = all.counts.iter().enumerate();
     order.extend(counts.map(|(id, &(at, ..))| (at, What::Count(id))));
-    // A stable sort keeps what was put in order above.
+    // The sort is stable, so it keeps the order created above.
     order.sort_by_key(|&(at, _)| at);
     order
 }

@@ -1,4 +1,4 @@
-//! Tracks in their order, and the lines of those on which things overlap.
+//! The order of tracks, and the lines of tracks on which slices overlap.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Returns the number of a track, and adds the track if it does not exist.
+    /// Returns the number of a track, which is added if it does not exist.
     pub fn node(&mut self, parent: Option<u64>, name: &str, rank: u64, counts: bool) -> u64 {
         let node = Node {
             parent,
@@ -42,7 +42,7 @@ impl Tree {
         number
     }
 
-    /// Names of a track and of those above it, the outermost first.
+    /// Returns the names of a track and of all tracks above it, outermost first.
     pub fn path(&self, track: u64) -> String {
         let node = &self.nodes[track as usize - 1];
         match node.parent {
@@ -51,7 +51,7 @@ impl Tree {
         }
     }
 
-    /// The parent of all tracks of the device, or of a member.
+    /// Returns the parent of all tracks of the device, or of a member.
     pub fn group(&mut self, member: Option<usize>) -> Option<u64> {
         member.map(|member| {
             self.node(
@@ -63,7 +63,7 @@ impl Tree {
         })
     }
 
-    /// The track that shows something, on a line of it.
+    /// Returns the number of a track, or of one of its lines.
     pub fn of(&mut self, track: Track, line: Option<usize>) -> u64 {
         let group = self.group(track.member);
         let at = match track.shown {

@@ -21,7 +21,7 @@ use collector::Collector;
 pub use rows::Row;
 use slices::{Gauge, Slices};
 
-/// Slices, instants and counter values in a timeline at most (D-115).
+/// Largest number of slices, instants and counter values in a timeline (D-115).
 const THINGS_MAX: usize = 500_000;
 
 /// The part of a run that is shown.
@@ -40,7 +40,7 @@ pub struct Timeline {
     pub trace: Vec<u8>,
     /// Slices in it.
     pub slices: u64,
-    /// End of a timeline that is full before the window ends, from the start of the measurement.
+    /// End of a timeline that became full before the window ended, from the start of the measurement.
     pub cut_at: Option<Time>,
     /// Start of the measurement.
     pub start: Time,
@@ -61,7 +61,7 @@ pub(crate) struct Recording {
     until: Time,
     state: State,
     collector: Collector,
-    /// Difference between the device's numbers of requests and the driver's.
+    /// Difference between the device's request numbers and the driver's.
     ahead: u64,
     cut_at: Option<Time>,
     /// Things in it at most.
@@ -97,7 +97,7 @@ impl Recording {
         self.state == State::Open
     }
 
-    /// The window's beginning, if it is to come and not after `at`.
+    /// Returns the start of the window, if the window is not open yet and starts by `at`.
     #[inline]
     pub fn begins_by(&self, at: Time) -> Option<Time> {
         let from = self.collector.from();
@@ -111,7 +111,7 @@ impl Recording {
         self.look(device);
     }
 
-    /// A request is being submitted; `tag` is the driver's number for it.
+    /// Records that a request is being submitted; `tag` is the driver's number for it.
     pub fn submitted(&mut self, tag: u64, request: &Request, at: Time) {
         match self.number(tag) {
             Some(number) => self.collector.submitted(number, request, at),
@@ -137,7 +137,7 @@ impl Recording {
 
     /// Takes what the device logged until now.
     pub fn look<S: Drivable>(&mut self, device: &mut Device<S>) {
-        // The window opens when all before it has happened.
+        // The window opens after all events before it have been processed.
         let now = device.now().max(self.collector.from());
         S::take_logs(device, &mut |logged| self.collector.take(logged, now));
         let gauges = device.gauges();

@@ -1,5 +1,5 @@
-//! The wire format of Protocol Buffers, as far as a trace needs it: fields with a number and a varint, eight bytes,
-//! or a length and bytes.
+//! The wire format of Protocol Buffers, limited to the needs of a trace: fields with a number and a varint, eight
+//! bytes, or a length and bytes.
 
 /// A message being written.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ impl Message {
         self.bytes.extend(value.as_bytes());
     }
 
-    /// A message within this one: what `fill` writes.
+    /// Writes a nested message, which `fill` writes.
     pub fn message(&mut self, field: u32, fill: impl FnOnce(&mut Message)) {
         self.key(field, 2);
         let from = self.bytes.len();

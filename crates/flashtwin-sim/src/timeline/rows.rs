@@ -100,7 +100,7 @@ fn numbers(details: &[(&'static str, Detail)], key: &str) -> Vec<u64> {
     }
 }
 
-/// Details without columns of their own. Keys and words are ours: nothing in them needs an escape.
+/// Formats details without columns of their own as JSON. Keys and words are ours, so nothing needs an escape.
 fn json(details: &[(&'static str, Detail)]) -> String {
     let mut text = String::from("{");
     let others = details

@@ -2,16 +2,16 @@
 
 use flashtwin::{Place, Time};
 
-/// Subject of a track. Several lines are drawn where slices overlap.
+/// Subject of a track. If slices overlap, the track has several lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Shown {
-    /// Requests that the device, or the member, is asked.
+    /// Requests to the device or to the member.
     Requests,
     /// Messages of an array's coordinator.
     Messages,
-    /// The time that a member is under an order to collect.
+    /// Times in which a member is under an order to collect.
     Ordered,
-    /// Pages found in the buffer or not, and evicted pages.
+    /// Page accesses to the buffer (hits and misses) and evicted pages.
     Accesses,
     /// Accesses that wait for a slot of the buffer.
     SlotWaits,
@@ -28,7 +28,7 @@ impl Shown {
     }
 }
 
-/// A track: of the device itself, or of a member.
+/// A track of the device itself, or of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Track {
     pub member: Option<usize>,
@@ -67,7 +67,7 @@ pub(super) struct Slice {
 }
 
 impl Slice {
-    /// Adds a number to a detail that may have several.
+    /// Adds a number to a detail that may have several numbers.
     pub fn also(&mut self, key: &'static str, number: u64) {
         let found = self.details.iter_mut().find(|(name, _)| *name == key);
         match found {
@@ -96,7 +96,7 @@ pub(super) struct Instant {
 pub(super) struct Slices {
     pub slices: Vec<Slice>,
     pub instants: Vec<Instant>,
-    /// Slices that one made another begin, by their places in `slices`.
+    /// Links from a slice to a slice that it caused, by their indices in `slices`.
     pub links: Vec<(u32, u32)>,
     pub counts: Vec<(Time, Gauge, u64)>,
 }

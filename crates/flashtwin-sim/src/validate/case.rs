@@ -54,7 +54,7 @@ pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, SimError>
     })
 }
 
-/// Larger than any case, so that a hostile file cannot fill the memory.
+/// Larger than any case; prevents a hostile file from filling the memory.
 const PAGES_MAX: u64 = 1 << 28;
 
 fn time_of(key: &str, ms: f64) -> Result<Time, String> {
@@ -64,7 +64,7 @@ fn time_of(key: &str, ms: f64) -> Result<Time, String> {
     }
 }
 
-/// The word of a number, or which numbers are modelled.
+/// Returns the word for a number, or an error that lists the modelled numbers.
 fn word_of(key: &str, value: u32, words: &[(u32, &'static str)]) -> Result<&'static str, String> {
     let found = words.iter().find(|(number, _)| *number == value);
     found.map(|(_, word)| *word).ok_or_else(|| {
@@ -74,7 +74,7 @@ fn word_of(key: &str, value: u32, words: &[(u32, &'static str)]) -> Result<&'sta
 }
 
 impl Parameters {
-    /// Pages of the device, if their number can be held.
+    /// Returns the number of pages of the device, unless it overflows.
     fn pages(&self) -> Option<u64> {
         let counts = [
             self.elements,

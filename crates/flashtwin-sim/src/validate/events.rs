@@ -122,7 +122,7 @@ pub(super) fn compare(
         .iter()
         .for_each(|event| part(event.key.name(), |p| p.compared += 1));
     let left = unmatched(expected, got, TOLERANCE);
-    // A wrong operation is unmatched on both sides; it is counted once.
+    // A wrong operation is unmatched on both sides, but is counted once.
     left.expected
         .iter()
         .for_each(|event| part(event.key.name(), |p| p.mismatched += 1));
@@ -142,7 +142,7 @@ pub(super) fn compare(
     Ok(CaseReport::new(name, "msr", count, parts, first))
 }
 
-/// The earliest unmatched operation, with the one in its place on the other side.
+/// Describes the earliest unmatched operation, and the operation in its place on the other side.
 fn describe_first(expected: &[Timed<What>], got: &[Timed<What>], log: &Path) -> Option<String> {
     let counterpart = |of: &Timed<What>, others: &[Timed<What>]| {
         let same =
@@ -205,7 +205,7 @@ fn timed(key: What, at: Time, duration: Time) -> Timed<What> {
     }
 }
 
-/// An operation, if the reference logs its like.
+/// Converts an operation, if the reference logs operations of its kind.
 fn timed_event(event: FlashEvent) -> Option<Timed<What>> {
     Some(match event {
         FlashEvent::Page {
@@ -314,7 +314,7 @@ fn after_reads(line: &Line) -> Result<Time, SimError> {
     }
 }
 
-/// An operation, and the field that has its duration, if it has one.
+/// Parses an operation; also returns the field with its duration, if it has one.
 fn what<'a>(
     kind: &str,
     line: &Line,

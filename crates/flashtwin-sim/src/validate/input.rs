@@ -97,7 +97,7 @@ impl CaseFiles {
     }
 }
 
-/// More text than any case holds, so that a hostile file cannot fill the memory.
+/// Longer than any case; prevents a hostile file from filling the memory.
 const TEXT_BYTES_MAX: u64 = 1 << 30;
 
 /// The text of a file, decompressed if it ends in `.zst`.

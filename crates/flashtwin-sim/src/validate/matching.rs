@@ -1,4 +1,4 @@
-//! Matching two series of timed operations where the order within one instant is free.
+//! Matches two series of timed operations; the order within one instant is free.
 
 use flashtwin::Time;
 
@@ -20,7 +20,7 @@ pub(super) struct Unmatched<K> {
     pub got: Vec<Timed<K>>,
 }
 
-/// Pairs off operations of equal key whose instant and duration differ by at most `tolerance`.
+/// Removes pairs of operations with equal keys whose instants and durations differ by at most `tolerance`.
 pub(super) fn unmatched<K: Ord + Clone>(
     mut expected: Vec<Timed<K>>,
     mut got: Vec<Timed<K>>,

@@ -32,7 +32,7 @@ pub struct CaseReport {
     pub operations_compared: u64,
     /// Operations that match the model.
     pub matched: u64,
-    /// Operations that do not match, with those that only the model has.
+    /// Number of operations that do not match, including those that only the model has.
     pub mismatched: u64,
     /// Results kind by kind.
     pub parts: Vec<PartReport>,

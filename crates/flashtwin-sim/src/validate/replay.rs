@@ -85,14 +85,14 @@ pub(super) fn compare(name: &str, json: &Path, responses: &Path) -> Result<CaseR
     };
     let (erases_part, erases_text) = total("erases", case.erases, erases);
     let (moved_part, moved_text) = total("pages moved", case.pages_moved, moved);
-    // A wrong response is more specific than a wrong instant or total.
+    // A wrong response is more specific than a wrong instant or a wrong total, so it is reported first.
     let first = own.1.or(instants.1).map(|text| format!("{name_of}:{text}"));
     let first = first.or(erases_text).or(moved_text);
     let parts = vec![instants.0, own.0, erases_part, moved_part];
     Ok(CaseReport::new(name, "replay", rows.len(), parts, first))
 }
 
-/// Ties that the measure allows in a replay of `rows`.
+/// Returns the number of differences that a replay of `rows` may have because of ties.
 fn ties_allowed(rows: &[Row]) -> u64 {
     rows.len() as u64 / REQUESTS_PER_TIE
 }
@@ -152,7 +152,7 @@ fn instants(rows: &[Row], got: &[Time]) -> (PartReport, Option<String>) {
     )
 }
 
-/// Compares each request's own response time, where the reference knows it.
+/// Compares the response time of each request for which the reference has a correct one.
 fn own_responses(rows: &[Row], got: &[Time]) -> (PartReport, Option<String>) {
     let shares = share_a_page(rows, got);
     let (mut compared, mut mismatched, mut first) = (0, 0, None);
@@ -214,7 +214,7 @@ fn share_a_page(rows: &[Row], got: &[Time]) -> Vec<bool> {
     shares
 }
 
-/// Completion times of the model's requests, and its erases and moved pages.
+/// Replays the requests in the model; returns their completion times, and the numbers of erases and moved pages.
 fn replay(spec: &DeviceSpec, rows: &[Row]) -> Result<(Vec<Time>, u64, u64), SimError> {
     let mut ssd = Ssd::new(spec);
     ssd.fill_sequential();

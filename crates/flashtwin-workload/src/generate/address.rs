@@ -9,28 +9,28 @@ use super::space::Space;
 use super::stack::Stack;
 use crate::error::{ErrorKind, WorkloadError};
 
-/// Starts of requests. They are multiples of the alignment and the request fits the range.
+/// Pattern of the starts of requests. A start is a multiple of the alignment, and the request fits into the range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "pattern", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Address {
     /// Every place equally often.
     Uniform {},
-    /// Around a place; what falls outside the range is drawn again.
+    /// Normally distributed around a centre; values outside the range are drawn again.
     Normal {
         /// Standard deviation, bytes.
         sigma: u64,
-        /// Centre, bytes; the middle of the range if left out.
+        /// Centre in bytes; default: the middle of the range.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mean: Option<u64>,
     },
-    /// The place of rank k with frequency proportional to 1 / k^theta.
+    /// Zipf: the place of rank k is chosen with a frequency proportional to 1 / k^theta.
     Zipf {
         /// Skew, from 0 (uniform) to 10.
         theta: f64,
-        /// Spread the ranks over the range; if false rank 1 is the first place, and so on.
+        /// Whether the ranks are spread over the range; if false, rank 1 is the first place, and so on.
         #[serde(default = "yes")]
         scramble: bool,
-        /// Number of consecutive ranks that stay side by side when ranks are spread.
+        /// Number of consecutive ranks that stay adjacent when ranks are spread.
         #[serde(default = "one", skip_serializing_if = "is_one")]
         cluster: u64,
     },
@@ -41,12 +41,12 @@ pub enum Address {
         /// Share of the range that is hot.
         hot_space: f64,
     },
-    /// One request after the other, from the start again at the end.
+    /// Each request starts where the previous one ended; at the end of the range, at its beginning.
     Sequential {},
-    /// The unit that was used so many units ago, or a new place (the LRU stack model). A unit keeps its size; reads
-    /// have units of their own.
+    /// The LRU stack model: a request goes to a unit that was used a drawn number of units ago, or to a new place. A
+    /// unit keeps its size. Reads have units of their own.
     Stack {
-        /// Weights of a new place, and of distances 0, 1, 2 to 3, 4 to 7, and so on.
+        /// Weights of a new place, and of the distances 0, 1, 2 to 3, 4 to 7, and so on.
         distances: Vec<f64>,
     },
     /// Starts in proportion to counts in a file of `LBA,Frequency` lines (byte offset of the start, count).
@@ -76,7 +76,7 @@ fn wrong<T>(text: String) -> Result<T, WorkloadError> {
     Err(WorkloadError::new(ErrorKind::Option, text))
 }
 
-/// A pattern made ready for a range of `units` places of `alignment` bytes.
+/// A pattern, prepared for a range of `units` places of `alignment` bytes.
 pub(crate) enum Sampler {
     Uniform,
     Normal {
@@ -85,7 +85,7 @@ pub(crate) enum Sampler {
     },
     Zipf {
         zipf: Zipf,
-        /// The order of the groups of places, and how many places are in each.
+        /// The order of the groups of places, and the number of places in a group.
         groups: Option<(Permutation, u64)>,
     },
     Hotcold {
@@ -167,7 +167,7 @@ impl Sampler {
         })
     }
 
-    /// A start for a request of `bytes`; `None` if this draw does not fit and must be repeated.
+    /// Draws a start for a request of `bytes`; `None` if this draw does not fit and must be repeated.
     #[inline]
     pub fn draw(&mut self, rng: &mut Rng, space: Space, bytes: u64) -> Option<u64> {
         let start = match self {
@@ -181,7 +181,7 @@ impl Sampler {
             }
             Sampler::Zipf { zipf, groups } => {
                 let rank = zipf.draw(rng);
-                // A place in the last group may lie beyond the range: `fits` has it drawn again.
+                // A place in the last group may be beyond the range; `fits` then repeats the draw.
                 let place = match groups {
                     None => rank,
                     Some((order, 1)) => order.at(rank),
@@ -207,13 +207,13 @@ impl Sampler {
                 start
             }
             Sampler::Locality(locality) => locality.draw(rng),
-            // Its units have sizes of their own: `Generator::draw` asks it for both.
+            // Units of the stack model have sizes of their own: `Generator::draw` draws both together.
             Sampler::Stack(_) => return None,
         };
         space.fits(start, bytes).then_some(start)
     }
 
-    /// A remark on what was left out, for `describe`.
+    /// Returns a remark for `describe` on what was left out.
     pub fn remark(&self) -> String {
         match self {
             Sampler::Locality(locality) => locality.remark(),
@@ -287,7 +287,7 @@ impl Zipf {
     }
 }
 
-/// A fixed shuffle of 0..n without a table: a Feistel network, walked until it lands below n.
+/// A fixed permutation of 0..n without a table: a Feistel network, applied repeatedly until the result is below n.
 pub(crate) struct Permutation {
     n: u64,
     half_bits: u32,

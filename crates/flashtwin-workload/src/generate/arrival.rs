@@ -9,7 +9,7 @@ use crate::error::{ErrorKind, WorkloadError};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Arrival {
-    /// No times: every arrival is 0 and the driver keeps its queue depth (a closed loop).
+    /// No times: every arrival is 0, and the driver keeps its queue depth (closed loop).
     None {},
     /// Evenly spaced.
     Constant {
@@ -21,14 +21,14 @@ pub enum Arrival {
         /// Mean requests per second.
         rate: f64,
     },
-    /// Two exponential phases with balanced means: burstier than Poisson.
+    /// Two exponential phases with balanced means, which are burstier than Poisson arrivals.
     Hyper {
         /// Mean requests per second.
         rate: f64,
         /// Coefficient of variation of the gaps, at least 1.
         cv: f64,
     },
-    /// Bursts of Poisson arrivals with silence between; long-run rate `on_rate * duty`.
+    /// Bursts of Poisson arrivals with silence in between; the long-run rate is `on_rate * duty`.
     Onoff {
         /// Requests per second within a burst.
         on_rate: f64,
@@ -88,7 +88,7 @@ impl Arrival {
     }
 }
 
-/// Draws the gaps; keeps the fraction of a picosecond each leaves over, so that nothing drifts.
+/// Draws the gaps. Keeps the fraction of a picosecond that each gap leaves over, so that no error accumulates.
 #[derive(Clone, Debug)]
 pub(crate) struct Gaps {
     arrival: Arrival,

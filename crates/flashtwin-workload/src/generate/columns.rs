@@ -1,6 +1,6 @@
-//! A batch of requests drawn column by column: their kinds, then their arrivals, then their places. Each question has
-//! random numbers of its own, so the requests are those that drawing one after the other gives, and a loop keeps the
-//! state of one generator in registers.
+//! Draws a batch of requests column by column: kinds, then arrivals, then places. Each column has a random stream of
+//! its own, so the requests are the same as if they were drawn one after the other. A loop over one column keeps the
+//! state of its generator in registers.
 
 use flashtwin::{Op, PlacementId, Request, Time};
 
@@ -13,7 +13,7 @@ use super::space::Space;
 use crate::error::WorkloadError;
 
 impl Generator {
-    /// Adds `count` requests, none of which depends on the one before.
+    /// Adds `count` requests, none of which depends on the previous one.
     pub(super) fn draw_columns(
         &mut self,
         count: u64,
@@ -48,7 +48,7 @@ impl Generator {
         self.rng_op = rng;
     }
 
-    /// Lets the requests arrive; fails with the place of one that would arrive too late.
+    /// Sets the arrivals of the requests; fails with the index of a request that would arrive too late.
     fn draw_arrivals(&mut self, requests: &mut [Request]) -> Result<(), usize> {
         if self.spec.arrival == (Arrival::None {}) {
             self.made += requests.len() as u64;
@@ -61,7 +61,7 @@ impl Generator {
         Ok(())
     }
 
-    /// Gives the requests their places; false if one does not fit the range.
+    /// Sets the places of the requests; returns false if one does not fit into the range.
     fn draw_places(&mut self, requests: &mut [Request]) -> bool {
         let mut rng = self.rng_place.clone();
         let (space, sampler) = (self.space, &mut self.sampler);
@@ -77,7 +77,7 @@ impl Generator {
     }
 }
 
-/// Gives the requests sizes and starts; false if one does not fit the range.
+/// Sets sizes and starts of the requests; returns false if one does not fit into the range.
 #[inline(always)]
 fn places(
     requests: &mut [Request],

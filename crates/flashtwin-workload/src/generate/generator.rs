@@ -12,10 +12,10 @@ use crate::Workload;
 
 /// Requests handed out at a time.
 const BATCH: u64 = 512;
-/// Draws that may fail to fit the range before the spec is called impossible.
+/// Number of draws without a request that fits into the range, after which the spec counts as impossible.
 pub(super) const REDRAWS_MAX: u32 = 100_000;
 
-/// Streams of random numbers, one for each question.
+/// Random streams, one for each property of requests.
 const STREAM_ARRIVAL: u64 = 1;
 const STREAM_OP: u64 = 2;
 const STREAM_PLACE: u64 = 3;
@@ -35,14 +35,14 @@ pub(crate) struct Generator {
     pub(super) made: u64,
     pub(super) clock: u64,
     pub(super) kinds: Kinds,
-    /// Requests may follow the one before, or keep near it.
+    /// Whether requests may start at the end of the previous one, or near its start.
     follows: bool,
     /// Kept only where requests follow.
     previous: Option<Last>,
 }
 
-/// Bounds of the draw of a request's kind, in units of [`Rng::units`]: the share of writes, that of writes and
-/// trims, and that of these and flushes; and the share of writes that are forced.
+/// Bounds of the draw of a request's kind, in units of [`Rng::units`]: the shares of writes; of writes and trims; and
+/// of writes, trims and flushes. Also the share of writes that are forced.
 #[derive(Clone, Copy)]
 pub(super) struct Kinds {
     write: u64,
@@ -52,7 +52,7 @@ pub(super) struct Kinds {
 }
 
 impl Kinds {
-    /// The kind of a request, and whether it is a forced write.
+    /// Draws the kind of a request, and whether it is a forced write.
     #[inline(always)]
     pub fn draw(self, rng: &mut Rng) -> (Op, bool) {
         let drawn = rng.units();
@@ -107,8 +107,8 @@ impl Generator {
         })
     }
 
-    /// Arrival of the next request; `None` if that is too late. The first one arrives at 0, as the first of a
-    /// trace does.
+    /// Returns the arrival of the next request; `None` if that is too late. The first one arrives at 0, as in a
+    /// trace.
     #[inline(always)]
     pub(super) fn next_arrival(&mut self) -> Option<Time> {
         if self.made > 0 {
@@ -118,8 +118,8 @@ impl Generator {
         Some(Time(self.clock))
     }
 
-    /// Start, size and kind, as DiskSim's generator decides them: sequential requests keep the
-    /// kind of the one before; what does not fit the range is drawn again as a whole.
+    /// Draws start, size and kind, as DiskSim's generator does: a sequential request keeps the kind of the previous
+    /// one; a request that does not fit into the range is drawn again completely.
     #[inline(always)]
     fn draw(&mut self, arrival: Time) -> Result<Request, WorkloadError> {
         let (mut op, mut fua) = self.kinds.draw(&mut self.rng_op);
@@ -142,7 +142,7 @@ impl Generator {
             if bytes > self.space.bytes {
                 continue;
             }
-            // The question is drawn only if asked, so that plain patterns pay nothing for it.
+            // Drawn only if the spec has such requests, so that other patterns cost nothing.
             let way = if self.follows {
                 self.rng_place.unit()
             } else {
@@ -212,7 +212,7 @@ impl Generator {
         WorkloadError::new(ErrorKind::TooLarge, text)
     }
 
-    /// The request as pieces that all lie on one member of a striped array: the first one.
+    /// Splits the request into pieces that are all on one member of a striped array: the first piece's member.
     fn pin(&self, request: &Request, out: &mut Vec<Request>) {
         let (piece, stripe) = (self.spec.alignment, self.spec.stripe);
         let rows = (self.space.bytes / stripe).max(1);
@@ -226,7 +226,7 @@ impl Generator {
         }
     }
 
-    /// A start within `local_range` either side of the last one.
+    /// Draws a start within `local_range` on either side of the previous one.
     fn draw_near(&mut self, start: u64, bytes: u64) -> Option<u64> {
         let reach = self.spec.local_range / self.spec.alignment;
         let step = self.rng_place.below(2 * reach + 1) * self.spec.alignment;

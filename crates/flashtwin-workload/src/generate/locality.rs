@@ -1,5 +1,5 @@
-//! Empirical locality: starts drawn in proportion to counts, in constant time (alias table, exact
-//! integers). Meant for `LBA,Frequency` lists counted over a real trace.
+//! Empirical locality: starts are drawn in proportion to counts, in constant time (alias table with exact integers).
+//! Meant for `LBA,Frequency` lists counted from a real trace.
 
 use memchr::memchr;
 use std::path::Path;
@@ -10,13 +10,13 @@ use crate::error::{quote, ErrorKind, WorkloadError};
 use crate::trace::cursor::{Bad, Cursor};
 use crate::trace::input::Input;
 
-/// Entries a list may have: the table takes 20 bytes each.
+/// Largest number of entries in a list; the table needs 20 bytes for each.
 const ENTRIES_MAX: usize = 1 << 28;
 
 /// The counted starts, ready to draw from.
 pub(crate) struct Locality {
     starts: Vec<u64>,
-    /// Draws below this stay in their column, the others go to its alias.
+    /// A draw below the threshold stays in its column; any other uses the column's alias.
     thresholds: Vec<u64>,
     aliases: Vec<u32>,
     total: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Locality {
 }
 
 impl Locality {
-    /// Reads a list; starts where not even the smallest request fits the space are left out.
+    /// Reads a list. Starts at which not even the smallest request fits into the space are left out.
     pub fn open(file: &Path, space: Space, smallest: u64) -> Result<Self, WorkloadError> {
         let mut source = Input::File(file.to_path_buf()).open()?;
         let name = source.name().to_string();

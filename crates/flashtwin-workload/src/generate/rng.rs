@@ -1,5 +1,5 @@
-//! Random numbers: xoshiro256++ seeded by splitmix64, and the draws the generators need. The same
-//! on every machine: integers, IEEE products and sums, and pure-Rust `libm` for the logarithm.
+//! Random numbers: xoshiro256++ seeded by splitmix64, and the draws that the generators need. Results are the same on
+//! every machine, because only integers, IEEE products and sums, and the logarithm of the pure-Rust `libm` are used.
 
 /// One step of splitmix64; also a good hash of a counter.
 pub(crate) fn splitmix64(state: &mut u64) -> u64 {
@@ -20,8 +20,8 @@ pub(crate) struct Rng {
 }
 
 impl Rng {
-    /// Stream `stream` of a seed: streams of one seed are independent, so that a change of, for example,
-    /// the arrival rate leaves the addresses as they were.
+    /// Creates stream `stream` of a seed. Streams of one seed are independent: a change of the arrival rate, for
+    /// example, does not change the addresses.
     pub fn new(seed: u64, stream: u64) -> Self {
         let mut state = seed ^ stream.wrapping_mul(0xd1b5_4a32_d192_ed03);
         Rng {
@@ -63,19 +63,19 @@ impl Rng {
         (self.bits() >> 11) + 1
     }
 
-    /// The most [`Rng::units`] that are no more than `p`: whole numbers compare as the fractions do, since a power
-    /// of two rounds nothing.
+    /// Returns the largest value of [`Rng::units`] that is at most `p`. Comparing these integers is exact, since the
+    /// scale is a power of two.
     pub fn units_up_to(p: f64) -> u64 {
         (p * UNITS) as u64
     }
 
-    /// Uniform in (0, 1]: never zero, so that its logarithm is finite.
+    /// Draws uniformly from (0, 1]; never zero, so that the logarithm is finite.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         self.units() as f64 * (1.0 / UNITS)
     }
 
-    /// True with probability `p`; never for 0, always for 1.
+    /// Returns true with probability `p`; never for 0, always for 1.
     #[inline]
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() <= p

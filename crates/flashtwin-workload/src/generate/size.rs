@@ -14,7 +14,7 @@ pub enum Size {
         /// Bytes.
         bytes: u64,
     },
-    /// Exponential, rounded up to the alignment (so the mean comes out about half of it larger).
+    /// Exponential, rounded up to the alignment, which increases the mean by about half the alignment.
     Exponential {
         /// Mean before rounding, bytes.
         mean: u64,

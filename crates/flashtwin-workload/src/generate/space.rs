@@ -1,4 +1,4 @@
-//! The part of a device that a generated load works on.
+//! The part of a device that a generated load uses.
 
 use super::rng::Rng;
 
@@ -14,7 +14,7 @@ impl Space {
         self.bytes / self.alignment
     }
 
-    /// A start for a request of `bytes`, any that fits equally often.
+    /// Draws a start for a request of `bytes`; all starts at which it fits are equally likely.
     #[inline(always)]
     pub fn draw(self, rng: &mut Rng, bytes: u64) -> u64 {
         rng.below((self.bytes - bytes) / self.alignment + 1) * self.alignment

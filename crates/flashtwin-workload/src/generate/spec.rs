@@ -9,7 +9,7 @@ use super::space::Space;
 use super::values::Part;
 use crate::error::{ErrorKind, WorkloadError};
 
-/// A generated load. Shares are of all requests; what is neither write, trim nor flush is a read.
+/// A generated load. Shares refer to all requests; those that are neither writes, trims nor flushes are reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GeneratorSpec {
@@ -25,21 +25,21 @@ pub struct GeneratorSpec {
     pub trim: f64,
     /// Share of flushes.
     pub flush: f64,
-    /// Share of the writes that carry force unit access.
+    /// Share of the writes with force unit access (FUA).
     pub fua: f64,
-    /// Probability that a request starts where the last one ended and keeps its kind (DiskSim).
+    /// Probability that a request starts where the previous one ended and is of the same kind (DiskSim).
     pub sequential: f64,
-    /// Probability that it starts within `local_range` of the start of the last one (DiskSim).
+    /// Probability that a request starts within `local_range` of the start of the previous one (DiskSim).
     pub local: f64,
-    /// Reach of local requests, bytes to either side.
+    /// Range of local requests, in bytes on either side.
     pub local_range: u64,
-    /// Share of the requests that are cut into pieces of `alignment` bytes which lie `stripe` bytes
-    /// apart: all on one member of a striped array (Harmonia's skewed load, D-32). The pieces arrive
-    /// together, each a request of its own.
+    /// Share of the requests that are split into pieces of `alignment` bytes at distances of `stripe` bytes, all on
+    /// one member of a striped array (Harmonia's skewed load, D-32). The pieces arrive together, each as a request of
+    /// its own.
     pub pinned: f64,
     /// Bytes between the starts of such pieces.
     pub stripe: u64,
-    /// Use only this part, from the start of the range; all of it if left out.
+    /// Part of the range to use, from its start; `None` for the whole range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<Part>,
     /// Starts are multiples of this, bytes.
@@ -72,7 +72,7 @@ impl Default for GeneratorSpec {
     }
 }
 
-/// Named loads of papers: name, text form, what it is.
+/// Named loads of papers: name, text form, description.
 pub const PRESETS: &[(&str, &str, &str)] = &[
     (
         "gcar-synthetic",

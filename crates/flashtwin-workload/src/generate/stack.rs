@@ -1,5 +1,6 @@
-//! The LRU stack model (Mattson et al. 1970): a request goes to the unit that was used so many units ago, with
-//! measured shares of the distances. A unit is a place with a size of its own, as a page of a database or a journal is.
+//! The LRU stack model (Mattson et al. 1970). A request goes to a unit that was used a certain number of other units
+//! ago; the distances are drawn from measured shares. A unit is a place with a size of its own, such as a page of a
+//! database or of a journal.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -8,15 +9,16 @@ use super::size::Size;
 use super::space::Space;
 use crate::error::{ErrorKind, WorkloadError};
 
-/// Classes of distances are powers of two; with more, taking a unit out of the middle would cost more than a request.
+/// Largest number of distance classes, which are powers of two. With more, taking a unit out of the middle would cost
+/// more than a request.
 const CLASSES_MAX: usize = 18;
 
-/// Random numbers of the sizes, apart from the streams of the generator.
+/// Random stream for the sizes, separate from the streams of the generator.
 const STREAM_SIZES: u64 = 0x5354_4143_4b00_0000;
 
-/// The recently used units of reads, and of writes and trims: what is written is seldom what is read.
+/// Recently used units of reads, and of writes and trims, since data that are written are seldom read.
 pub(crate) struct Stack {
-    /// Shares added up: of a place drawn anew, of distance 0, 1, 2 to 3, 4 to 7, and so on.
+    /// Cumulative shares of a new place, and of the distances 0, 1, 2 to 3, 4 to 7, and so on.
     shares: Vec<f64>,
     reads: Recent,
     writes: Recent,
@@ -51,7 +53,7 @@ pub(crate) fn validate(weights: &[f64]) -> Result<(), WorkloadError> {
 }
 
 impl Stack {
-    /// The model with the weights of its distances.
+    /// Creates the model from the weights of its distances.
     ///
     /// # Errors
     /// Fails if there are too few or too many weights, or none for a new place.
@@ -66,7 +68,7 @@ impl Stack {
                 sum
             })
             .collect();
-        // The class of the last weight ends below this.
+        // Upper end of the last distance class.
         let most = 1 << (weights.len() - 2);
         Ok(Stack {
             shares,
@@ -76,7 +78,7 @@ impl Stack {
         })
     }
 
-    /// Start and size of a request; `None` if the place drawn does not fit and must be drawn again.
+    /// Draws the start and size of a request; `None` if the place does not fit and must be drawn again.
     pub fn draw(
         &mut self,
         rng: &mut Rng,
@@ -105,7 +107,7 @@ impl Stack {
         Some((start, bytes))
     }
 
-    /// Number of other units used since; `None` for a new place.
+    /// Draws the number of other units used since; `None` for a new place.
     fn distance(&self, rng: &mut Rng) -> Option<usize> {
         let drawn = rng.unit();
         let class = self.shares.iter().position(|share| drawn <= *share);
@@ -129,7 +131,7 @@ impl Recent {
         }
     }
 
-    /// Takes out the place that was used `back` places ago, if there are so many.
+    /// Removes the place that was used `back` places ago, if there are as many.
     fn take(&mut self, back: usize) -> Option<u64> {
         let at = self.order.len().checked_sub(back + 1)?;
         let place = self.order.remove(at)?;
@@ -137,7 +139,7 @@ impl Recent {
         Some(place)
     }
 
-    /// Puts a place on top; the one that is deeper than any distance is forgotten.
+    /// Puts a place on top of the stack; drops the place that is then deeper than any distance.
     fn use_now(&mut self, place: u64) {
         if !self.present.insert(place) {
             self.order.retain(|other| *other != place);
@@ -155,7 +157,8 @@ impl Recent {
 mod tests {
     use super::*;
 
-    /// Distances of the places, counted as the model defines them; places that were not used are new.
+    /// Returns the shares of the distances of these places, counted as the model defines them. Places not used before
+    /// are new.
     fn distances(places: &[u64], classes: usize) -> Vec<f64> {
         let mut order: Vec<u64> = Vec::new();
         let mut counts = vec![0.0; classes];

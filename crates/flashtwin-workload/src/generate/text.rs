@@ -11,7 +11,7 @@ use super::spec::{GeneratorSpec, PRESETS};
 use super::values::{bytes, count, interval, number, part, rate, wrong};
 use crate::error::WorkloadError;
 
-/// A word that selects how something is drawn, with the keys that go with it.
+/// A word that selects a distribution or pattern, with the keys that belong to it.
 struct Choice<T> {
     name: &'static str,
     keys: &'static [&'static str],
@@ -150,7 +150,7 @@ impl<'a> Given<'a> {
         self.pairs.iter().find(|(k, _)| *k == key).map(|(_, v)| *v)
     }
 
-    /// Puts the values of `changes` in the place of those of a preset.
+    /// Replaces values of a preset by those of `changes`.
     fn change(&mut self, changes: Given<'a>) {
         for (key, _) in &changes.pairs {
             self.pairs.retain(|(k, _)| !replaces(key, k));
@@ -172,7 +172,7 @@ impl<'a> Given<'a> {
         number(key, self.get(key).unwrap_or(other))
     }
 
-    /// Requests a second, from `rate` or `interval`.
+    /// Returns the requests per second, from `rate` or `interval`.
     fn rate(&self) -> Result<Option<f64>, WorkloadError> {
         match (self.get("rate"), self.get("interval")) {
             (Some(value), _) => rate("rate", value).map(Some),
@@ -188,7 +188,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// The arrivals; without `arrival` those that the other keys are for.
+    /// Returns the arrival process; without `arrival`, the one to which the other keys belong.
     fn arrival(&mut self) -> Result<Arrival, WorkloadError> {
         let kind = self.get("arrival").unwrap_or({
             match (self.rate()?, self.get("on_rate")) {
@@ -252,11 +252,11 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("skew", "theta"),
 ];
 
-/// A suggestion for messages: the known name that means or is spelled nearly the same as `word`.
+/// Returns a suggestion for messages: the known name with nearly the same meaning or spelling as `word`.
 fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.collect();
     let synonym = SYNONYMS.iter().find(|(other, _)| *other == word);
-    // More changes than a third of its letters make another word.
+    // A word in which more than a third of the letters differ is another word.
     let spelled = || {
         known
             .iter()
@@ -273,7 +273,7 @@ fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// Letters to change, add or drop to turn `a` into `b`.
+/// Returns the number of letters to change, add or remove to turn `a` into `b`.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -442,12 +442,12 @@ fn parse(text: &str) -> Result<GeneratorSpec, WorkloadError> {
     Ok(spec)
 }
 
-/// Whether two keys are the same value; `rate` and `interval` are two forms of one.
+/// Whether two keys set the same value; `rate` and `interval` do.
 fn replaces(key: &str, earlier: &str) -> bool {
     key == earlier || matches!((key, earlier), ("rate", "interval") | ("interval", "rate"))
 }
 
-/// Writes the text form; whatever has its default is left out.
+/// Writes the text form, without values that are the defaults.
 fn write(spec: &GeneratorSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut keys: Vec<String> = Vec::new();
     let pattern = write_address(&spec.address, &mut keys);
@@ -482,7 +482,7 @@ fn write(spec: &GeneratorSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "{pattern}:{}", keys.join(","))
 }
 
-/// The name of a pattern of addresses; its parameters are added to `keys`.
+/// Returns the name of an address pattern, and adds its parameters to `keys`.
 fn write_address(address: &Address, keys: &mut Vec<String>) -> &'static str {
     match address {
         Address::Uniform {} => "uniform",

@@ -5,14 +5,13 @@ use std::fmt;
 
 use crate::error::{ErrorKind, WorkloadError};
 
-/// A part of a device: so many bytes, or a share of it. In TOML a number of bytes, or text such as
-/// `"50%"`.
+/// A part of a device: a number of bytes, or a share. In TOML, an integer or a text such as `"50%"`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "PartText", into = "PartText")]
 pub enum Part {
     /// Bytes.
     Bytes(u64),
-    /// Hundredths of the whole, above 0 and at most 100.
+    /// Percentage of the whole, above 0 and at most 100.
     Percent(f64),
 }
 
@@ -109,7 +108,7 @@ pub(crate) fn bytes(key: &str, value: &str) -> Result<u64, WorkloadError> {
     }
 }
 
-/// A part of a device: bytes, or hundredths of it such as `50%`.
+/// Parses a part of a device: bytes, or a percentage such as `50%`.
 pub(crate) fn part(key: &str, value: &str) -> Result<Part, WorkloadError> {
     let Some(percent) = value.strip_suffix('%') else {
         return Ok(Part::Bytes(bytes(key, value)?));
@@ -148,7 +147,7 @@ pub(crate) fn rate(key: &str, value: &str) -> Result<f64, WorkloadError> {
     Ok(count(key, amount)? * per)
 }
 
-/// A span of time as a rate: `4ms` is 250 a second.
+/// Parses an interval and returns the rate: `4ms` is 250 per second.
 pub(crate) fn interval(key: &str, value: &str) -> Result<f64, WorkloadError> {
     let units = [("ns", 1e9), ("us", 1e6), ("ms", 1e3), ("s", 1.0)];
     let unit = units

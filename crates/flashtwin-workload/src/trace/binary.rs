@@ -1,4 +1,4 @@
-//! flashtwin's own binary form: parsed once, read back without parsing. Little-endian:
+//! flashtwin's own binary form, which is read without parsing. Little-endian:
 //!
 //! * header: magic `FLTWTRC1` or `FLTWTRC2`, length of the description `u32`, zero `u32`, the description;
 //! * one record of 24 bytes a request: arrival in picoseconds `u64`, offset `u64`, and a `u64`. In version 1 it holds
@@ -10,8 +10,8 @@
 //!
 //! Arrivals never decrease. The trailer distinguishes a whole file from a truncated one.
 //!
-//! Records have a fixed size and words where the processor loads them, so that reading is mostly the
-//! kernel's copying. Packed tighter, a file would be shorter only than its CSV, not than its compressed form.
+//! Records have a fixed size and aligned words, so that reading is little more than the kernel's copying. Tighter
+//! packing would make plain files smaller, but not compressed ones.
 
 use flashtwin::{Op, PlacementId, Request, Time};
 use std::io::{self, Write};

@@ -1,5 +1,5 @@
-//! Linux block tracing: the text of `blkparse` and the kernel's binary `blktrace` stream. Of each
-//! request's many events one counts (option `event`): D, issued to the driver, or Q, queued.
+//! Linux block tracing: the text of `blkparse` and the kernel's binary `blktrace` stream. Each request has many
+//! events; the option `event` selects the one that counts: D (issued to the driver) or Q (queued).
 
 use flashtwin::{Op, PlacementId};
 
@@ -79,7 +79,7 @@ impl LineParser for Blkparse {
     const SEPARATOR: u8 = b' ';
 
     fn parse<'a>(&mut self, line: &'a [u8], _number: u64) -> Result<Line<'a>, Bad> {
-        // The summary blkparse prints at the end begins with words.
+        // The summary at the end of blkparse's output begins with words.
         let first = line.iter().find(|b| !b.is_ascii_whitespace());
         if !first.is_some_and(u8::is_ascii_digit) {
             return Ok(Line::Other);

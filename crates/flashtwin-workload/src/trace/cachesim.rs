@@ -1,11 +1,11 @@
-//! libCacheSim's binary traces, little-endian and packed. Both name objects by number; for block
-//! traces that number is the block's address. Time counts seconds, sizes are bytes.
+//! libCacheSim's binary traces, little-endian and packed. Both forms identify objects by number; in block traces, the
+//! number is the block's address. Times are in seconds, sizes in bytes.
 //!
-//! * oracleGeneral: records of 24 bytes: time `u32`, object `u64`, size `u32`, and the number of the
-//!   object's next request `i64`, negative or the largest number if there is none. It knows no
-//!   operations: all are reads.
-//! * lcs: a header (its first and last word are `LCS_MARK`, the second is the version), then records
-//!   by version, from 2 on with an operation.
+//! * oracleGeneral: records of 24 bytes: time `u32`, object `u64`, size `u32`, and the number of the object's next
+//!   request `i64`, which is negative or the largest number if there is none. It has no operations: all requests are
+//!   reads.
+//! * lcs: a header (its first and last word are `LCS_MARK`, the second is the version), then records whose layout
+//!   depends on the version; from version 2 on, they have an operation.
 
 use flashtwin::{Op, PlacementId};
 
@@ -18,10 +18,10 @@ use crate::error::{ErrorKind, WorkloadError};
 
 /// First and last word of an lcs header.
 const LCS_MARK: [u8; 8] = 0x1234_5678_9abc_def0_u64.to_le_bytes();
-/// The header's length, in files of today and in old ones.
+/// Lengths of the header, in current files and in old ones.
 const LCS_HEADERS: [usize; 2] = [8192, 1024];
 const ORACLE_BYTES: usize = 24;
-/// Records looked at to know an oracleGeneral trace.
+/// Number of records examined to recognise an oracleGeneral trace.
 const LOOKED_AT: usize = 1024;
 
 pub(crate) const ORACLE_GENERAL: Reader = Reader {
@@ -120,8 +120,8 @@ fn is_lcs(head: &[u8]) -> bool {
     head.starts_with(&LCS_MARK)
 }
 
-/// True if these bytes can be nothing but oracleGeneral records: times in order, and every request
-/// that names the object's next one is right.
+/// Whether these bytes can only be oracleGeneral records: times are in order, and every number of an object's next
+/// request is correct.
 fn is_oracle_general(head: &[u8]) -> bool {
     let records: Vec<&[u8]> = head.chunks_exact(ORACLE_BYTES).take(LOOKED_AT).collect();
     let mut latest = 0;
@@ -142,7 +142,7 @@ fn is_oracle_general(head: &[u8]) -> bool {
     right && !records.is_empty()
 }
 
-/// Operations of lcs: numbers of key-value caches and of block devices.
+/// Returns the operation for a number of lcs, which has operations of key-value caches and of block devices.
 fn op_of(number: u8) -> Option<Op> {
     match number {
         // get, gets, read; and traces converted without operations
@@ -157,7 +157,7 @@ fn op_of(number: u8) -> Option<Op> {
 struct Cachesim {
     units: Units,
     layout: Layout,
-    /// Bytes of the header that are still to be passed over.
+    /// Bytes of the header that are still to be skipped.
     header_bytes: usize,
     records: u64,
 }

@@ -148,7 +148,7 @@ impl LineParser for Systor {
         let offset = c.uint("Offset", "a non-negative integer, bytes")?;
         let bytes = c.uint("Size", "a non-negative integer, bytes")?;
         c.end("six columns")?;
-        // A blank type is neither a read nor a write: passed over and counted.
+        // A line with a blank type is neither a read nor a write; it is skipped and counted.
         let Some(op) = op else { return Ok(Line::Other) };
         let unit = self.0.address_bytes;
         Ok(request(

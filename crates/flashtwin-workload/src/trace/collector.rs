@@ -1,5 +1,5 @@
-//! Records of a decoder in the trace's own clock, and the collector that checks them, names volumes and counts skipped
-//! records.
+//! Records that decoders produce, in the trace's own clock, and the collector, which checks them, names volumes and
+//! counts skipped records.
 
 use flashtwin::{Op, PlacementId};
 use std::collections::{HashMap, VecDeque};
@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use super::cursor::Bad;
 use super::options::Volumes;
 
-/// One request as its line has it, before rebasing and laying out.
+/// A request as in the trace, before its time and address are converted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Raw<'a> {
     /// Absolute time in the trace's clock, in picoseconds.
@@ -18,7 +18,7 @@ pub(crate) struct Raw<'a> {
     pub offset: u64,
     pub bytes: u64,
     pub fua: bool,
-    /// A flush goes before the request (or is all of it, if `bytes` is 0).
+    /// Whether a flush precedes the request (or is the whole request, if `bytes` is 0).
     pub preflush: bool,
     pub placement: PlacementId,
 }
@@ -53,13 +53,13 @@ pub(crate) struct Record {
     pub placement: PlacementId,
 }
 
-/// Reads and writes above this are taken for a unit mistake (4 GiB).
+/// Largest plausible read or write (4 GiB); larger ones count as a wrong unit.
 pub(crate) const TRANSFER_MAX_BYTES: u64 = 1 << 32;
 /// Largest address of a device (8 EiB): sums of two addresses still fit.
 pub(crate) const ADDRESS_MAX: u64 = 1 << 62;
-/// Absolute times seen before a leap of them is judged.
+/// Number of requests after which a leap of the absolute time can be detected.
 const LEAP_AFTER: u64 = 100;
-/// Absolute time growing by this factor at once, and by an hour, looks like a change of units.
+/// Growth of the absolute time, between two requests at least an hour apart, that suggests a change of units.
 const LEAP_FACTOR: u128 = 500;
 pub(crate) const HOUR_PS: u128 = 3_600_000_000_000_000;
 
@@ -81,7 +81,7 @@ pub(crate) struct Volume {
     wanted: bool,
 }
 
-/// Volume names in one spelling: `hm,0` and `hm 0` are `hm_0`.
+/// Normalises volume names: `hm,0` and `hm 0` become `hm_0`.
 fn volume_name(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     text.split([',', ' ', '\t'])
@@ -91,8 +91,8 @@ fn volume_name(text: &[u8]) -> String {
 }
 
 impl VolumeTable {
-    /// True for the volume of the last request. Empty names are not passed to `memcmp`: an empty slice points
-    /// to no memory, and glibc's version for AVX-512 then takes 80 ns.
+    /// Whether this is the volume of the previous request. Empty names are not passed to `memcmp`: an empty slice has
+    /// no valid address, for which glibc's AVX-512 version takes 80 ns.
     #[inline(always)]
     fn is_last(&self, text: &[u8]) -> bool {
         self.last.0.len() == text.len() && (text.is_empty() || *self.last.0 == *text)
@@ -130,7 +130,7 @@ impl VolumeTable {
     }
 }
 
-/// Reads and writes that a decoder handed on by itself.
+/// Counts of reads and writes that a decoder passed on without the collector.
 #[derive(Default)]
 pub(crate) struct Handed {
     pub requests: u64,
@@ -142,23 +142,24 @@ pub(crate) struct Handed {
 
 /// Takes records from a decoder.
 pub(crate) struct Collector {
-    /// A ring: requests leave it in front while a window of them stays.
+    /// Requests in the reorder window, as a ring: those that leave the window are taken from the front.
     pub pending: VecDeque<Record>,
     pub volumes: VolumeTable,
     policy: Volumes,
     /// Records still wanted (`TraceOptions::limit`).
     pub wanted: u64,
-    /// False once a time stepped back among `pending`.
+    /// Whether the times in `pending` are in order.
     pub sorted: bool,
     latest: u128,
     seen: u64,
     pub reordered: u64,
-    /// Line and span of the largest step back, and whether it led to the time of the first request or before.
+    /// The largest step back in time: its line, its length, and whether it reached the time of the first request or
+    /// before.
     pub step_back: (u64, u128, bool),
     first: Option<u128>,
     pub zero_size: u64,
     pub other_volume: u64,
-    /// Lines that hold no request: headers, comments, events of another kind.
+    /// Number of lines that are not requests: headers, comments, events of other kinds.
     pub passed_over: u64,
     pub bad_lines: u64,
     pub first_bad: Option<String>,
@@ -189,10 +190,10 @@ impl Collector {
         }
     }
 
-    /// Takes the request of line `line`, or returns what is wrong with it.
+    /// Adds the request of line `line`; returns an error if it is invalid.
     #[inline(always)]
     pub fn push(&mut self, raw: Raw<'_>, line: u64) -> Result<(), Bad> {
-        // Almost all requests: a read or write, of the volume of the last one, at or after it.
+        // The usual case: a read or write of the same volume as the previous one, not before it.
         let last = self.volumes.last.1 as usize;
         if matches!(raw.op, Op::Read | Op::Write)
             && raw.bytes.wrapping_sub(1) < TRANSFER_MAX_BYTES
@@ -270,8 +271,8 @@ impl Collector {
         Ok(())
     }
 
-    /// Takes note of requests of the unnamed volume, in order up to the time `latest`, that a decoder
-    /// handed on by itself.
+    /// Counts requests of the unnamed volume, in order and up to the time `latest`, that a decoder passed on without
+    /// the collector.
     pub fn handed_on(&mut self, handed: &Handed, latest: u128) {
         if handed.requests == 0 {
             return;
@@ -311,7 +312,7 @@ impl Collector {
         self.latest = time;
     }
 
-    /// A change of units shows as a leap of the absolute time, once there is time to leap from.
+    /// Detects a change of units by a leap of the absolute time, once enough requests have been seen.
     #[cold]
     fn check_leap(&mut self, time: u128, line: u64) {
         let judged = self.leap.is_none() && self.seen > LEAP_AFTER && self.latest > 0;

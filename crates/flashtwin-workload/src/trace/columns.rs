@@ -1,6 +1,6 @@
-//! Five columns of blanks: `time device address size type`. DiskSim ascii (milliseconds, a decimal
-//! point, bit 0 of the flags set for a read), MQSim and SSDSim (integer nanoseconds, 0 = write,
-//! 1 = read). Addresses and sizes are sectors of 512 bytes in all three.
+//! Formats with five columns separated by blanks: `time device address size type`. DiskSim ascii has milliseconds
+//! with a decimal point; bit 0 of its flags is set for a read. MQSim and SSDSim have integer nanoseconds, and 0 =
+//! write, 1 = read. Addresses and sizes are sectors of 512 bytes in all three.
 
 use flashtwin::{Op, PlacementId};
 
@@ -72,8 +72,8 @@ pub(crate) const SSDSIM: Reader = Reader {
     },
 };
 
-/// The three formats share their columns: a decimal point in a time means DiskSim, whole numbers
-/// MQSim; what the numbers count is judged in `units`.
+/// Counts the lines that fit. The three formats share their columns: a decimal point in a time means DiskSim, whole
+/// numbers mean MQSim. `units` judges the units.
 fn fit(lines: &[&[u8]], decimal: bool, note: &'static str) -> Fit {
     let found = lines
         .iter()
@@ -91,7 +91,7 @@ fn fit(lines: &[&[u8]], decimal: bool, note: &'static str) -> Fit {
 fn open_mqsim(o: &Opening) -> Result<Box<dyn Decoder>, WorkloadError> {
     o.lines(Mqsim {
         units: o.units,
-        // Fractions of a nanosecond are no time of these simulators.
+        // These simulators have no fractions of a nanosecond.
         whole: o.opts.time_unit.is_none(),
     })
 }

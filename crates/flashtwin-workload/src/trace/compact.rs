@@ -1,5 +1,5 @@
-//! Packs the addresses of a trace: pieces of the address space that no read or write touches are
-//! left out, the others keep their order, so that neighbours stay neighbours (D-191).
+//! Packs the addresses of a trace: pieces of the address space that no read or write accesses are left out. The
+//! others keep their order, and neighbours stay neighbours (D-191).
 
 use flashtwin::{Op, Request};
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ pub(crate) const PIECE_BYTES: u64 = 1 << 20;
 pub(crate) struct Touched(Vec<u64>);
 
 impl Touched {
-    /// Adds the pieces of a request. A trim keeps no piece: it may be as large as the address space.
+    /// Adds the pieces that a request accesses. A trim adds none, because it may be as large as the address space.
     pub fn note(pieces: &mut BTreeSet<u64>, request: &Request) {
         if matches!(request.op, Op::Read | Op::Write) && request.bytes > 0 {
             let last = (request.offset + request.bytes - 1) / PIECE_BYTES;
@@ -28,7 +28,7 @@ impl Touched {
         self.0.len()
     }
 
-    /// New address of a byte; of a byte left out, the start of the next piece.
+    /// Returns the new address of a byte; for a byte that is left out, the start of the next piece.
     fn place(&self, byte: u64) -> u64 {
         let piece = byte / PIECE_BYTES;
         let before = self.0.partition_point(|&p| p < piece);
@@ -39,7 +39,8 @@ impl Touched {
         before as u64 * PIECE_BYTES + within
     }
 
-    /// Moves a request; false if nothing is left of it, as of a trim where nothing else is.
+    /// Moves a request to its new address; returns false if nothing of it remains, as for a trim of pieces that are
+    /// left out.
     pub fn move_request(&self, request: &mut Request) -> bool {
         if request.bytes == 0 {
             return true;

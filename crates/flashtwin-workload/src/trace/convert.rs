@@ -1,5 +1,5 @@
-//! Writes a trace in one of our own forms: parsed once, read back without parsing.
-//! The file appears under its name only when it is whole and on disk.
+//! Writes a trace in one of flashtwin's own forms, which can be read without parsing. The file gets its name only
+//! when it is complete and on disk.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::error::{ErrorKind, WorkloadError};
 use crate::partial::{sync_directory, Partial};
 use crate::Workload;
 
-/// zstd level of written traces: small files at still hundreds of MB/s.
+/// zstd level of written traces: a compromise that gives small files at some hundred MB/s.
 const ZSTD_LEVEL: i32 = 9;
 
 /// Result of `convert`.
@@ -40,7 +40,7 @@ enum Pack {
     Zstd,
 }
 
-/// The form and packing a name asks for: `.csv` or `.ftb`, then perhaps `.zst` or `.gz`.
+/// Returns the form and compression for a file name: `.csv` or `.ftb`, optionally followed by `.zst` or `.gz`.
 fn form_of(dst: &Path) -> Result<(Form, Pack), WorkloadError> {
     let name = dst.file_name().and_then(|n| n.to_str()).unwrap_or("");
     let (bare, pack) = if let Some(bare) = name.strip_suffix(".zst") {
@@ -66,8 +66,8 @@ fn form_of(dst: &Path) -> Result<(Form, Pack), WorkloadError> {
     Ok((form, pack))
 }
 
-/// Reads `src` and writes it to `dst` in the form its name asks for. Volumes are laid out, times
-/// rebased and ordered as `opts` specifies. An existing `dst` is replaced at the end, or left as it was.
+/// Reads `src` and writes it to `dst` in the form given by the file name. Volumes are laid out, and times rebased and
+/// ordered, as `opts` specifies. An existing `dst` is replaced at the end, or left as it was.
 ///
 /// # Errors
 /// Fails if `src` cannot be read as a trace or `dst` cannot be written.

@@ -1,6 +1,6 @@
-//! flashtwin's own text form: `time_us,op,offset_bytes,size_bytes`, and `placement` if the header has it. Ops are R, W, T (trim) and
-//! F (flush); `WF` is a write with force unit access, `FW` and `FWF` put a flush before it (the
-//! letters of Linux block tracing, of which all are read). Time is decimal, exact to the picosecond.
+//! flashtwin's own text form: `time_us,op,offset_bytes,size_bytes`, and `placement` if the header has it. Operations
+//! are R, W, T (trim) and F (flush). `WF` is a write with force unit access; `FW` and `FWF` are preceded by a flush.
+//! All combinations of Linux block tracing's letters can be read. Times are decimal, exact to the picosecond.
 
 use flashtwin::{Op, PlacementId, Request};
 use std::io::{self, Write};

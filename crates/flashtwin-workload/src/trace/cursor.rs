@@ -1,6 +1,6 @@
-//! Reads the fields of one line as bytes: integers, exact decimals, words. No `String`, no float.
+//! Reads the fields of a line as bytes: integers, exact decimals, words. Uses no `String` and no float.
 
-/// A value that is not what its column must hold.
+/// Error: a value is not valid for its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bad {
     /// Name of the column.
@@ -23,7 +23,7 @@ const fn is_blank(b: u8) -> bool {
 }
 
 impl<'a, const SEP: u8> Cursor<'a, SEP> {
-    /// Starts at the first byte of `line`, which holds no line end.
+    /// Starts at the first byte of `line`, which has no line end.
     pub fn new(line: &'a [u8]) -> Self {
         Cursor {
             line,
@@ -54,7 +54,7 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         }
     }
 
-    /// After a value: the separator or the end of the line must follow. False if something else.
+    /// Checks that the separator or the end of the line follows a value, and skips it; returns false otherwise.
     #[inline(always)]
     fn finish(&mut self) -> bool {
         match self.line.get(self.at) {
@@ -81,8 +81,9 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         }
     }
 
-    /// Digits as a number; `None` if there is none or it passes `u64`. Eight bytes at a time: numbers
-    /// are most of a trace, and their lengths vary too much for a loop over digits to be predicted.
+    /// Reads digits as a number; `None` if there are none or the number exceeds `u64`. Processes eight bytes at a
+    /// time: numbers are most of a trace, and their lengths vary too much for the processor to predict a loop over
+    /// digits.
     #[inline(always)]
     fn digits(&mut self) -> Option<u64> {
         let rest = &self.line[self.at..];
@@ -102,7 +103,7 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         match n {
             0 => None,
             1..=19 => Some(value),
-            // More digits may or may not fit: leave it to the careful parser.
+            // A number with this many digits may not fit, so the slower parser decides.
             _ => std::str::from_utf8(&rest[..n]).ok()?.parse().ok(),
         }
     }
@@ -132,8 +133,7 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         }
     }
 
-    /// A non-negative decimal number of `unit` (picoseconds), exact; digits finer than one
-    /// picosecond are cut off.
+    /// Reads a non-negative decimal number of `unit` (picoseconds) exactly; digits below one picosecond are cut off.
     #[inline(always)]
     pub fn time(
         &mut self,
@@ -149,8 +149,8 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         if self.line.get(self.at) == Some(&b'.') {
             self.at += 1;
             let mut digit_ps = u128::from(unit);
-            // The fraction times the unit, kept over a common denominator so that units that are
-            // no power of ten (none today) and long fractions stay exact.
+            // The fraction times the unit, with a common denominator, so that long fractions are exact, and so would
+            // be units that are no power of ten.
             let (mut numerator, mut denominator) = (0u128, 1u128);
             while let Some(digit) = self.line.get(self.at).map(|b| b.wrapping_sub(b'0')) {
                 if digit > 9 {
@@ -247,18 +247,19 @@ const POWERS: [u64; 9] = [
     100_000_000,
 ];
 
-/// The digits eight bytes begin with: their value and how many there are.
+/// Returns the value of the digits at the start of eight bytes, and their number.
 #[inline(always)]
 fn leading_digits(bytes: u64) -> (u64, usize) {
     const EACH: u64 = 0x0101_0101_0101_0101;
     let v = bytes ^ (EACH * 0x30);
-    // A byte of 10 or more now is no digit; 0x76 is what lifts 10 to 0x80, and no sum carries over.
+    // Marks the bytes that are not digits. Adding 0x76 lifts 10 to 0x80, and no sum carries over into the next byte.
     let others = (((v & (EACH * 0x7f)) + EACH * 0x76) | v) & (EACH * 0x80);
     let count = (others.trailing_zeros() / 8) as usize;
     if count == 0 {
         return (0, 0);
     }
-    // Shifted so that zeros take the place of missing leading digits; then pairs, fours, all eight.
+    // After the shift, zeros stand for the missing leading digits. Then pairs, fours and all eight digits are
+    // combined.
     let v = v << (64 - 8 * count);
     let v = (v.wrapping_mul(10).wrapping_add(v >> 8)) & 0x00ff_00ff_00ff_00ff;
     let v = (v.wrapping_mul(100).wrapping_add(v >> 16)) & 0x0000_ffff_0000_ffff;

@@ -7,8 +7,8 @@ const DAY_PS: u128 = 86_400 * SECOND_PS;
 pub(crate) const FORM: &str =
     "a date and time such as 2024-05-31 13:05:00.25 or 2024-05-31T13:05:00Z, or a time of day such as 13:05:00.25";
 
-/// Turns the texts of one column into absolute times. Times of day without a date continue on the next day
-/// after midnight.
+/// Converts the texts of one column to absolute times. Times of day without a date continue on the next day after
+/// midnight.
 #[derive(Default)]
 pub(crate) struct Clock {
     /// Days since the first time of day.
@@ -17,7 +17,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Picoseconds of a date with time or of a time of day. `next` is the following column, which has the time
+    /// Reads a date with a time, or a time of day, as picoseconds. `next` is the following column, which has the time
     /// of day if the text is only a date.
     pub fn read(&mut self, text: &[u8], next: &[u8]) -> Option<u128> {
         if is_date(text) {
@@ -111,7 +111,7 @@ fn time_of_day(text: &[u8]) -> Option<u128> {
     Some(ps)
 }
 
-/// A time of day with or without a zone (`Z`, `+02:00`, `-0500`) on the day that begins at `midnight`, in UTC.
+/// Converts a time of day to UTC. The day begins at `midnight`; the time may have a zone (`Z`, `+02:00`, `-0500`).
 fn zoned(midnight: u128, text: &[u8]) -> Option<u128> {
     if let Some(time) = text.strip_suffix(b"Z").or(text.strip_suffix(b"z")) {
         return Some(midnight + time_of_day(time)?);

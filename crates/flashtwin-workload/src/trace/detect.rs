@@ -1,5 +1,5 @@
-//! Guesses a trace's format from its first bytes: binary forms by their marks, text by trying every
-//! parser on the first lines. The share of lines that parse is the confidence.
+//! Detects the format of a trace from its first bytes: binary forms by their marks, text by trying every parser on
+//! the first lines. The share of lines that a parser can read is the confidence.
 
 use super::format::{known, Fit};
 use super::Format;
@@ -7,7 +7,7 @@ use crate::error::{quote, ErrorKind, WorkloadError};
 
 /// Lines tried.
 const LINES_TRIED: usize = 64;
-/// Least share of lines that parse, of those that are no header or comment.
+/// Minimum share of readable lines, among those that are not headers or comments.
 const SHARE_MIN: f64 = 0.5;
 
 /// Format that the content suggests.
@@ -18,7 +18,7 @@ pub(crate) struct Guess {
     pub because: String,
 }
 
-/// Guesses from the first bytes (some tens of KiB are plenty).
+/// Detects the format from the first bytes, of which some tens of KiB are enough.
 pub(crate) fn guess(name: &str, head: &[u8]) -> Result<Guess, WorkloadError> {
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let all = || Format::ALL.iter().map(|f| (*f, &f.reader().detection));
@@ -35,7 +35,7 @@ pub(crate) fn guess(name: &str, head: &[u8]) -> Result<Guess, WorkloadError> {
 }
 
 fn guess_text(name: &str, text: &[u8]) -> Result<Guess, WorkloadError> {
-    // The last line may be cut, unless it is the only one.
+    // The last line may be incomplete, unless it is the only one.
     let cut = memchr::memrchr(b'\n', text).unwrap_or(text.len());
     let lines: Vec<&[u8]> = text[..cut]
         .split(|&b| b == b'\n')

@@ -1,4 +1,4 @@
-//! How many lines a text trace has, from its beginning: the total of a progress bar.
+//! Estimates the number of lines in a text trace from its beginning, as the total of a progress bar.
 
 use std::path::Path;
 
@@ -9,8 +9,7 @@ use super::input::Input;
 /// Bytes of the file looked at.
 const LOOKED_AT_BYTES: u64 = 1 << 20;
 
-/// Approximate number of lines in a text trace, packed or not, from the lines in its first megabyte;
-/// `None` for other files.
+/// Estimates the number of lines in a text trace, compressed or not, from its first megabyte; `None` for other files.
 pub fn estimate_lines(path: &Path) -> Option<u64> {
     let file_bytes = path.metadata().ok()?.len();
     let mut source = Input::File(path.to_path_buf()).open().ok()?;
@@ -23,7 +22,7 @@ pub fn estimate_lines(path: &Path) -> Option<u64> {
         lines += memchr_iter(b'\n', data).count() as u64;
         let looked_at = data.len();
         source.consume(looked_at);
-        // Of a file read to its end, all may still have to be unpacked.
+        // If the file was read to its end, all of it may still be in the decompressor.
         if (LOOKED_AT_BYTES..file_bytes).contains(&source.packed_position()) {
             break;
         }

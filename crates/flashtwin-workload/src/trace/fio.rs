@@ -1,5 +1,5 @@
-//! fio iolog, versions 2 and 3. Version 3: `usec file action [offset length]`. Version 2 has no
-//! clock: `file action [offset length]`, and `file wait usec 0` moves time on. Bytes.
+//! fio iolog, versions 2 and 3, with addresses in bytes. Version 3: `usec file action [offset length]`. Version 2 has
+//! no times: `file action [offset length]`, and `file wait usec 0` advances the time.
 
 use flashtwin::{Op, PlacementId};
 
@@ -34,7 +34,7 @@ pub(crate) const FIO: Reader = Reader {
 struct Fio {
     units: Units,
     version: u8,
-    /// Version 2: the sum of the waits, in picoseconds.
+    /// In version 2, the sum of the waits in picoseconds.
     clock: u128,
 }
 
@@ -85,7 +85,7 @@ impl LineParser for Fio {
             b"sync" | b"datasync" | b"sync_file_range" => Op::Flush,
             b"add" | b"open" | b"close" => return Ok(Line::Other),
             b"wait" => {
-                // fio does not wait in version 3, whose lines have times.
+                // In version 3, fio ignores waits, since the lines have times.
                 if self.version == 2 {
                     self.clock += c.time(self.units.time_ps, "wait", "microseconds")?;
                 }

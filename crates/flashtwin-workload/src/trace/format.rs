@@ -25,7 +25,8 @@ pub(crate) struct Reader {
     pub detection: Detection,
     /// Makes the decoder of a file.
     pub open: fn(&Opening) -> Result<Box<dyn Decoder>, WorkloadError>,
-    /// Number of requests of a file of so many bytes that begins so, where that is known.
+    /// Returns the number of requests in a file of the given length that begins with the given bytes, if that is
+    /// known.
     pub requests: fn(u64, &[u8]) -> Option<u64>,
     /// Row of the format in `docs/traces.md`.
     pub page: Page,
@@ -44,26 +45,26 @@ pub(crate) struct Page {
 /// Certainty of the units of a format.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Certainty {
-    /// The format states its units, or its files agree on them.
+    /// The format specifies its units, or all its files agree on them.
     Certain,
-    /// Addresses and sizes share a unit, which may be bytes.
+    /// Addresses and sizes have the same unit, which may be bytes.
     Address,
     /// Times are in microseconds or nanoseconds.
     Time,
-    /// Addresses are sectors, or numbers of objects.
+    /// Addresses are sectors, or object numbers.
     Objects,
-    /// Files are found with several units of time and address.
+    /// Files are found with several units for times and addresses.
     Both {
         /// Times have a decimal point.
         decimal_point: bool,
     },
 }
 
-/// Recognition of the files of a format. Each function gets the first bytes without a byte order mark.
+/// Recognises the files of a format. Each function receives the first bytes, without a byte order mark.
 pub(crate) struct Detection {
-    /// The reason, if the bytes begin as no other format does.
+    /// Returns the reason for a match if the bytes begin like no other format.
     pub mark: fn(&[u8]) -> Option<&'static str>,
-    /// The reason, if the bytes, which are not text, fit.
+    /// Returns the reason for a match if the bytes, which are not text, fit.
     pub records: fn(&[u8]) -> Option<String>,
     /// Counts the lines that are requests of this format.
     pub lines: fn(&[&[u8]]) -> Fit,
@@ -106,7 +107,7 @@ pub(crate) struct Fit {
     pub good: usize,
     /// Lines that cannot be read.
     pub bad: usize,
-    /// A further reason for messages, behind a comma.
+    /// A further reason for messages, after a comma.
     pub note: &'static str,
 }
 
@@ -136,7 +137,7 @@ pub(crate) struct Opening<'a> {
     pub format: Format,
     pub units: Units,
     pub opts: &'a TraceOptions,
-    /// The file, of which the first bytes are loaded.
+    /// The file, whose first bytes are loaded.
     pub source: &'a Source,
 }
 

@@ -1,4 +1,4 @@
-//! Contents of a trace, measured in one pass: the summary to read before a run.
+//! Summary of a trace, measured in one pass, to be read before a run.
 
 use flashtwin::{Op, Request};
 use serde::Serialize;
@@ -13,9 +13,9 @@ use crate::error::WorkloadError;
 use crate::Workload;
 
 const PAGE_BYTES: u64 = 4096;
-/// Pages in one piece of the footprint's bitmap: 128 MiB of addresses in 4 KiB of memory.
+/// Pages in one piece of the footprint's bitmap: 4 KiB of memory cover 128 MiB of addresses.
 const PIECE_PAGES: u64 = 1 << 15;
-/// Sizes listed by frequency, volumes listed by appearance.
+/// Number of sizes listed by frequency, and of volumes listed by appearance.
 const TOP_SIZES: usize = 5;
 const VOLUMES_LISTED: usize = 32;
 
@@ -26,9 +26,9 @@ pub struct VolumeInfo {
     pub name: String,
     /// Requests to it.
     pub requests: u64,
-    /// One past the highest byte addressed, in its own addresses.
+    /// End of the highest byte addressed, plus one, in the volume's own addresses.
     pub extent_bytes: u64,
-    /// First byte of the volume once volumes are laid end to end.
+    /// First byte of the volume after volumes have been laid end to end.
     pub start_bytes: u64,
 }
 
@@ -39,14 +39,14 @@ pub struct OpInfo {
     pub requests: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Requests that start where the last request of the same kind ended.
+    /// Requests that start where the previous request of the same kind ended.
     pub sequential: u64,
 }
 
 /// The summary of a workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TraceInfo {
-    /// Description of the input: format and units as guessed or asked, or the generator.
+    /// Description of the input: format and units, detected or given; or the generator.
     pub description: String,
     /// Requests in all.
     pub requests: u64,
@@ -76,7 +76,7 @@ pub struct TraceInfo {
     pub footprint_pages: u64,
     /// Lowest byte read or written.
     pub address_min_bytes: u64,
-    /// One past the highest byte read, written or trimmed.
+    /// Largest address read, written or trimmed, plus one.
     pub address_max_bytes: u64,
     /// Seconds from the first arrival to the last.
     pub span_s: f64,
@@ -86,9 +86,9 @@ pub struct TraceInfo {
     pub gap_mean_us: f64,
     /// Coefficient of variation of the gaps (1 for a Poisson process).
     pub gap_cv: f64,
-    /// Share of reads and writes that start where the one before ended.
+    /// Share of reads and writes that start where the previous one ended.
     pub sequential_share: f64,
-    /// Share of reads and writes whose start and length are whole pages of 4 KiB.
+    /// Share of reads and writes whose start and length are multiples of 4 KiB.
     pub aligned_4k_share: f64,
     /// Volumes, in order of appearance (at most 32 listed).
     pub volumes: Vec<VolumeInfo>,
@@ -132,8 +132,8 @@ pub fn trace_info(path: &Path, opts: &TraceOptions) -> Result<TraceInfo, Workloa
 }
 
 impl TraceInfo {
-    /// Runs a workload to its end and sums it up. A load without end never returns: give it a
-    /// number of requests.
+    /// Reads a workload to its end and summarises it. For a load without end this never returns: give it a number of
+    /// requests.
     ///
     /// # Errors
     /// Fails if the workload does.
@@ -203,7 +203,7 @@ impl Sums {
         self.touch(r.offset / PAGE_BYTES, end.div_ceil(PAGE_BYTES));
     }
 
-    /// Welford's running mean and variance of the gaps.
+    /// Updates the mean and variance of the gaps (Welford's method).
     fn add_gap(&mut self, arrival: u64) {
         if let Some(last) = self.last_arrival {
             let gap = (arrival - last) as f64;

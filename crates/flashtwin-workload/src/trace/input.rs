@@ -1,5 +1,5 @@
-//! Bytes of a trace: opens a file (or memory), undoes gzip and zstd, hands out a moving window.
-//! Compression is recognised by its magic bytes, never by the name.
+//! Bytes of a trace: opens a file or memory, decompresses gzip and zstd, and provides a moving window. Compression is
+//! recognised by magic bytes, never by the file name.
 
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
@@ -14,9 +14,9 @@ use super::table;
 use super::utf16::{big_endian, Utf16, LOOKED_AT_BYTES};
 use crate::error::{ErrorKind, WorkloadError};
 
-/// Bytes asked of the reader at a time: about half an L2 cache.
+/// Bytes requested from the reader at a time: about half a second-level cache.
 const CHUNK_BYTES: usize = 256 << 10;
-/// The window never grows past this: no line of a trace is longer.
+/// Largest size of the window; no line of a trace is longer.
 const WINDOW_MAX_BYTES: usize = 4 << 20;
 
 /// The path that names standard input.
@@ -38,10 +38,10 @@ impl Input {
         }
     }
 
-    /// The name used in results, which are the same wherever the trace lies.
+    /// Returns the name used in results, which does not depend on the directory of the trace.
     pub fn base_name(&self) -> String {
         match self {
-            // The name of a pipe means nothing without its directory.
+            // The name of a pipe is meaningless without its directory.
             Input::File(path) if path.is_file() => path
                 .file_name()
                 .map_or_else(|| self.name(), |name| shown(Path::new(name))),
@@ -129,7 +129,7 @@ impl Input {
     }
 }
 
-/// A path with its control characters as escapes: it is printed, also on terminals.
+/// Returns a path with its control characters escaped, because it is printed on terminals.
 fn shown(path: &Path) -> String {
     let mut text = String::new();
     for c in path.display().to_string().chars() {
@@ -141,7 +141,7 @@ fn shown(path: &Path) -> String {
     text
 }
 
-/// A file read from its first byte, wherever other readers of it are.
+/// A file read from its first byte, independently of the position of other readers.
 struct FromStart {
     file: File,
     at: u64,
@@ -155,8 +155,8 @@ impl Read for FromStart {
     }
 }
 
-/// Copies of the data of pipes, by device and inode number. A trace is opened several times
-/// (description, several policies, several volumes), and a pipe can be read only once.
+/// Copies of the data of pipes, by device and inode number. A trace is opened several times (for the description, for
+/// several policies or volumes), and a pipe can be read only once.
 static SPOOLS: Mutex<BTreeMap<(u64, u64), File>> = Mutex::new(BTreeMap::new());
 
 /// A new file in `TMPDIR` that ends with the process.
@@ -228,7 +228,7 @@ impl Packing {
     }
 }
 
-/// Counts what was read from the file, so that a broken stream can be placed.
+/// Counts the bytes read from the file, so that errors of a broken stream can name a position.
 struct Counting<R> {
     inner: R,
     count: Arc<AtomicU64>,
@@ -254,7 +254,7 @@ pub(crate) struct Source {
     end: usize,
     consumed: u64,
     ended: bool,
-    /// The encoding of the text, once its first bytes are at hand.
+    /// The encoding of the text, once its first bytes have been read.
     encoding: Option<Encoding>,
 }
 
@@ -281,7 +281,7 @@ impl Source {
         self.encoding == Some(Encoding::Utf16)
     }
 
-    /// The file's length, when it is not packed and is a regular file.
+    /// Returns the file's length, if it is a regular file and not compressed.
     pub fn plain_bytes(&self) -> Option<u64> {
         self.plain_bytes
     }
@@ -308,7 +308,7 @@ impl Source {
         self.packed_read.load(Ordering::Relaxed)
     }
 
-    /// Brings more bytes into the window; false at the end of the input.
+    /// Reads more bytes into the window; returns false at the end of the input.
     pub fn fill(&mut self) -> Result<bool, WorkloadError> {
         if self.encoding.is_none() {
             self.find_encoding()?;
@@ -365,7 +365,7 @@ impl Source {
         Ok(n > 0)
     }
 
-    /// Fills until `wanted` bytes are at hand or the input ends.
+    /// Reads until `wanted` bytes are available or the input ends.
     pub fn want(&mut self, wanted: usize) -> Result<(), WorkloadError> {
         while self.end - self.start < wanted && self.fill()? {}
         Ok(())

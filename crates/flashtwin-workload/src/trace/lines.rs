@@ -1,4 +1,4 @@
-//! Drives a line parser over the bytes of a text trace, and makes errors that name the place.
+//! Runs a line parser over the bytes of a text trace; its errors name file and line.
 
 use memchr::memchr;
 
@@ -15,7 +15,7 @@ use crate::error::{quote, ErrorKind, WorkloadError};
 pub(crate) enum Line<'a> {
     /// A request.
     Request(Raw<'a>),
-    /// A known line that is no request: a header, a comment, an event of another kind.
+    /// A valid line that is not a request: a header, a comment, an event of another kind.
     Other,
 }
 
@@ -29,7 +29,7 @@ pub(crate) trait LineParser: Send {
         Self::SEPARATOR
     }
 
-    /// Reads a line (no line end, not empty). `number` counts from 1.
+    /// Parses a line, which is not empty and has no line end. `number` counts from 1.
     fn parse<'a>(&mut self, line: &'a [u8], number: u64) -> Result<Line<'a>, Bad>;
 
     /// Whether the lines have a column of placement ids; known once the first line is read.
@@ -50,7 +50,7 @@ pub(crate) trait LineParser: Send {
 
 /// Turns bytes into records.
 pub(crate) trait Decoder: Send {
-    /// Reads on until the collector holds `until` records; false at the end of the trace.
+    /// Reads until the collector has `until` records; returns false at the end of the trace.
     fn decode(
         &mut self,
         source: &mut Source,
@@ -58,7 +58,7 @@ pub(crate) trait Decoder: Send {
         until: usize,
     ) -> Result<bool, WorkloadError>;
 
-    /// The decoder of requests that need no window, since they are in order and of one volume.
+    /// Returns the decoder for requests that need no reorder window, because they are in order and of one volume.
     fn as_ordered(&mut self) -> Option<&mut dyn OrderedDecoder> {
         None
     }
@@ -84,8 +84,8 @@ pub(crate) trait Decoder: Send {
 
 /// A decoder of requests that are in order and of one volume.
 pub(crate) trait OrderedDecoder {
-    /// Reads requests straight into `out`, `most` of them, past the collector's window. False at the end of the
-    /// trace.
+    /// Reads up to `most` requests directly into `out`, without the collector's window. Returns false at the end of
+    /// the trace.
     fn read(
         &mut self,
         source: &mut Source,
@@ -246,12 +246,12 @@ impl<P: LineParser> Decoder for LineDecoder<P> {
     }
 }
 
-/// True for a first line that begins with a letter: the names of the columns.
+/// Whether this is the first line and begins with a letter, and thus has the names of the columns.
 pub(crate) fn is_header(line: &[u8], number: u64) -> bool {
     number == 1 && line[0].is_ascii_alphabetic()
 }
 
-/// Units of a parser, from the format's usual ones and the options.
+/// Units of a parser, from the format's usual ones and from the options.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Units {
     /// Picoseconds in one tick of the time column.
@@ -261,14 +261,14 @@ pub(crate) struct Units {
 }
 
 impl Units {
-    /// Numbers as they are written, to try whether lines can be read.
+    /// Numbers without units, to test whether lines can be read.
     pub const PLAIN: Self = Units {
         time_ps: 1,
         address_bytes: 1,
     };
 }
 
-/// `value * unit`, or an error on the column if that passes `u64`.
+/// Returns `value * unit`, or an error for the column if that exceeds `u64`.
 #[inline]
 pub(crate) fn scaled(value: u64, unit: u64, column: &'static str, index: u8) -> Result<u64, Bad> {
     value.checked_mul(unit).ok_or(Bad {

@@ -1,5 +1,5 @@
-//! MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`; Windows filetime
-//! (100 ns ticks), bytes. The busiest text format, so the one with a speed to keep.
+//! MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`; times in Windows filetime (100 ns
+//! ticks), addresses in bytes. The most used text format, so its decoder is optimised for speed.
 
 use flashtwin::{Op, PlacementId};
 

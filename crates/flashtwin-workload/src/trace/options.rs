@@ -7,7 +7,7 @@ use std::str::FromStr;
 use super::Format;
 use crate::error::{ErrorKind, WorkloadError};
 
-/// Defines an enum of named choices with one spelling for text, serde and messages.
+/// Defines an enum of named choices, with the same spelling in text, serde and messages.
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident, $what:literal, { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
@@ -175,8 +175,8 @@ named! {
     Addresses, "way of placing addresses", {
         /// Volumes keep their own addresses.
         AsIs = "as-is",
-        /// Packed: pieces of 1 MiB that no read or write touches are left out, the others stay in
-        /// order (D-191). The trace is read once more beforehand.
+        /// Packed: pieces of 1 MiB that no read or write accesses are left out; the others stay in order (D-191). The
+        /// trace is read an additional time beforehand.
         Compact = "compact",
     }
 }
@@ -185,8 +185,8 @@ named! {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Volumes {
-    /// One after the other in order of appearance, each rounded up to 1 MiB. If a second volume
-    /// turns up, the trace is read once more beforehand to learn the sizes.
+    /// One after the other in order of appearance, each rounded up to 1 MiB. When a second volume is found, the trace
+    /// is read an additional time beforehand to determine the sizes.
     #[default]
     EndToEnd,
     /// Only the named one, at its own addresses.
@@ -201,22 +201,21 @@ pub enum Volumes {
 pub struct TraceOptions {
     /// The format, if it is not to be guessed.
     pub format: Option<Format>,
-    /// A table of text with these columns, `time=ts:us,offset=lba:sectors,size=len:bytes,op=type`; takes
-    /// the place of `format`.
+    /// Columns of a table of text: `time=ts:us,offset=lba:sectors,size=len:bytes,op=type`. Replaces `format`.
     pub columns: Option<String>,
-    /// The unit of the time column, if not the format's usual one.
+    /// The unit of the time column, if it is not the format's usual one.
     pub time_unit: Option<TimeUnit>,
-    /// The unit of the address column, if not the format's usual one.
+    /// The unit of the address column, if it is not the format's usual one.
     pub address_unit: Option<AddressUnit>,
-    /// Event that counts, for blktrace and blkparse.
+    /// Event that counts as the arrival of a request, for blktrace and blkparse.
     pub event: BlkEvent,
     /// Handling of several volumes.
     pub volumes: Volumes,
     /// Placement of the requests.
     pub addresses: Addresses,
-    /// Lines that may be unreadable before the run stops.
+    /// Number of unreadable lines that are skipped before the run stops.
     pub max_bad_lines: u64,
-    /// Requests held back to put slightly disordered times right; 0 accepts no step back at all.
+    /// Number of requests held back to correct slightly disordered times; with 0, no time may step back.
     pub reorder_window: usize,
     /// Read only this many requests from the start of the file.
     pub limit: Option<u64>,

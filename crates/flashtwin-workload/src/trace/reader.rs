@@ -1,5 +1,5 @@
-//! Reads a trace as a workload: picks the decoder, puts times in order within a window, rebases
-//! them to the first request, lays volumes end to end, and refuses what cannot be meant.
+//! Reads a trace as a workload: selects the decoder, orders times within a window, makes them relative to the first
+//! request, lays volumes end to end, and rejects implausible values.
 
 use flashtwin::{Request, Time};
 use std::collections::BTreeSet;
@@ -22,9 +22,9 @@ use crate::Workload;
 const HEAD_BYTES: usize = 64 << 10;
 /// Requests handed out at a time.
 const BATCH: usize = 4096;
-/// The window may be set, but not without bound.
+/// Largest reorder window that can be set.
 const WINDOW_MAX: usize = 1 << 24;
-/// Volumes laid end to end begin on a multiple of this.
+/// Volumes that are laid end to end start at a multiple of this.
 const VOLUME_ALIGN: u64 = 1 << 20;
 
 /// Opens a trace file; compression and format are found by content unless `opts` names a format.
@@ -49,7 +49,7 @@ pub fn read_bytes(bytes: &[u8], opts: &TraceOptions) -> Result<Vec<Request>, Wor
     Ok(requests)
 }
 
-/// Whether the requests of a trace have arrival times: some differ.
+/// Whether the requests of a trace have arrival times, i.e. whether any two differ.
 ///
 /// # Errors
 /// Fails if the file cannot be opened, its format is not found, or `opts` does not fit the format.
@@ -59,7 +59,7 @@ pub fn has_times(path: &Path, opts: &TraceOptions) -> Result<bool, WorkloadError
         other => other,
     };
     let opts = TraceOptions {
-        // Steps back show times; what comes later need not be known.
+        // A step back also shows that there are times, so requests need not be reordered.
         reorder_window: 0,
         addresses: Addresses::AsIs,
         volumes: volumes.clone(),
@@ -103,7 +103,8 @@ pub(crate) struct TraceReader {
     /// Doubts about the units.
     doubts: Vec<String>,
     requests_total: Option<u64>,
-    /// Next of `collector.pending` to hand out, and how far they are in their final order.
+    /// Index of the next request of `collector.pending` to hand out, and the number of those that are in their final
+    /// order.
     next: usize,
     settled: usize,
     more: bool,
@@ -113,9 +114,9 @@ pub(crate) struct TraceReader {
     emitted: u64,
     /// First byte of each volume; one entry until a second volume is found.
     starts: Vec<u64>,
-    /// Addresses that are kept when packing, once they are known.
+    /// Addresses that are kept when packing; `None` until they are known.
     touched: Option<Touched>,
-    /// Trims that were of addresses that are left out.
+    /// Number of trims of addresses that are left out.
     lost_trims: u64,
 }
 
@@ -219,7 +220,7 @@ impl TraceReader {
         self.collector.volumes.list.iter().zip(starts)
     }
 
-    /// Reads on and settles the order of as many records as the window allows.
+    /// Reads further, and determines the order of as many records as the window permits.
     fn refill(&mut self) -> Result<(), WorkloadError> {
         let window = self.opts.reorder_window;
         let pending = &mut self.collector.pending;
@@ -244,15 +245,15 @@ impl TraceReader {
         Ok(())
     }
 
-    /// Hands out requests up to the first that needs a closer look, as [`Self::emit`] would; returns how
-    /// many.
+    /// Hands out requests up to the first that needs a closer check, with the same result as [`Self::emit`]; returns
+    /// their number.
     fn emit_plain(&mut self, upto: usize, out: &mut Vec<Request>) -> usize {
         let (Some(base), None) = (self.base, &self.touched) else {
             return 0;
         };
         let (mut latest, before) = (self.latest, out.len());
         for record in self.collector.pending.range(self.next..upto) {
-            // Volumes without a place yet, or that are not laid end to end, have none here.
+            // Volumes without an assigned start, and volumes that are not laid end to end, have no entry here.
             let start = self.starts.get(record.volume as usize);
             let arrival = u64::try_from(record.time.wrapping_sub(base));
             let (Some(start), Ok(arrival), true) = (start, arrival, record.time >= latest) else {
@@ -316,7 +317,7 @@ impl TraceReader {
         })
     }
 
-    /// A second volume has turned up: reads the trace once to learn all sizes.
+    /// Reads the trace once to determine the sizes of all volumes, because a second volume was found.
     fn lay_out(&mut self) -> Result<(), WorkloadError> {
         let opts = TraceOptions {
             volumes: Volumes::Overlay,
@@ -344,7 +345,7 @@ impl TraceReader {
         Ok(())
     }
 
-    /// Reads the trace once to learn which addresses it touches.
+    /// Reads the trace once to determine which addresses it accesses.
     fn find_touched(&self) -> Result<Touched, WorkloadError> {
         let opts = TraceOptions {
             addresses: Addresses::AsIs,
@@ -416,8 +417,8 @@ impl TraceReader {
 }
 
 impl TraceReader {
-    /// The next batch of a form whose requests are in order, if nothing is to be selected or moved: requests go straight
-    /// to `out`.
+    /// Returns the next batch of a form whose requests are in order, if nothing has to be selected or moved: requests
+    /// are then read directly into `out`.
     fn next_ordered(&mut self, out: &mut Vec<Request>) -> Option<Result<usize, WorkloadError>> {
         if self.opts.addresses != Addresses::AsIs || matches!(self.opts.volumes, Volumes::Only(_)) {
             return None;
@@ -449,7 +450,7 @@ impl Workload for TraceReader {
             return read;
         }
         let before = out.len();
-        // A batch may hold nothing but trims of addresses that are left out.
+        // A batch may have only trims of addresses that are left out.
         while out.len() == before {
             while self.next >= self.settled {
                 self.refill()?;
@@ -552,7 +553,7 @@ impl Workload for TraceReader {
     }
 }
 
-/// The units to read with: those given, or those that the first lines make plausible.
+/// Returns the units to read with: those that are given, or those that the first lines make plausible.
 fn judged_units(
     format: Format,
     opts: &TraceOptions,
@@ -578,7 +579,7 @@ fn judged_units(
         };
         let mut head = Input::Memory(data[..whole_lines].into()).open()?;
         head.want(whole_lines)?;
-        // An error is reported with the name of the file, by the decoder of the file.
+        // An error is reported later, by the decoder of the file, which can name the file.
         match decoder(format, units, &opts, &head) {
             Ok(decoder) => sample(head, decoder, &opts),
             Err(_) => None,

@@ -1,5 +1,5 @@
-//! Tables in columns, Parquet and Arrow. A reader that the program registers turns them into text with a header,
-//! which is then read like any table of text.
+//! Tables stored in columns: Parquet and Arrow. A reader that the program registers converts them to text with a
+//! header, which is then read like any table of text.
 
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
@@ -15,10 +15,10 @@ pub type TableReader = fn(&File, &File) -> Result<(), String>;
 
 static READER: OnceLock<TableReader> = OnceLock::new();
 
-/// Texts of tables by device, inode, length and time of the last change. A trace is opened several times.
+/// Converted tables, by device, inode, length and time of the last change, because a trace is opened several times.
 static TEXTS: Mutex<BTreeMap<[u64; 5], File>> = Mutex::new(BTreeMap::new());
 
-/// Registers the reader of Parquet and Arrow tables; the first one stays.
+/// Registers the reader of Parquet and Arrow tables; later calls have no effect.
 pub fn set_table_reader(reader: TableReader) {
     let _ = READER.set(reader);
 }
@@ -34,7 +34,7 @@ pub(crate) fn form(magic: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The error for a table that no reader is registered for.
+/// Returns the error for a table for which no reader is registered.
 pub(crate) fn unread(name: &str, form: &str) -> WorkloadError {
     WorkloadError::new(
         ErrorKind::UnknownFormat,
@@ -42,7 +42,7 @@ pub(crate) fn unread(name: &str, form: &str) -> WorkloadError {
     )
 }
 
-/// The text of the table in `file`, in a file without a name that ends with the process.
+/// Returns the text of the table in `file`, in a nameless file that ends with the process.
 pub(crate) fn as_text(
     name: &str,
     form: &str,
@@ -66,7 +66,7 @@ pub(crate) fn as_text(
         return kept.map_err(keeping);
     }
     let text = nameless_file().map_err(keeping)?;
-    // Without the lock: the reader may wait for other threads.
+    // The lock is not held here, because the reader may wait for other threads.
     read(file, &text).map_err(|what| {
         let text = format!("{name}: cannot be read as a table in the form of {form}: {what}");
         WorkloadError::new(ErrorKind::Malformed, text)

@@ -1,6 +1,5 @@
-//! Judges units that a trace does not state by what comes out of them: how fast a host would have
-//! to be, how large the drive. Only the text layouts whose files are found with several units are
-//! judged (D-190).
+//! Judges units that a trace does not state, by their consequences: how fast the host would be, and how large the
+//! drive. This is done only for text layouts whose files are found with several units (D-190).
 
 use super::collector::{Collector, Record};
 use super::format::{Certainty, Reader};
@@ -10,27 +9,27 @@ use super::options::{AddressUnit, TimeUnit, TraceOptions};
 
 /// Fewer requests are too few to judge from.
 const REQUESTS_MIN: usize = 3;
-/// Requests of the file's first bytes that are looked at.
+/// Largest number of requests at the start of the file that are examined.
 const REQUESTS_MAX: usize = 4096;
-/// Ticks in one unit of the sample's time, so that decimals are kept.
+/// Ticks per unit of the sample's time, so that decimals are kept.
 pub(crate) const TICKS: u64 = 1_000_000_000_000;
 /// Ticks in the ninth and the sixth decimal of a unit.
 const NINTH: u128 = 1_000;
 const SIXTH: u128 = 1_000_000;
-/// Recorded loads have mean rates between these, requests a second.
+/// Range of the mean rates of recorded loads, in requests per second.
 const USUAL_RATE: std::ops::RangeInclusive<f64> = 0.1..=1e5;
-/// Decimal times that give at least this rate in seconds may be seconds, requests a second.
+/// Minimum rate, in requests per second, at which decimal times may be in seconds.
 const SECONDS_RATE_MIN: f64 = 1.0;
-/// A coarse clock with a mean gap below this many of its units counts milliseconds.
+/// If a clock is coarse and the mean gap is below this many of its units, the units are milliseconds.
 const COARSE_GAP_MAX: f64 = 100.0;
 /// Most requests that a host sends in a second.
 const RATE_MAX: f64 = 1e7;
 /// Largest capacity of a drive: 256 TiB.
 const DRIVE_MAX_BYTES: u128 = 1 << 48;
-/// Requests are rarely larger on average: 1 MiB.
+/// Largest usual mean size of requests: 1 MiB.
 const USUAL_MEAN_BYTES: u128 = 1 << 20;
 const SECTOR_BYTES: u64 = 512;
-/// Distinct objects from which the remainders of their numbers are judged.
+/// Number of distinct objects needed to judge the remainders of their numbers.
 const OBJECTS_MIN: usize = 64;
 /// Sectors in a page of 4 KiB, on which most requests to a device begin.
 const PAGE_SECTORS: u64 = 8;
@@ -40,12 +39,12 @@ pub(crate) struct Sample {
     requests: usize,
     /// Mean gap between requests, in units of the time column; at least one tick.
     gap: f64,
-    /// A tenth of the gaps are of one unit or none: the clock is coarse.
+    /// Whether a tenth of the gaps are at most one unit: the clock is then coarse.
     coarse: bool,
     /// Whether all times are multiples of 100: the clock's unit is then larger than the column's.
     hundreds: bool,
-    /// Whether all times have at most nine decimals, and some have more than six, as clocks of nanoseconds print
-    /// seconds.
+    /// Whether all times have at most nine decimals, and some have more than six, which suggests seconds printed from
+    /// a clock in nanoseconds.
     nine_decimals: bool,
     /// Whether the times differ.
     timed: bool,
@@ -58,22 +57,22 @@ pub(crate) struct Sample {
     extent: u64,
 }
 
-/// The units to read with, and what is doubtful about them.
+/// The units to read with, and the doubts about them.
 pub(crate) struct Judged {
     pub time: TimeUnit,
     pub address: AddressUnit,
     pub doubts: Vec<String>,
 }
 
-/// Reads the first requests with `decoder`, which must count time in `TICKS` a unit and addresses
-/// in ones. `None` if there are too few.
+/// Reads the first requests with `decoder`, which must use `TICKS` per unit of time and units of one byte for
+/// addresses. `None` if there are too few requests.
 pub(crate) fn sample(
     mut head: Source,
     mut decoder: Box<dyn Decoder>,
     opts: &TraceOptions,
 ) -> Option<Sample> {
     let mut collector = Collector::new(opts.volumes.clone(), Some(REQUESTS_MAX as u64));
-    // A line that does not read is reported by the reader that comes after.
+    // An unreadable line is reported later, by the reader of the whole file.
     let _ = decoder.decode(&mut head, &mut collector, REQUESTS_MAX);
     let records: Vec<Record> = collector
         .pending
@@ -109,8 +108,8 @@ pub(crate) fn sample(
     })
 }
 
-/// Whether addresses are numbers of objects: as sectors, most objects would overlap the next one, or they would
-/// begin anywhere within pages, which requests to a device do not.
+/// Whether addresses are object numbers. They are if, as sectors, most objects would overlap the next one, or would
+/// begin anywhere within pages, unlike requests to a device.
 fn are_objects(records: &[Record]) -> bool {
     let mut distinct: Vec<(u64, u64)> = records.iter().map(|r| (r.offset, r.bytes)).collect();
     distinct.sort_unstable();
@@ -133,7 +132,7 @@ impl Sample {
         1e12 / (self.gap * unit.ps() as f64)
     }
 
-    /// The most plausible unit of times for a format, whether it is doubtful, and another one that is plausible.
+    /// Returns the most plausible unit of times for a format, whether it is doubtful, and another plausible unit.
     fn time_unit(&self, reader: &Reader) -> (TimeUnit, bool, Option<TimeUnit>) {
         use TimeUnit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
         let usual = |unit: &TimeUnit| USUAL_RATE.contains(&self.rate(*unit));
@@ -187,7 +186,7 @@ impl Sample {
         }
     }
 
-    /// The most plausible address unit where the layout prescribes sectors, and whether it is doubtful.
+    /// Returns the most plausible address unit if the layout specifies sectors, and whether it is doubtful.
     fn address_unit(&self) -> (AddressUnit, bool) {
         let sector = u128::from(SECTOR_BYTES);
         let beyond = u128::from(self.extent) * sector > DRIVE_MAX_BYTES;
@@ -200,7 +199,8 @@ impl Sample {
 }
 
 impl Sample {
-    /// The unit of a trace that names objects by number: sectors, or the room of the largest object.
+    /// Returns the address unit of a trace that identifies objects by number: sectors, or the size of the largest
+    /// object.
     fn object_unit(&self, guessed: bool, doubts: &mut Vec<String>) -> AddressUnit {
         if !self.objects {
             return AddressUnit::SECTORS;
@@ -219,8 +219,8 @@ impl Sample {
     }
 }
 
-/// Chooses the units. A unit given in the options stays; that of a format given by name stays too,
-/// and is only called doubtful.
+/// Chooses the units. A unit given in the options is kept. The unit of a format given by name is kept, too, but a
+/// doubt is reported.
 pub(crate) fn judge(sample: &Sample, reader: &Reader, opts: &TraceOptions) -> Judged {
     let guessed = opts.format.is_none();
     let mut doubts = Vec::new();

@@ -1,4 +1,4 @@
-//! UTF-16 text with a byte order mark, as programs on Windows write it, turned into UTF-8.
+//! Converts UTF-16 text with a byte order mark, as programs on Windows write it, to UTF-8.
 
 use std::io::{self, Read};
 
@@ -6,8 +6,8 @@ use std::io::{self, Read};
 pub(crate) const LOOKED_AT_BYTES: usize = 18;
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// The order of bytes of a text that begins so: `Some(true)` if the high byte is first. `None` if it is not UTF-16
-/// whose first characters are ASCII.
+/// Returns the byte order of a text with these first bytes: `Some(true)` if the high byte is first. `None` if the
+/// text is not UTF-16, or if its first characters are not ASCII.
 pub(crate) fn big_endian(head: &[u8]) -> Option<bool> {
     let (big, rest) = match head {
         [0xff, 0xfe, rest @ ..] => (false, rest),
@@ -29,7 +29,7 @@ fn unit(big: bool, pair: [u8; 2]) -> u16 {
     }
 }
 
-/// Reads UTF-16 as UTF-8. Halves of characters become the replacement character.
+/// Reads UTF-16 as UTF-8. Incomplete surrogate pairs become the replacement character.
 pub(crate) struct Utf16<R> {
     inner: R,
     big: bool,

@@ -1,6 +1,6 @@
-//! VMware vSCSI binary traces (CloudPhysics): little-endian records of 32 (version 1) or 40 bytes
-//! (version 2). Time in microseconds, address in sectors of 512 bytes, length in bytes; read or
-//! write follows from the SCSI command.
+//! VMware vSCSI binary traces (CloudPhysics): little-endian records of 32 bytes (version 1) or 40 bytes (version 2).
+//! Times are in microseconds, addresses in sectors of 512 bytes, lengths in bytes. The SCSI command determines
+//! whether a request is a read or a write.
 
 use flashtwin::{Op, PlacementId};
 
@@ -67,7 +67,7 @@ impl Version {
         }
     }
 
-    /// True if the record has the number of this version and carries a plausible SCSI command.
+    /// Whether the record has the number of this version and a plausible SCSI command.
     fn fits(self, record: &[u8]) -> bool {
         let cmd_at = if self == Version::One { 12 } else { 0 };
         record[self.ver_at() + 1] == self.number() && record[cmd_at + 1] == 0
@@ -83,8 +83,8 @@ fn version_of(data: &[u8]) -> Option<Version> {
     })
 }
 
-/// Operations by SCSI command; the rest (inquiries, UNMAP, whose ranges the trace does not keep)
-/// is passed over.
+/// Returns the operation for a SCSI command. Others are skipped: inquiries, and UNMAP, whose ranges the trace does
+/// not have.
 fn op_of(command: u8) -> Option<Op> {
     match command {
         0x08 | 0x28 | 0xa8 | 0x88 => Some(Op::Read),

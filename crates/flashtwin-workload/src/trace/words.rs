@@ -1,5 +1,5 @@
-//! Operations as tables of text write them: words (`R`, `write`, the letters of Linux block tracing) and codes
-//! to which the user gives a meaning (`write=2a|8a:trim=42`).
+//! Operations in tables of text: words (`R`, `write`, the letters of Linux block tracing), and codes whose meaning
+//! the user gives (`write=2a|8a:trim=42`).
 
 use flashtwin::Op;
 
@@ -9,7 +9,7 @@ use crate::error::{quote, ErrorKind, WorkloadError};
 /// An operation with its flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Action {
-    /// `None` if the line is no request: a command without data.
+    /// `None` if the line is not a request but a command without data.
     pub op: Option<Op>,
     pub fua: bool,
     /// A flush goes before the request.
@@ -26,17 +26,17 @@ impl Action {
     }
 }
 
-/// The meaning of the letters of an RWBS column; `None` for what moves no data (N, zone commands).
+/// The meaning of the letters of an RWBS column; `None` for commands that move no data (N, zone commands).
 pub(crate) struct Rwbs {
     pub preflush: bool,
     pub op: Option<Op>,
     pub fua: bool,
-    /// Whether the kernel writes all of these letters.
+    /// Whether the kernel writes this combination of letters.
     pub known: bool,
 }
 
-/// The kernel writes: F (preflush), one letter for the operation (E may follow D), F (FUA), then
-/// A, S, M for read-ahead, synchronous and metadata.
+/// Parses an RWBS column. The kernel writes F (preflush), one letter for the operation (E may follow D), F (FUA), and
+/// then A, S and M for read-ahead, synchronous and metadata.
 pub(crate) fn rwbs(text: &[u8]) -> Rwbs {
     let (preflush, rest) = match text {
         [b'F', rest @ ..] => (true, rest),
@@ -48,7 +48,7 @@ pub(crate) fn rwbs(text: &[u8]) -> Rwbs {
         [b'D', b'E', rest @ ..] | [b'D', rest @ ..] => (Some(Op::Trim), rest),
         rest => (None, rest),
     };
-    // Without an operation: N, or the F of a flush.
+    // Without an operation, the letters are N, or the F of a flush.
     let moves_nothing = op.is_none() && matches!(rest, [b'N' | b'F', ..]);
     let rest = if moves_nothing { &rest[1..] } else { rest };
     let (fua, modifiers) = match rest {
@@ -94,12 +94,12 @@ pub(crate) fn word(text: &[u8]) -> Option<Action> {
     Some(Action::of(op))
 }
 
-/// Whether a word may end here: `READ_10`, `read(16)`, `WR_IN`.
+/// Whether a word may end here, as in `READ_10`, `read(16)` and `WR_IN`.
 fn is_end(rest: &[u8]) -> bool {
     rest.first().is_none_or(|b| !b.is_ascii_alphabetic())
 }
 
-/// Most distinct texts of the column that are listed.
+/// Largest number of distinct texts of the column that are listed.
 const MET_MAX: usize = 64;
 /// Most of them in one message.
 const SHOWN_MAX: usize = 8;
@@ -108,7 +108,7 @@ const SHOWN_MAX: usize = 8;
 struct Met {
     text: Box<[u8]>,
     action: Action,
-    /// Index of the code that it is, in `Codes::named`.
+    /// Index of the matching code in `Codes::named`.
     code: Option<usize>,
     requests: u64,
 }
@@ -117,10 +117,10 @@ struct Met {
 pub(crate) struct Codes {
     /// Codes and their operations; `None` for lines to skip.
     named: Vec<(Box<[u8]>, Option<Op>)>,
-    /// Operation of all other codes, if reads or writes, but not both, are named.
+    /// Operation of all other codes. Set if only reads, or only writes, are named.
     other: Option<Op>,
     met: Vec<Met>,
-    /// Requests with codes that found no place in `met`.
+    /// Requests with codes for which `met` had no room.
     unlisted: u64,
 }
 
@@ -184,7 +184,7 @@ impl Codes {
         })
     }
 
-    /// The operation of a text; `None` if it has none.
+    /// Returns the operation for a text; `None` if it has none.
     pub fn action(&mut self, text: &[u8]) -> Option<Action> {
         if let Some(met) = self.met.iter_mut().find(|met| *met.text == *text) {
             met.requests += 1;
@@ -222,7 +222,8 @@ impl Codes {
             && (self.other.is_some() || self.code_of(text).is_some() || word(text).is_some())
     }
 
-    /// The code that a text is: the same text, else the same number, else the same text in another case.
+    /// Returns the code that matches a text: the same text, otherwise the same number, otherwise the same text in
+    /// another case.
     fn code_of(&self, text: &[u8]) -> Option<usize> {
         let find =
             |same: &dyn Fn(&[u8]) -> bool| self.named.iter().position(|(code, _)| same(code));
@@ -232,7 +233,7 @@ impl Codes {
             .or_else(|| find(&|code| code.eq_ignore_ascii_case(text)))
     }
 
-    /// Codes that were named and not met, or met and not named.
+    /// Returns warnings about codes that were named but did not occur, or occurred but were not named.
     pub fn warnings(&self) -> Vec<String> {
         let mut list = Vec::new();
         let counted = |met: &Met| format!("{} ({})", quote(&met.text), met.requests);

@@ -1,18 +1,18 @@
-//! Members simulated ahead, each independently, so that a driver can do so on several threads.
+//! Simulates members ahead of the array, each independently of the others, so that a driver can use several threads.
 //!
-//! In some arrays no member affects which requests another member receives, or when: striping without redundancy, no
-//! coordinator, no buffer, and no link or processor of the array's own. There the requests to all members follow from
-//! the array's requests alone. Requests known in advance can then be given to all members immediately. Each member
-//! simulates its own up to the last arrival, as a separate task, and records its responses with their instants.
-//! Afterwards the array processes the same requests one by one, as always, and takes the recorded responses where it
-//! would have waited for them:
+//! In some arrays, no member affects which requests another member receives, or when: striping without redundancy, no
+//! coordinator, no buffer, and no link or processor of the array's own. The requests to all members then follow from
+//! the array's requests alone. If these are known in advance, all members can receive their parts (*pieces*)
+//! immediately. Each member simulates its pieces up to the last arrival, as a separate task, and records its
+//! responses with their instants. Afterwards the array processes the same requests one by one, as always, and uses
+//! the recorded responses where it would have waited for them:
 //! ```text
 //! requests --split--> member 0: pieces --task 1--> results --.
 //!          `--------> member 1: pieces --task 2--> results --+--> the array, request by request
 //! ```
 //!
-//! Results are identical to the last bit: in such arrays members' events at one instant are processed in the order of
-//! members, whichever was scheduled first (D-113).
+//! Results are identical to the last bit: in such arrays, the members' events at one instant are processed in the
+//! order of members, whichever was scheduled first (D-113).
 
 use super::executor::{Executor, Task};
 use super::io::Io;
@@ -23,11 +23,11 @@ use crate::request::{Op, Request};
 use crate::units::{narrow, Lpn, Time};
 
 impl Array {
-    /// Simulates the members' parts of these requests ahead, each member as a task of `executor`. The requests'
-    /// `arrival` is the instant at which each will be submitted. They must be submitted exactly so, before the device
-    /// is advanced beyond the last of them. With `last` no other requests follow until all of these are completed.
+    /// Simulates the members' parts of these requests ahead, each member as a task of `executor`. Each request must
+    /// later be submitted exactly at its `arrival`, before the device is advanced beyond the last of them. If `last`,
+    /// no other request follows until all of these are completed.
     ///
-    /// Returns false, with nothing done, if members depend on each other or a request does not consist of whole
+    /// Does nothing and returns false if members depend on each other, or if a request does not consist of whole
     /// pages. Before other requests are submitted, [`Array::resume_serial`] must be called.
     pub fn run_ahead(&mut self, requests: &[Request], last: bool, executor: &dyn Executor) -> bool {
         let page_bytes = u64::from(self.spec().page_bytes());
@@ -42,7 +42,7 @@ impl Array {
         self.backend.ahead_ends = last;
         let io = &mut self.backend.io;
         io.members.iter_mut().for_each(Member::begin_ahead);
-        // Pieces are foreseen as requests, whose pages are joined.
+        // The pieces are whole requests, with their pages joined.
         io.sends_single_pages = false;
         io.choose_features();
         for (number, request) in (0..).zip(requests) {
@@ -66,7 +66,7 @@ impl Array {
         true
     }
 
-    /// Requests come that were not given to the members beforehand.
+    /// Ends the simulation ahead, because requests follow that the members have not received in advance.
     pub fn resume_serial(&mut self) {
         let (raid, mut clock) = self.raid_now();
         for member in raid.io.members.iter_mut() {
@@ -91,7 +91,7 @@ impl Raid {
     }
 }
 
-/// Gives the members what a request asks of them.
+/// Gives the members the pieces of a request.
 fn foresee(io: &mut Io, number: u32, request: &Request, page_bytes: u64) {
     let first = request.offset / page_bytes;
     let end = (request.offset + request.bytes).div_ceil(page_bytes);

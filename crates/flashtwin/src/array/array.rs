@@ -37,12 +37,12 @@ fn front<'a>(spec: &'a ArraySpec, units: u32, host: &'a Host) -> Front<'a> {
 }
 
 impl Array {
-    /// An array whose members were never written.
+    /// Creates an array whose members were never written.
     pub fn new(spec: &ArraySpec) -> Array {
         Array::build(spec, None)
     }
 
-    /// An array whose buffer is managed by `policy` instead of the one that `spec` names.
+    /// Creates an array whose buffer is managed by `policy` instead of the one that `spec` names.
     pub fn with_policy(spec: &ArraySpec, policy: Box<dyn UserPolicy>) -> Array {
         Array::build(spec, Some(policy))
     }
@@ -59,8 +59,8 @@ impl Array {
         array
     }
 
-    /// Simulates a power loss at this instant, as [`crate::Ssd::cut_power`] does. When members restart they have
-    /// written what they could save of their volatile memory, in no virtual time; the result lists the lost pages.
+    /// Simulates a power loss at this instant, as [`crate::Ssd::cut_power`] does. Before members restart, they write
+    /// to flash what they can save of their volatile memory, in no virtual time. The result lists the lost pages.
     pub fn cut_power(&mut self, steps: u64) -> Option<PowerCut> {
         let (spec, units) = (
             self.backend.spec.clone(),
@@ -91,7 +91,7 @@ impl Array {
         &self.backend.spec
     }
 
-    /// Counters of the array itself since the last [`Device::reset_metrics`].
+    /// Returns the counters of the array itself since the last [`Device::reset_metrics`].
     pub fn raid_stats(&self) -> &RaidStats {
         &self.backend.io.record.stats
     }
@@ -109,14 +109,14 @@ impl Array {
 
     // ---- logs ----
 
-    /// Starts or stops the log of what the array does.
+    /// Starts or stops the log of the array's operations.
     pub fn set_log(&mut self, on: bool) {
         let io = &mut self.backend.io;
         io.record.log.set(on);
         io.choose_features();
     }
 
-    /// For tests, in builds with debug assertions: logs a plain array without switching to the general copy of its
+    /// For tests, in builds with debug assertions: logs a plain array, but does not switch to the general copy of its
     /// code.
     #[doc(hidden)]
     pub fn log_plain_path(&mut self) {
@@ -125,7 +125,7 @@ impl Array {
         io.choose_features();
     }
 
-    /// Takes what was logged since the last call.
+    /// Returns the log since the last call.
     pub fn take_log(&mut self) -> Vec<ArrayEvent> {
         self.backend.io.record.log.take()
     }
@@ -139,7 +139,7 @@ impl Array {
         }
     }
 
-    /// Hands over what members logged of their flash and their buffers since the last call.
+    /// Returns the members' logs of flash and buffers since the last call.
     pub fn take_member_logs(
         &mut self,
         mut take: impl FnMut(usize, Vec<FlashEvent>, Vec<BufferEvent>),
@@ -150,7 +150,7 @@ impl Array {
         }
     }
 
-    /// Starts or stops the log of when members collect.
+    /// Starts or stops the log of the intervals in which members collect.
     pub fn set_gc_timeline(&mut self, on: bool) {
         let now = self.now();
         let io = &mut self.backend.io;
@@ -158,8 +158,8 @@ impl Array {
         io.choose_features();
     }
 
-    /// Takes the intervals since the last call or [`crate::Device::reset_metrics`], in the order of their ends. An
-    /// interval still open is split here, and its second part belongs to the next call.
+    /// Returns the intervals since the last call or [`crate::Device::reset_metrics`], in the order of their ends. An
+    /// interval that is still open is split here; its second part belongs to the next call.
     pub fn take_gc_intervals(&mut self) -> Vec<GcInterval> {
         let now = self.now();
         let timeline = self.backend.io.watch.timeline.as_mut();

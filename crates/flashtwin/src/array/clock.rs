@@ -1,16 +1,16 @@
-//! The instant at which something happens, and when something is to happen next.
+//! The current instant, and alarms: pending instants in the array's event queue.
 
 use crate::events::EventQueue;
 use crate::units::Time;
 
-/// Now, and the events that are pending.
+/// The current instant, and the event queue.
 #[derive(Debug)]
 pub(crate) struct Clock<'a> {
     pub now: Time,
     pub events: &'a mut EventQueue,
 }
 
-/// The pending instant of a resource of the event queue.
+/// An alarm: the pending instant of one resource of the event queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Alarm {
     resource: usize,
@@ -25,7 +25,7 @@ impl Alarm {
         }
     }
 
-    /// Sets it to `at`, if that is earlier than it is set to.
+    /// Sets the alarm to `at`, if that is earlier than its present instant.
     #[inline]
     pub fn set(&mut self, at: Time, clock: &mut Clock) {
         if at >= self.at {

@@ -1,15 +1,15 @@
-//! How work on independent members is executed: the model has no threads, but a driver may have.
+//! Execution of work on independent members. The model has no threads, but a driver can provide an executor that has.
 
-/// A piece of work, independent of those it is run with.
+/// A piece of work, independent of the others that run with it.
 pub type Task<'a> = Box<dyn FnOnce() + Send + 'a>;
 
 /// Runs independent tasks. Results do not depend on their order or threads.
 pub trait Executor {
-    /// Runs all tasks, in any order; returns when they are done.
+    /// Runs all tasks, in any order; returns when all have ended.
     fn run(&self, tasks: Vec<Task<'_>>);
 }
 
-/// Runs tasks one after the other.
+/// An executor that runs tasks one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Sequential;
 

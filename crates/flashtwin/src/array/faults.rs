@@ -1,4 +1,4 @@
-//! Members that fail, are replaced, grow slow, or are ordered to collect garbage.
+//! Faults and orders: members fail, are replaced, become slow, or are ordered to collect garbage.
 
 use super::clock::Clock;
 use super::features::Every;
@@ -16,7 +16,7 @@ use crate::spec::Level;
 use crate::units::{narrow, Time};
 
 impl Array {
-    /// Makes a member fail at this instant. The operations that it was executing continue without it.
+    /// Makes a member fail at this instant. The array's operations in flight continue without it.
     ///
     /// # Errors
     /// Fails if there is no such member, it has failed before, data would be lost without it, or the array has lost
@@ -47,8 +47,8 @@ impl Array {
         }
     }
 
-    /// Replaces a failed member by a new, empty one, whose contents are computed from the others, as
-    /// `array.rebuild_depth` and `array.rebuild_mib_per_s` specify.
+    /// Replaces a failed member by a new, empty one. Its contents are reconstructed from the others, at the pace
+    /// given by `array.rebuild_depth` and `array.rebuild_mib_per_s`.
     ///
     /// # Errors
     /// Fails if there is no such member, it has not failed, or the array has lost data.
@@ -59,7 +59,8 @@ impl Array {
         Ok(())
     }
 
-    /// Rows restored and rows in total, over the members being rebuilt; `None` if there are none.
+    /// Returns the numbers of restored rows and of all rows, summed over the members being rebuilt; `None` if there
+    /// are none.
     pub fn rebuild_progress(&self) -> Option<(u64, u64)> {
         let members = &self.backend.io.members;
         let rebuilding = members.iter().filter(|m| m.state == State::Rebuilding);
@@ -68,8 +69,8 @@ impl Array {
             .filter(|_| !members.lost)
     }
 
-    /// Multiplies the response times of a member by `times_milli` thousandths, at least 1000, from now on, including
-    /// those of requests in flight. A new member that replaces this one is not slowed down.
+    /// Multiplies the response times of a member by `times_milli` / 1000 (at least 1) from now on, including those of
+    /// requests in flight. A new member that replaces this one is not slowed down.
     ///
     /// # Errors
     /// Fails if there is no such member, or it has failed.
@@ -81,9 +82,9 @@ impl Array {
         Ok(())
     }
 
-    /// Gives the order of [`crate::Ssd::collect`] to a member, or to all present ones. Either all of these members
-    /// can execute it, or none receives it. Returns the number of dies. The coordinator is not notified; it only
-    /// observes that the members are in GC (D-143).
+    /// Orders one member, or all present members, to collect, as [`crate::Ssd::collect`] does. Either all of these
+    /// members can execute the order, or none receives it. Returns the number of dies. The coordinator is not
+    /// notified; it only observes that the members are in GC (D-143).
     ///
     /// # Errors
     /// Fails if there is no such member or die, or if a member cannot collect a single block.
@@ -145,7 +146,7 @@ impl Raid {
             })
     }
 
-    /// Checks that the member is present, complete or being rebuilt.
+    /// Checks that the member is present, either complete or being rebuilt.
     fn may_use(&self, member: usize) -> Result<(), MemberError> {
         match self.state_of(member)? {
             State::Failed => Err(MemberError::Missing { member }),
@@ -161,7 +162,7 @@ impl Raid {
         Ok(())
     }
 
-    /// Without `member`, and without all others that are missing, data would be lost.
+    /// Whether data would be lost if `member` were missing in addition to all members that are `missing`.
     pub(super) fn needs(&self, member: usize, missing: impl Fn(usize) -> bool) -> bool {
         let members = self.io.members.len();
         let others = (0..members).filter(|&at| at != member && missing(at));
@@ -171,7 +172,7 @@ impl Raid {
         }
     }
 
-    /// Nothing of the member is left.
+    /// Removes a failed member with its contents.
     fn lose(&mut self, member: usize, clock: &mut Clock) {
         let mut lost = Member::new(&self.spec.members[member], member);
         let m = &mut self.io.members[member];
@@ -186,9 +187,9 @@ impl Raid {
         self.io.begin_phase(clock.now);
     }
 
-    /// Resumes the operations in flight at a lost member without it: first the host's requests in the order in which
-    /// they were sent, then jobs by number. Jobs cannot be ordered by their requests, since whether their pages have
-    /// requests of their own depends on logging.
+    /// Continues the operations in flight at a failed member without it: first the host's requests in the order in
+    /// which they were sent, then jobs by number. Jobs cannot be ordered by their requests, because logging
+    /// determines whether their pages have requests of their own.
     fn replan(&mut self, member: usize, clock: &mut Clock) {
         self.io.watch.coordinator.set_ordered(member, false);
         self.io.look_at(member, clock);
@@ -218,7 +219,7 @@ impl Raid {
         self.place::<Every>(clock);
     }
 
-    /// Completes all operations in flight as failed: the array has lost data.
+    /// Completes all operations in flight as failed, because the array has lost data.
     fn break_down(&mut self, member: usize, clock: &mut Clock) {
         let io = &mut self.io;
         io.members.lost = true;
@@ -252,7 +253,7 @@ impl Raid {
         io.deliver(clock);
     }
 
-    /// Orders a member to collect, which can.
+    /// Orders a member to collect; the caller has checked that it can.
     fn collect_at(&mut self, member: usize, die: Option<u32>, clock: &mut Clock) {
         let io = &mut self.io;
         io.members[member].collect(clock, die);

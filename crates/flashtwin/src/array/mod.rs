@@ -1,17 +1,17 @@
-//! An array: members behind one front end. An array is a device made of devices: the same driver runs it, and the
-//! same buffer policies manage its controller's memory.
+//! An array: several SSDs (members) behind one front end. An array is itself a device: the same driver runs it, and
+//! the same buffer policies manage its controller's memory.
 //!
-//! Each file is called by those above it, and calls those below:
+//! A file calls only files below it:
 //!
 //! ```text
-//! array, ahead, untimed, state, faults    what a driver asks of an array
-//! raid                                    the back end: executes operations, and reports them done
+//! array, ahead, untimed, state, faults    the public API
+//! raid                                    the back end: executes page operations and returns them
 //! jobs, swan                              rows with their parity; volumes of segments
 //! io                                      page operations in, requests to members out
-//! coordinate                              the members' turns to collect garbage
-//! member                                  an SSD, how much of it is there, what it holds back
-//! layout, record                          where pages lie; what was done
-//! features                                what an array may have: copies of the code above without it
+//! coordinate                              coordination of the members' garbage collection
+//! member                                  an SSD, its restored rows, its delayed responses
+//! layout, record                          locations of pages; counters and logs
+//! features                                copies of the code without optional features
 //! ```
 
 mod ahead;

@@ -1,5 +1,5 @@
-//! Saves and loads an array: which members are present, the state of each preceded by its length, then the volume of
-//! an array of groups.
+//! Saves and loads an array. The state begins with the members that are present; then follow the members' states, each preceded
+//! by its length, and the volume of a SWAN array.
 
 use std::io::{self, Read, Write};
 
@@ -30,7 +30,7 @@ impl Array {
         for member in self.backend.io.members.iter() {
             out.write_all(&[u8::from(member.state == State::There)])?;
         }
-        // Its members stopped with operations in flight, and no array starts from what they hold.
+        // The members stopped with operations in flight, so that no array could start from their states.
         if self.backend.io.members.lost {
             return Ok(());
         }
@@ -67,7 +67,7 @@ impl Array {
             let message = format!("member {member} is missing, and data with it");
             return Err(StateError::Inconsistent(message));
         }
-        // New members are loaded in place: their tables are most of the memory that a run allocates.
+        // New members are loaded in place, because their tables are most of the memory that a run allocates.
         let in_place = raid.io.members.iter().all(Member::is_new);
         let mut members = match in_place {
             true => raid.io.members.take(),
@@ -94,7 +94,7 @@ impl Array {
     }
 }
 
-/// Reads the states of the present members (`there`) into new ones, and the volume of an array of groups.
+/// Reads the states of the present members (`there`) into new ones, and the volume of a SWAN array.
 fn read_members(
     spec: &ArraySpec,
     members: &mut [Member],
@@ -130,7 +130,7 @@ mod tests {
     use crate::spec::builtin_array;
     use crate::{Array, ArraySpec};
 
-    /// No order kills a die of a member, but a state from a file could have a dead one.
+    /// No order makes a die of a member fail, but a state from a file could have a dead die.
     #[test]
     fn a_member_with_a_dead_die_is_refused() {
         let set = [

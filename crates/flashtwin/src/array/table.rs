@@ -1,10 +1,10 @@
-//! Table of items in flight, by numbers that are reused.
+//! A table of items in flight, by numbers that are reused.
 
 use std::ops::{Index, IndexMut};
 
 use crate::units::narrow;
 
-/// No number.
+/// Means "no number".
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// Items by their numbers.
@@ -15,7 +15,7 @@ pub(crate) struct Table<T> {
 }
 
 impl<T> Table<T> {
-    /// All items were removed.
+    /// Whether the table has no items.
     pub fn is_empty(&self) -> bool {
         self.items.len() == self.free.len()
     }
@@ -42,12 +42,12 @@ impl<T> Table<T> {
         self.items.get(id as usize)
     }
 
-    /// All items with their numbers, removed ones too.
+    /// Returns all items with their numbers, including removed ones.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
         (0..).zip(self.items.iter_mut())
     }
 
-    /// The items that were not removed.
+    /// Returns the items that were not removed.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         let items = (0..).zip(self.items.iter());
         let there = items.filter(|(id, _)| !self.free.contains(id));

@@ -1,7 +1,7 @@
-//! Initial states of an array, reached without time passing.
+//! Initial states of an array, reached in no simulated time.
 //!
-//! Members are independent of each other here: each is filled by itself. In an array of groups the volume's rules
-//! determine the members' operations, as in a timed run, but these are executed immediately.
+//! The members are independent of each other here, and each is filled by itself. In a SWAN array, the rules of the
+//! volume determine the members' operations, as in a timed run, but they are executed immediately.
 
 use super::executor::{Executor, Sequential, Task};
 use super::member::Member;
@@ -12,7 +12,7 @@ use super::swan::Swan;
 use crate::rng::Rng;
 use crate::ssd::Ssd;
 
-/// A different seed for every member.
+/// Step between the seeds of the members.
 const SEED_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// An array whose members `executor` brings into their initial states.
@@ -22,7 +22,7 @@ pub struct Filling<'a> {
 }
 
 impl Array {
-    /// The initial states below, reached with tasks of `executor`, one for each member.
+    /// Returns the functions below in a form that uses `executor`, with one task per member.
     pub fn filling<'a>(&'a mut self, executor: &'a dyn Executor) -> Filling<'a> {
         Filling {
             array: self,
@@ -30,30 +30,30 @@ impl Array {
         }
     }
 
-    /// Writes `pages` uniformly random pages in total, over all members, without time passing; returns false if a
-    /// member wore out. In an array of groups the pages are those of the volume, in proportion to its size.
+    /// Writes `pages` uniformly random pages in total, over all members, in no simulated time; returns false if a
+    /// member wore out. In a SWAN array, the pages are those of the volume, in proportion to its size.
     pub fn write_random(&mut self, rng: &mut Rng, pages: u64) -> bool {
         self.filling(&Sequential).write_random(rng, pages)
     }
 
-    /// Opens the blocks that buffer policies of members use for pages of their choice; returns false if a member wore
+    /// Opens the blocks that buffer policies of members use for the pages they choose; returns false if a member wore
     /// out.
     pub fn open_policy_blocks(&mut self, seed: u64) -> bool {
         self.filling(&Sequential).open_policy_blocks(seed)
     }
 
-    /// Every exported page of every member, or of the volume, written once in ascending order.
+    /// Writes every exported page of every member, or of the volume, once in ascending order.
     pub fn fill_sequential(&mut self) {
         self.filling(&Sequential).fill_sequential();
     }
 
-    /// Places every member, independently, in the state that random writing converges to; in an array of groups the
-    /// volume with its members.
+    /// Brings every member, independently, to the state that random writing converges to; in a SWAN array, the volume
+    /// with its members.
     pub fn fill_steady(&mut self, seed: u64) {
         self.filling(&Sequential).fill_steady(seed);
     }
 
-    /// Resets wear: preconditioned drives count as new.
+    /// Resets all erase counts: preconditioned drives count as new.
     pub fn reset_wear(&mut self) {
         for member in self.backend.io.members.iter_mut() {
             member.drive.ssd.reset_wear();
@@ -119,7 +119,7 @@ impl Filling<'_> {
     }
 }
 
-/// The seed of a member.
+/// Returns the seed of a member.
 fn seed_of(seed: u64, member: usize) -> u64 {
     seed.wrapping_add((member as u64).wrapping_mul(SEED_STEP))
 }

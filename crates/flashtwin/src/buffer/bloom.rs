@@ -1,10 +1,13 @@
-//! Pages written before: a Bloom filter, or the exact set (CDA-GC section 3.2.2).
+//! Hot pages: pages written since the last reset of a filter, which is a Bloom filter or the exact set (CDA-GC
+//! section 3.2.2).
 //!
-//! Every write queries, then inserts: a page is hot if it was written since the last reset. Its k = 8 bits are (h1 +
-//! i h2) mod m, i = 0..7, with both hashes from the halves of one 64-bit mix. The whole filter is cleared when a
-//! certain number of distinct pages have entered it, or when the reset time has passed; both are checked at writes.
-//! With generations the bitmap has two halves. Pages enter the younger half, and a page is hot if either half has it;
-//! at a reset the older half is cleared and becomes the younger one (D-18).
+//! Every write first queries the filter, then inserts its page. The page is hot if the filter has it. A page's k = 8
+//! bits are (h1 + i h2) mod m, i = 0..7, with both hashes from the halves of one 64-bit mix. A reset clears the whole
+//! filter. It happens when a certain number of distinct pages have been inserted, or when the reset time has passed;
+//! both are checked at writes.
+//!
+//! With generations, the bitmap has two halves. Pages are inserted into the younger half, and a page is hot if either
+//! half has it. A reset clears the older half, which becomes the younger one (D-18).
 
 use std::collections::HashSet;
 
@@ -29,7 +32,7 @@ words! {
     pub(super) enum Forget {
         /// All of it is forgotten.
         Reset = "reset",
-        /// Pages that entered before the previous reset.
+        /// Pages inserted before the previous reset.
         Generations = "generations",
     }
 }
@@ -37,22 +40,24 @@ words! {
 parameters! {
     /// Parameters of policies that separate hot pages from cold ones.
     pub(super) struct FilterParameters {
-        /// How pages written before are known: a Bloom filter of 8 hashes, or exactly.
+        /// How the filter stores pages: as a Bloom filter with 8 hash functions, or exactly.
         filter: Hotness = Kind::Choice(Hotness::WORDS), "\"bloom\"", "printed: CDA-GC section 3.2.2";
-        /// Bitmap of the filter, in percent of the buffer.
+        /// Size of the filter's bitmap, in percent of the buffer's size.
         filter_percent: f64 = Kind::Percent, "5", "printed: CDA-GC section 3.2.2";
-        /// Distinct pages that enter the filter before it forgets; 0: no limit; `auto`: 0.1455 of its bits, which gives 5 % false positives.
+        /// Number of distinct pages after which the filter is reset; 0: no limit; `auto`: 0.1455 per bit, which gives
+        /// 5 % false positives.
         filter_reset_items: Option<u32> = Kind::CountOrAuto(0, u32::MAX - 1), "\"auto\"", "D-9, D-18: from CDA-GC section 3.2.2";
-        /// The filter also forgets after this time; 0: never by time.
+        /// Time after which the filter is reset as well; 0: no limit.
         filter_reset_ms: u32 = Kind::Count(0, 1_000_000), "0", "D-9, D-18: our decision";
-        /// All is forgotten at a reset, or what entered before the reset before; the bitmap is then in two halves.
+        /// Pages that a reset removes from the filter: all (`reset`), or those inserted before the previous reset
+        /// (`generations`). In the latter case the bitmap has two halves.
         filter_forget: Forget = Kind::Choice(Forget::WORDS), "\"reset\"", "D-18: our decision";
     }
 }
 
 const HASHES: usize = 8;
 
-/// Pages in 10 000 bits at which 8 hashes give 5 % false positives.
+/// Number of pages per 10 000 bits at which 8 hash functions give 5 % false positives.
 const PAGES_OF_10_000_BITS: u64 = 1455;
 
 /// A filter of m bits.
@@ -60,8 +65,7 @@ const PAGES_OF_10_000_BITS: u64 = 1455;
 struct Bloom {
     bits: u64,
     words: Vec<u64>,
-    /// Words that are not 0, if there is room for all of them: clearing these is cheaper than clearing the whole
-    /// filter.
+    /// Words that are not 0, if they fit in here: clearing only these is faster than clearing the whole filter.
     used: Vec<usize>,
 }
 
@@ -171,9 +175,9 @@ impl Known {
 pub(crate) struct Filter {
     /// Pages that entered since the last reset.
     younger: Known,
-    /// Pages that entered between the last two resets; `None` if a reset forgets all pages.
+    /// Pages inserted between the last two resets; `None` if a reset removes all pages.
     older: Option<Known>,
-    /// Distinct pages in `younger`, and how many it takes.
+    /// Number of distinct pages in `younger`, and their limit.
     items: u64,
     items_max: u64,
     period: Time,
@@ -219,18 +223,18 @@ impl Filter {
         is_in || self.older.as_ref().is_some_and(|older| older.has(lpn))
     }
 
-    /// The page has entered and is not forgotten, or the bitmap has it for one that has.
+    /// Whether the filter has a page. A Bloom filter may also have pages that were never inserted.
     pub fn has(&self, lpn: Lpn) -> bool {
         self.younger.has(lpn) || self.older.as_ref().is_some_and(|older| older.has(lpn))
     }
 
-    /// Number of the period since the last reset, never 0: a mark for pages found hot.
+    /// Returns the number of the period since the last reset, which is never 0. It marks pages that were found hot.
     #[inline]
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
 
-    /// Whether the pages of a period are not forgotten; 0 is no period.
+    /// Whether pages that were found hot in a period are still hot; 0 means no period.
     #[inline]
     pub fn remembers(&self, epoch: u32) -> bool {
         epoch == self.epoch || epoch != 0 && self.older.is_some() && epoch + 1 == self.epoch
@@ -266,7 +270,7 @@ mod tests {
         }
     }
 
-    /// Bloom filters of 8 functions: (1 - e^(-8n/m))^8 = 5 % at n = 0.1455 m.
+    /// A Bloom filter with 8 hash functions has (1 - e^(-8n/m))^8 = 5 % false positives at n = 0.1455 m.
     #[test]
     fn false_positives_are_as_computed() {
         for (bits, first) in [(1_000_000, 0), (8_388_608, 77), (1_638_400, 3_000_000_000)] {

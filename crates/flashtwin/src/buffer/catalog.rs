@@ -10,7 +10,7 @@ use super::registry::registered;
 pub(crate) use super::entry::GCAR;
 pub use super::entry::{Cost, Entry, Example, Family, FILTER};
 
-/// All policies, in the order of the documentation: family by family, the filter first in its own.
+/// Returns all policies in the order of the documentation: family by family, in the last one the filter first.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
     static ENTRIES: LazyLock<Vec<&Entry>> = LazyLock::new(|| {
         let all = [gcar::ENTRIES]
@@ -24,7 +24,7 @@ pub fn entries() -> impl Iterator<Item = &'static Entry> {
     ENTRIES.iter().copied()
 }
 
-/// The policy called `name`, and for `gcar-X` the filter with X.
+/// Returns the policy called `name`; for `gcar-X`, the filter and X.
 pub fn find(name: &str) -> Option<(&'static Entry, Option<&'static Entry>)> {
     let called = |name: &str| entries().find(|entry| entry.name == name);
     match name.strip_prefix(GCAR) {

@@ -47,8 +47,8 @@ impl ChosenPolicy {
         alone.map(|entry| entry.name)
     }
 
-    /// Names to list: all policies that need no base, and GCaR over the bases of its paper. Any other base name with
-    /// the prefix `gcar-` is a policy as well.
+    /// Returns the names to list: all policies that need no base, and GCaR over the base policies of its paper. Every
+    /// other base name with the prefix `gcar-` is a valid policy as well.
     pub fn names() -> Vec<String> {
         let filtered = gcar::BASES_OF_THE_PAPER.iter();
         let base = Self::base_names().map(String::from);

@@ -1,8 +1,8 @@
-//! Maps logical pages to cached pages: a hash table of chains, with the links in one array by page. A link contains
-//! the logical page as well as the cached one, so that a lookup reads nothing else.
+//! Maps logical pages to cached pages: a hash table of chains, with the links in one array indexed by page. A link
+//! has the logical page as well as the cached one, so that a lookup reads nothing else.
 //!
-//! An evicted page stays until it is released, so a logical page may be here several times. Lookups return the one
-//! inserted last; when that is removed, the one before it is found again.
+//! An evicted page stays in the table until it is released, so a logical page may have several entries. A lookup
+//! returns the one inserted last; when that is removed, the previous one is found again.
 
 use super::PageId;
 use crate::memory::{large_table, prefetch, room_for, TrustedTable};
@@ -29,8 +29,8 @@ impl Link {
     }
 }
 
-/// Chains per page, at least. With a quarter as many, four lookups in ten encounter another page in their chain,
-/// which the processor cannot predict.
+/// Minimum number of chains per page. With a quarter of them, four lookups in ten would encounter another page in
+/// their chain, which the processor cannot predict.
 const HEADS_A_PAGE: usize = 8;
 
 /// The table.
@@ -48,8 +48,7 @@ impl Directory {
     pub fn new(pages: usize) -> Directory {
         let size = (pages.max(2) * HEADS_A_PAGE).next_power_of_two();
         Directory {
-            // SAFETY: indexed only by `Directory::chain`, which returns as many bits as are needed to number the
-            // heads.
+            // SAFETY: indexed only by `Directory::chain`, whose results are below the number of heads.
             heads: unsafe { TrustedTable::new(large_table(END, size)) },
             // SAFETY: pages are checked when they are inserted; links contain no others.
             next: unsafe { TrustedTable::new(room_for(pages)) },
@@ -62,13 +61,13 @@ impl Directory {
         ((lpn.0 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
     }
 
-    /// Starts loading what a lookup of `lpn` will touch.
+    /// Prefetches the first data that a lookup of `lpn` reads.
     #[inline(always)]
     pub fn prefetch(&self, lpn: Lpn) {
         prefetch(&self.heads, self.chain(lpn));
     }
 
-    /// Starts loading the link of a page that will probably be looked up or removed.
+    /// Prefetches the link of a page that will probably be looked up or removed.
     #[inline]
     pub fn prefetch_link(&self, page: PageId) {
         prefetch(&self.next, page.0 as usize);
@@ -94,7 +93,7 @@ impl Directory {
         self.insert_again(lpn, page);
     }
 
-    /// Inserts a page that has been in the table before.
+    /// Inserts a page that has been in the table before, so that its link exists.
     #[inline(always)]
     pub fn insert_again(&mut self, lpn: Lpn, page: PageId) {
         let chain = self.chain(lpn);
@@ -123,7 +122,7 @@ impl Directory {
             self.heads[chain] = after;
             return;
         }
-        // The end of the chain, if it lacks the page, is no number of a record.
+        // If the chain lacks the page, its end is no valid index, which panics.
         let next = &mut *self.next;
         while next[at as usize].page != page.0 {
             at = next[at as usize].page;

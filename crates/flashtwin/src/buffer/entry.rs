@@ -7,7 +7,7 @@ use crate::component::{source, Parameter, Provenance, Source};
 /// Information that a policy uses, in the order of the documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
-    /// The time of a page's accesses, and whether it is clean.
+    /// When a page was accessed, and whether it is clean.
     Recency,
     /// The erase block or request of a page.
     Blocks,
@@ -37,7 +37,7 @@ impl Family {
     }
 }
 
-/// Cost of an access, in list steps; n pages, B blocks of N pages, K chips.
+/// Cost of an access in list steps. n: pages, B: blocks, N: pages of a block, K: chips.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
     /// A hit.
@@ -66,7 +66,7 @@ pub struct Example {
 /// A policy in words.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Name in device files; `gcar-NAME` is the filter over any of these.
+    /// Name in device files; `gcar-NAME` is the filter over the policy NAME.
     pub name: &'static str,
     /// Name in print.
     pub title: &'static str,
@@ -90,9 +90,9 @@ pub struct Entry {
     pub example: Option<Example>,
     /// Parameters of the policy, as keys of section `buffer`.
     pub parameters: &'static [&'static [Parameter]],
-    /// Parameters that the policy has only where GCaR filters it.
+    /// Parameters that the policy has only if GCaR filters it.
     pub filtered: &'static [Parameter],
-    /// Keys of section `buffer` whose default is another with it.
+    /// Keys of the section `buffer` that have another default with this policy.
     pub defaults: &'static [(&'static str, &'static str)],
     /// Whether the buffer's memory survives a power loss.
     pub non_volatile: bool,
@@ -105,16 +105,16 @@ pub struct Entry {
 /// Constructor of a policy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Make {
-    /// A policy of its own, made for a buffer of this setup.
+    /// A policy with the given constructor.
     Base(fn(&Setup) -> Base),
     /// A filter over another policy.
     Filter,
-    /// A policy that knows the future: only hit ratios can be computed with it.
+    /// A policy that knows the future. Only hit ratios can be computed with it.
     Offline,
 }
 
 impl Entry {
-    /// An empty entry, for what most leave as it is.
+    /// An entry with the values that most policies have.
     pub(super) const PLAIN: Entry = Entry {
         name: "",
         title: "",

@@ -1,7 +1,8 @@
-//! Page numbers remembered after the eviction of their pages: a hash table of chains, and lists in the order of
-//! eviction.
-//! These are 2Q's A1out, ARC's B1 and B2, S3-FIFO's ghost queue, and the non-resident blocks of LIRS. Each policy
-//! bounds its lists; the table grows to the largest bound, and allocates nothing afterwards.
+//! Page numbers that are remembered after the eviction of their pages (*ghosts*): a hash table of chains, and lists
+//! in the order of eviction.
+//!
+//! They are 2Q's A1out, ARC's B1 and B2, S3-FIFO's ghost queue, and the non-resident blocks of LIRS. Each policy
+//! bounds its lists. The table grows to the largest bound, and allocates nothing afterwards.
 
 use crate::memory::{large_table, prefetch};
 use crate::units::{Lpn, PageId};
@@ -12,7 +13,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 struct Ghost {
     lpn: Lpn,
-    /// The next of its chain, or the next free place.
+    /// The next entry of the chain, or the next free one.
     next: u32,
     newer: u32,
     older: u32,
@@ -28,7 +29,7 @@ struct Ends {
 /// `LISTS` lists of remembered pages; a page is in at most one of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Ghosts<const LISTS: usize = 1> {
-    /// First entry of each chain; twice as many chains as entries.
+    /// First entry of each chain. There are twice as many chains as entries.
     heads: Vec<u32>,
     shift: u32,
     ghosts: Vec<Ghost>,
@@ -206,7 +207,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         self.ghosts[at as usize].lpn
     }
 
-    /// The pages of a list, the one that left last first, separated by spaces.
+    /// Formats the pages of a list, the most recently evicted first, separated by spaces.
     pub fn text(&self, list: usize) -> String {
         let mut texts = Vec::new();
         let mut at = self.lists[list].newest;
@@ -219,7 +220,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
     }
 }
 
-/// Entry of a list that has pages and remembered pages side by side.
+/// Entry of a list of cached pages and ghosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Page(PageId),
@@ -257,13 +258,13 @@ impl<T: Copy> Incoming<T> {
         Incoming { of: None }
     }
 
-    /// The result of the lookup of `lpn`, if there was one.
+    /// Returns the result of the lookup of `lpn`, if there was one.
     #[inline]
     pub fn known(&self, lpn: Lpn) -> Option<T> {
         self.of.and_then(|(of, known)| (of == lpn).then_some(known))
     }
 
-    /// Keeps what was found out about `lpn` until it is in.
+    /// Keeps the result of the lookup of `lpn` until the page is inserted.
     #[inline]
     pub fn keep(&mut self, lpn: Lpn, known: T) -> T {
         self.of = Some((lpn, known));

@@ -63,9 +63,10 @@ pub struct Setup {
 words! {
     /// Logical blocks of the policies that rank blocks (D-7).
     pub enum Blocks {
-        /// Consecutive pages of one chip, as many as an erase block holds (static placement; else as `Host`).
+        /// N consecutive pages of one chip, N being the pages of an erase block (with static placement; otherwise as
+        /// `Host`).
         Element = "element",
-        /// Consecutive pages of the host, as many as an erase block holds.
+        /// N consecutive pages of the host, N being the pages of an erase block.
         Host = "host",
     }
 }
@@ -75,12 +76,12 @@ words! {
 pub struct Blocking {
     pages: Divider,
     chips: Divider,
-    /// The stride, and the stride times chips; `None` if pages of a block are consecutive.
+    /// The stride, and the stride times the number of chips; `None` if the pages of a block are consecutive.
     striped: Option<(Divider, Divider)>,
 }
 
 impl Blocking {
-    /// Blocks of this kind in a buffer of this `setup`.
+    /// Creates the division into blocks of this kind, for a buffer of this `setup`.
     pub fn new(setup: &Setup, blocks: Blocks) -> Blocking {
         let stride = match blocks {
             Blocks::Element if setup.chips > 1 => setup.stride_pages,
@@ -94,7 +95,7 @@ impl Blocking {
         }
     }
 
-    /// The logical block of a page, and the page's offset in it (D-7).
+    /// Returns the logical block of a page, and the page's offset in it (D-7).
     #[inline]
     pub fn block_of(&self, lpn: Lpn) -> (u32, u32) {
         let Some((stride, row)) = self.striped else {

@@ -10,7 +10,7 @@ pub struct Access {
     pub lpn: Lpn,
     /// True for a write, false for a read.
     pub write: bool,
-    /// The page differs from flash after the access.
+    /// Whether the page differs from flash after the access.
     pub dirty: bool,
     /// Number of the host request, the same for all its pages.
     pub request: u64,
@@ -26,7 +26,7 @@ pub trait DeviceView {
     fn dirty(&self, page: PageId) -> bool;
     /// The logical page cached.
     fn lpn(&self, page: PageId) -> Lpn;
-    /// The chip that holds the page's flash copy (with static placement also before it has one).
+    /// Returns the chip that holds the page's flash copy; with static placement, also if there is no copy yet.
     fn chip(&self, page: PageId) -> Option<ChipId>;
     /// Whether the page has no slot yet, or its data are still being read, so that it cannot be evicted (D-36).
     /// Without time no page is in flight.
@@ -46,30 +46,30 @@ pub trait DeviceView {
     }
     /// The chips that are collecting garbage now.
     fn chips_in_gc(&self) -> &ChipSet;
-    /// Time until the chip has completed its work: ECR's CQCT, Eqs 1-4. With `exact` it includes transfers and the
-    /// remaining time of the running operation and of a running GC (D-14).
+    /// Returns the time until the chip has completed its work (ECR's chip queue complete time, Eqs 1-4). With
+    /// `exact`, it includes transfers and the remaining time of the running operation and of a running GC (D-14).
     fn drain_time(&self, chip: ChipId, exact: bool) -> Time;
-    /// Flash time of the reads and writes queued at the chip, GC apart (LCR's load).
+    /// Returns the flash time of the reads and writes of the chip, without GC (LCR's load).
     fn load(&self, chip: ChipId) -> Time;
     /// The chip has no operation and none waits.
     fn chip_idle(&self, chip: ChipId) -> bool;
-    /// Free blocks of the chip, not counting open ones; `u32::MAX` if it is dead, since it never collects.
+    /// Returns the free blocks of the chip, without open ones; `u32::MAX` if the chip is dead, since it never
+    /// collects.
     fn free_blocks(&self, chip: ChipId) -> u32;
-    /// The chip collects when its free blocks are at or below this.
+    /// Returns the number of free blocks at or below which the chip collects.
     fn gc_trigger_blocks(&self, chip: ChipId) -> u32;
-    /// Free pages of the chip's open blocks; `u32::MAX` if it is dead.
+    /// Returns the free pages of the chip's open blocks; `u32::MAX` if the chip is dead.
     fn open_pages(&self, chip: ChipId) -> u32;
 }
 
-/// Pages that a victim search passes over. Pages in flight are always passed over; the other cases are GCaR's filter
-/// over any policy.
+/// Pages that a victim search skips. Pages in flight are always skipped; the other cases are GCaR's filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skip {
     /// Only pages in flight.
     Nothing,
     /// Pages whose chip is in GC.
     Gc,
-    /// Pages whose chip is in GC or one block from it (`gc_lookahead`, D-4).
+    /// Pages whose chip is in GC, or one block away from it (`gc_lookahead`, D-4).
     GcSoon,
 }
 
@@ -93,7 +93,7 @@ impl Skip {
         device.in_flight(page) || self.page_by_chip(device, page)
     }
 
-    /// Whether `page` is passed over because of its chip; a page without a chip never is.
+    /// Whether `page` is skipped because of its chip; a page without a chip never is.
     #[inline]
     pub fn page_by_chip(self, device: &dyn DeviceView, page: PageId) -> bool {
         self != Skip::Nothing
@@ -108,9 +108,9 @@ impl Skip {
 pub struct Eviction {
     /// Evicted pages, in the order in which the dirty ones are written; usually one.
     pub victims: Vec<PageId>,
-    /// The logical block they form, for policies that evict blocks.
+    /// The logical block of these pages, for policies that evict blocks.
     pub block: Option<u32>,
-    /// Clean victims are written too (where a block is padded to its full length).
+    /// Whether clean victims are written too, because a block is padded to its full length.
     pub write_clean: bool,
     /// Pages not in the buffer that are read from flash and written with the victims.
     pub padding: Vec<Lpn>,
@@ -134,7 +134,7 @@ impl Eviction {
         self.skipped = false;
     }
 
-    /// A single page is evicted, the `inspected`th that was looked at.
+    /// Records a single victim, which was the `inspected`-th entry examined.
     #[inline]
     pub fn one(&mut self, page: PageId, inspected: u64) {
         self.victims.push(page);
@@ -142,17 +142,17 @@ impl Eviction {
     }
 }
 
-/// A replacement policy, which ranks pages and names victims, and nothing else.
+/// A replacement policy. It ranks pages and names victims; everything else is done by the device.
 ///
-/// Contract. On a miss the device calls `admits`. If the buffer is full, or the policy `lacks_room`, the device calls
-/// `evict`; when that returns, the victims are no longer in the policy. Then it calls `insert`. On a hit it calls
-/// `hit`.
+/// Contract. On a miss, the device calls `admits`. If the buffer is full, or the policy `lacks_room`, the device
+/// calls `evict`; when that returns, the victims are no longer in the policy. Then it calls `insert`. On a hit, it
+/// calls `hit`.
 ///
-/// - `cleaned`: a page was written back and stays, clean.
+/// - `cleaned`: a page was written back and stays as a clean page.
 /// - `moved`: the flash copy of a page may be on another chip, or the page may have begun or ceased to be in flight.
-/// - `forget`: a page is removed in another way (trimmed).
+/// - `forget`: a page is removed for another reason (trimmed).
 ///
-/// A policy keeps its data per [`PageId`], in arrays: the numbers are small.
+/// A policy keeps its data per [`PageId`] in arrays; the numbers are small.
 pub trait Policy {
     /// Whether a page that is not cached enters the buffer. If not, a read bypasses the buffer; writes always enter.
     #[inline]
@@ -169,14 +169,14 @@ pub trait Policy {
     fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access);
     /// A cached page was accessed.
     fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access);
-    /// A page is removed without having been named by `evict`.
+    /// Removes a page that was not named by `evict`.
     fn forget(&mut self, page: PageId);
-    /// A dirty page was written back and stays, clean.
+    /// Called when a dirty page was written back; it stays as a clean page.
     fn cleaned(&mut self, _device: &dyn DeviceView, _page: PageId) {}
-    /// The chip of the page's flash copy may have changed, or whether the page is in flight.
+    /// Called when the chip of the page's flash copy, or whether the page is in flight, may have changed.
     fn moved(&mut self, _device: &dyn DeviceView, _page: PageId) {}
-    /// Chooses victims to make room for `incoming`, and removes them from the policy; never pages that `skip` passes
-    /// over. Returns false, with nothing changed that matters, only if all candidates are passed over.
+    /// Chooses victims to make room for `incoming`, and removes them from the policy; never pages that `skip`
+    /// excludes. Returns false, without a visible change, only if all candidates are skipped.
     fn evict(
         &mut self,
         device: &dyn DeviceView,
@@ -189,11 +189,11 @@ pub trait Policy {
     fn takes_whole_blocks(&self) -> bool {
         false
     }
-    /// The block whose room an inserted page occupies; `None` if the page occupies room individually.
+    /// Returns the block whose room an inserted page occupies; `None` if the page occupies room individually.
     fn block_of_room(&self, _lpn: Lpn) -> Option<u32> {
         None
     }
-    /// Room that is kept for blocks of pages that took their own.
+    /// Returns the number of slots reserved for blocks, which single pages do not receive.
     fn room_kept(&self) -> u32 {
         0
     }
@@ -212,7 +212,7 @@ pub trait Policy {
     ) -> Option<PageId> {
         None
     }
-    /// The open block into which the page is written.
+    /// Returns the stream (open block) to which the page is written.
     #[inline]
     fn stream(&self, _page: PageId) -> Stream {
         Stream::Cold
@@ -221,10 +221,10 @@ pub trait Policy {
     /// separate read cache. Pages evicted from now on make room for it, or are its older copy.
     #[inline]
     fn arrives(&mut self, _lpn: Lpn) {}
-    /// A page was inserted into the separate read cache, or evicted from it.
+    /// Called when a page was inserted into the separate read cache, or evicted from it.
     #[inline]
     fn read_cache_changed(&mut self, _lpn: Lpn, _present: bool) {}
-    /// The state in the notation of the specification, as in `4d 3c`.
+    /// Returns the state in the notation of `policy trace`, such as `4d 3c`.
     fn state(&self, device: &dyn DeviceView) -> String;
     /// Counters of the policy: name and value.
     fn counters(&self) -> Vec<(&'static str, u64)> {
@@ -234,9 +234,8 @@ pub trait Policy {
     fn reset_counters(&mut self) {}
 }
 
-/// A hint by which the device loads memory ahead; it changes no result. A policy of the table implements it if
-/// replays of a large device with a large buffer are measurably faster with it; its line in the table then has `+
-/// Prefetch`.
+/// A hint for prefetches, which change no result. A policy implements it if replays of a large device with a large
+/// buffer become measurably faster. Its line in the table then has `+ Prefetch`.
 pub(crate) trait Prefetch {
     /// Pages likely to be evicted next, soonest first; the device loads the data that their write-back accesses.
     fn prefetch_victims(&self) -> [Option<PageId>; 3];
@@ -260,7 +259,7 @@ pub(super) fn then(
     [pages.next(), pages.next(), pages.next()]
 }
 
-/// `7d`, `7c`: a page in the notation of the specification.
+/// Formats a page: `7d` if dirty, `7c` if clean.
 pub fn page_text(device: &dyn DeviceView, page: PageId) -> String {
     let letter = if device.dirty(page) { 'd' } else { 'c' };
     format!("{}{letter}", device.lpn(page).0)

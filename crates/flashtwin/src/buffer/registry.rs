@@ -1,4 +1,4 @@
-//! Every policy of the table (in `policies/mod.rs`) as one type; dispatched by match, without calls through pointers.
+//! All policies of the table (in `policies/mod.rs`) as one type, dispatched by match instead of through pointers.
 
 use super::age_index::Aged;
 use super::entry::Entry;
@@ -153,8 +153,8 @@ impl Policy for Base {
 }
 
 impl Base {
-    /// The list of a policy that orders its pages independently of the chips: its victim is the least recent page
-    /// that is not in flight, and an incoming page is the most recent one.
+    /// Returns the list of a policy that orders its pages independently of the chips. The victim of such a policy is
+    /// the least recent page that is not in flight, and an incoming page becomes the most recent one.
     #[inline(always)]
     pub fn in_order(&mut self) -> Option<&mut Aged> {
         match self {

@@ -20,11 +20,11 @@ pub(crate) enum Way {
     Past,
 }
 
-/// The policy, the read cache and how full they are.
+/// The policy, the read cache, and the number of pages in both.
 #[derive(Clone, Debug)]
 pub(crate) struct Room {
     pub policy: AnyPolicy,
-    /// The policy is a user's, which may name pages in flight.
+    /// Whether the policy is a user's, which may name pages in flight.
     is_users: bool,
     capacity: u32,
     pages: u32,
@@ -39,7 +39,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Room for the pages of `setup`, and a read cache of `read_capacity` pages.
+    /// Creates the room for the pages of `setup`, and for a read cache of `read_capacity` pages.
     pub fn new(policy: AnyPolicy, setup: &Setup, read_capacity: u32) -> Room {
         Room {
             is_users: policy.is_users(),
@@ -80,7 +80,7 @@ impl Room {
         *word = *word & !(1 << (page.0 % 64)) | u64::from(is) << (page.0 % 64);
     }
 
-    /// Starts loading the next victims: [`Prefetch::prefetch_victims`].
+    /// Prefetches the data of the next victims: see [`Prefetch::prefetch_victims`].
     #[inline]
     pub fn prefetch_victims(&self, way: Way) -> [Option<PageId>; 3] {
         match way {
@@ -113,7 +113,7 @@ impl Room {
         }
     }
 
-    /// Fills `out` with the victims of a full place; returns false if all candidates are in flight.
+    /// Fills `out` with victims if the buffer is full; returns false if all candidates are in flight.
     #[inline(always)]
     pub fn evict(
         &mut self,
@@ -132,7 +132,7 @@ impl Room {
             out.one(page, 1);
             return true;
         }
-        // Pages set aside are in flight, so the policy has a page to name as long as this condition holds.
+        // Pages set aside are in flight, so the policy has another page to name as long as this condition holds.
         while device.pages_in_flight() < self.pages {
             if !self.policy.evict(device, incoming, Skip::Nothing, out) {
                 break;
@@ -148,21 +148,21 @@ impl Room {
         false
     }
 
-    /// Pages that the host reads come among those that the policy ranks, if it admits them.
+    /// Whether the policy accepts pages that the host reads.
     #[inline(always)]
     pub fn takes_reads(&self) -> bool {
         self.read_capacity == 0
     }
 
-    /// The list of a policy in order, if the buffer is full and no pages are recorded as skipped: its least recent
-    /// page is evicted next if it is not in flight. `None` for any other policy.
+    /// Returns the list of a policy with one order, if the buffer is full and no pages are recorded as skipped. The
+    /// least recent page of the list is then the next victim if it is not in flight. `None` for any other policy.
     #[inline(always)]
     pub fn full_in_order(&mut self) -> Option<&mut Aged> {
         let list = self.policy.in_order()?;
         (self.pages >= self.capacity && !list.has_passed_over()).then_some(list)
     }
 
-    /// Whether the policy uses where the flash copies of pages are, and which of them are in flight.
+    /// Whether the policy uses the chips of flash copies, or whether pages are in flight.
     #[inline(always)]
     pub fn heeds_moves(&mut self) -> bool {
         let list = self.policy.in_order();
@@ -195,7 +195,8 @@ impl Room {
         self.aside.iter().position(|&(aside, _)| aside == page)
     }
 
-    /// The chip of a page's flash copy may have changed, or whether the page is in flight.
+    /// Notifies the policy that the chip of the page's flash copy, or whether the page is in flight, may have
+    /// changed.
     #[inline(always)]
     pub fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         if self.in_read_cache(page) {
@@ -250,7 +251,7 @@ impl Room {
         }
     }
 
-    /// A page is removed without having been chosen.
+    /// Removes a page that was not chosen as a victim.
     pub fn forget(&mut self, page: PageId, lpn: Lpn) {
         if self.in_read_cache(page) {
             self.leave_read_cache(page, lpn);
@@ -276,7 +277,7 @@ impl Room {
         self.policy.read_cache_changed(lpn, false);
     }
 
-    /// The state in the notation of the specification; the read cache, if there is one, is last.
+    /// Returns the state in the notation of `policy trace`; the read cache, if there is one, is last.
     pub fn state(&self, device: &dyn DeviceView) -> String {
         let state = self.policy.state(device);
         if self.read_capacity == 0 {

@@ -6,10 +6,10 @@ use super::PageId;
 use crate::memory::reach;
 
 /// Returns the least recent page for which `moves` returns false. `oldest` returns the candidates one after the
-/// other. For any other page `moves` removes the page from the least recent end, moves it to the most recent end or
+/// other. For any other page, `moves` removes the page from the least recent end, moves it to the most recent end or
 /// to another list, and returns true.
 ///
-/// Pages that `oldest` passes over keep their place and are inspected once, as are those that move; a page that has
+/// Pages that `oldest` skips keep their place and count as inspected once, as do pages that move. A page that has
 /// moved and is reached again counts twice.
 #[inline]
 pub(super) fn second_chance<L>(
@@ -20,7 +20,7 @@ pub(super) fn second_chance<L>(
 ) -> Option<PageId> {
     let mut looked = out.inspected;
     loop {
-        // Counts the pages passed over, which are those older than the page found.
+        // The number of inspected entries: the skipped pages, which are older than the page found, and that page.
         out.inspected = looked;
         let page = oldest(lists, out)?;
         if !moves(lists, page) {
@@ -30,7 +30,7 @@ pub(super) fn second_chance<L>(
     }
 }
 
-/// Sets an array's entry of a page, which may be new to it.
+/// Sets the entry of a page in an array, which is extended if necessary.
 #[inline]
 pub(super) fn set<T: Copy + Default>(per_page: &mut Vec<T>, page: PageId, value: T) {
     reach(per_page, page.0 as usize, T::default());

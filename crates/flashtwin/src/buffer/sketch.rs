@@ -1,9 +1,10 @@
-//! How often pages were accessed lately: 4-bit counters in a count-min sketch, or exact counts (TinyLFU; Einziger,
-//! Friedman and Manes, ACM TOS 2017, section 3).
+//! Recent access counts of pages: 4-bit counters in a count-min sketch, or exact counts (TinyLFU; Einziger, Friedman
+//! and Manes, ACM TOS 2017, section 3).
 //!
-//! Each access of a page adds 1 to its count, up to 15. In the sketch a page has a counter in each of four rows, and
-//! only those that are least grow (minimal increment); its count is the least of the four, never less than the exact
-//! one. After as many accesses as the sample has, all counts are halved, rounded down, and so is the number of accesses.
+//! Each access of a page adds 1 to its count, up to 15. In the sketch, a page has one counter in each of four rows.
+//! An access increments only the smallest of the four (minimal increment). The page's count is the smallest of the
+//! four, which is never less than the exact count. After a number of accesses given by the sample size, all counts
+//! are halved, rounded down, and so is the number of accesses.
 
 use std::collections::HashMap;
 
@@ -24,7 +25,7 @@ words! {
 
 const COUNT_MAX: u64 = 15;
 const ROWS: usize = 4;
-/// Counters of a row for each page of the buffer: 8 bytes for a page in all.
+/// Counters in a row for each page of the buffer; with four rows of 4-bit counters, 8 bytes per page.
 const WIDTH: usize = 4;
 /// Counters in a word.
 const IN_WORD: usize = 16;
@@ -33,7 +34,7 @@ const IN_WORD: usize = 16;
 #[derive(Clone, Debug)]
 struct Sketch {
     words: Vec<u64>,
-    /// Counters of a row less 1; a power of two less 1.
+    /// Number of counters in a row minus 1; the number is a power of two.
     mask: u64,
 }
 
@@ -46,11 +47,12 @@ impl Sketch {
         }
     }
 
-    /// The counters of a page: each by its word and shift.
+    /// Returns the four counters of a page, each as a word and a shift.
     #[inline]
     fn counters(&self, lpn: Lpn) -> [(usize, u64); ROWS] {
         let mix = Rng::new(u64::from(lpn.0)).next_u64();
-        // An odd step, so that no row has the same order as another.
+        // The step is odd and depends on the page, so that pages that collide in one row usually do not in the
+        // others.
         let step = mix.rotate_left(32) | 1;
         std::array::from_fn(|row| {
             let column = mix.wrapping_add(step.wrapping_mul(row as u64)) & self.mask;
@@ -94,7 +96,7 @@ enum Counts {
     Exact(HashMap<Lpn, u64>),
 }
 
-/// Counts of the accesses to pages, cached or not.
+/// Access counts of pages, cached or not.
 #[derive(Clone, Debug)]
 pub(crate) struct Frequencies {
     counts: Counts,
@@ -103,7 +105,7 @@ pub(crate) struct Frequencies {
 }
 
 impl Frequencies {
-    /// Counts for a buffer of `capacity` pages, halved after `sample` times as many accesses.
+    /// Creates counts for a buffer of `capacity` pages, halved after `sample` accesses per page.
     pub fn new(counting: Counting, capacity: u32, sample: u32) -> Frequencies {
         Frequencies {
             counts: match counting {

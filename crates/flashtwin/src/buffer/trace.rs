@@ -1,9 +1,9 @@
-//! Stepping a policy through an access string, in the notation of the specification.
+//! Steps a policy through an access string.
 //!
-//! `W1 R2 W4x3 gc+1 gc-1 drain1=500 idle1 t+100`: write page 1, read page 2, one write request of pages 4 to 6, chip
-//! 1 enters and leaves GC, its queue completes in 500 us, it is idle, 100 ms pass. Chips are striped. Write-backs
-//! take no time. Lists are printed most recent first, `7d` dirty, `7c` clean; `ev 7d` is a victim, `ev B1{4,5}` a
-//! block of victims.
+//! Notation: `W1 R2 W4x3 gc+1 gc-1 drain1=500 idle1 t+100` means: write page 1; read page 2; one write request for
+//! pages 4 to 6; chip 1 enters GC; chip 1 leaves GC; the queue of chip 1 completes in 500 us; chip 1 is idle; 100 ms
+//! pass. Chips are striped. Write-backs take no time. Lists are printed most recent first; `7d` is dirty, `7c` clean;
+//! `ev 7d` is a victim, `ev B1{4,5}` a block of victims.
 
 use std::fmt;
 
@@ -29,11 +29,11 @@ impl fmt::Display for Traced {
 /// Pages that left the buffer together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evicted {
-    /// The logical block the pages form, for policies that evict blocks.
+    /// The logical block of the pages, for policies that evict blocks.
     pub block: Option<u32>,
     /// The pages, in the order of their eviction.
     pub pages: Vec<Traced>,
-    /// Pages read from flash to be written with them.
+    /// Pages read from flash to be written together with the victims.
     pub padding: Vec<u32>,
     /// Pages of the read cache written with them.
     pub merged: Vec<u32>,
@@ -106,7 +106,7 @@ pub struct Step {
     pub evictions: Vec<Evicted>,
     /// Pages written back that stay (Co-Active).
     pub written_back: Vec<u32>,
-    /// The state afterwards, in the policy's canonical form.
+    /// The state afterwards, as [`Policy::state`] formats it.
     pub state: String,
 }
 
@@ -216,7 +216,7 @@ fn parse(token: &str, chips: u32) -> Result<Token, String> {
     })
 }
 
-/// Steps a buffer of so many chips through `accesses`.
+/// Steps a buffer with the given number of chips through `accesses`.
 pub(crate) fn step_through(
     mut untimed: UntimedBuffer,
     chips: u32,

@@ -1,7 +1,7 @@
-//! A buffer without time and flash: hits and victims only.
+//! A buffer without time and flash, for hits and victims only.
 //!
-//! Used to step, compare and measure policies where only the order of accesses counts. Write-backs complete
-//! immediately; chips are striped, and their states are set by the caller.
+//! It serves to step, compare and measure policies where only the order of accesses counts. Write-backs complete
+//! immediately. Chips are striped; the caller sets their states.
 
 use super::policy::{Access, DeviceView, Eviction, Policy};
 use super::room::{Room, Way};
@@ -30,7 +30,7 @@ struct Page {
     dirty: bool,
 }
 
-/// Cached pages and chips as a policy sees them.
+/// Cached pages and chips, as a policy sees them.
 #[derive(Clone, Debug)]
 pub(crate) struct Pages {
     pages: Vec<Page>,
@@ -88,9 +88,9 @@ impl DeviceView for Pages {
 /// Result of an access.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// The page was cached (a write to a page of the separate read cache is a miss).
+    /// Whether the page was cached. A write to a page of the separate read cache is a miss.
     pub hit: bool,
-    /// Pages evicted, and those read and written with them.
+    /// Evicted pages, and the pages read and written together with them.
     pub eviction: Eviction,
     /// Logical page of each victim, and whether it was dirty.
     pub victims: Vec<(Lpn, bool)>,
@@ -107,7 +107,7 @@ pub struct UntimedBuffer {
 }
 
 impl UntimedBuffer {
-    /// An empty buffer with a policy, and a separate read cache of `read_cache_pages`.
+    /// Creates an empty buffer with a policy, and with a separate read cache of `read_cache_pages`.
     pub fn new(policy: &ChosenPolicy, setup: &Setup, read_cache_pages: u32) -> UntimedBuffer {
         UntimedBuffer::with(AnyPolicy::of(policy, setup), setup, read_cache_pages)
     }
@@ -154,7 +154,7 @@ impl UntimedBuffer {
         self.pages.now += span;
     }
 
-    /// The state in the notation of the specification.
+    /// Returns the state in the notation of `policy trace`.
     pub fn state(&self) -> String {
         self.room.state(&self.pages)
     }
@@ -164,7 +164,7 @@ impl UntimedBuffer {
         self.room.policy.counters()
     }
 
-    /// Starts loading the data that an access to `lpn` reads: a hint, for drivers that know their next accesses.
+    /// Prefetches the data that an access to `lpn` reads. A hint for drivers that know their next accesses.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         self.directory.prefetch(lpn);
@@ -174,7 +174,7 @@ impl UntimedBuffer {
         self.directory.get(lpn)
     }
 
-    /// One access to one page of request number `request`, which has `request_pages`.
+    /// Executes one access to one page of the request `request`, which has `request_pages` pages.
     #[inline]
     pub fn access(&mut self, lpn: Lpn, write: bool, request: u64, request_pages: u32) -> &Outcome {
         let mut access = Access {
@@ -244,7 +244,7 @@ impl UntimedBuffer {
         &self.outcome
     }
 
-    /// Starts loading the data that the next evictions access.
+    /// Prefetches the data that the next evictions access.
     #[inline]
     fn look_ahead(&self, way: Way) {
         let [_, second, third] = self.room.prefetch_victims(way);
@@ -257,7 +257,7 @@ impl UntimedBuffer {
         }
     }
 
-    /// Marks the chip as idle now; returns the pages that the policy writes back, which stay and become clean.
+    /// Marks the chip as idle now. Returns the pages that the policy writes back, which stay as clean pages.
     pub fn idle(&mut self, chip: u32) -> Vec<Lpn> {
         let chip = ChipId(chip as u16);
         self.set_chip(chip.0.into(), |state| state.idle = true);

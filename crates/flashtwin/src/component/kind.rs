@@ -19,7 +19,7 @@ pub enum Kind {
     Count(u32, u32),
     /// A whole number between two limits, or `"auto"`: the component derives the number.
     CountOrAuto(u32, u32),
-    /// Bytes, or text with a unit as in `"32 MiB"`; at most this many bytes.
+    /// Microseconds, at most this many: one number, or a list with a number for each page type.
     Size(u64),
     /// Microseconds, at most this many.
     Micros(u32),
@@ -31,7 +31,7 @@ pub enum Kind {
     Percent,
     /// A whole number of pages, or a fraction of the buffer's capacity; at most the buffer.
     Window,
-    /// A number of pages that are not in the buffer, or a fraction of its capacity; at most the buffer.
+    /// A number of pages that are not in the buffer, or a fraction of the buffer's capacity; at most the buffer.
     Beyond,
     /// A share from 0 to 1.
     Share,

@@ -1,6 +1,6 @@
-//! Components (policies, victim rules and the like): each is one file with its name, parameters, constructor and
-//! behaviour, and one line of a table. Reader, writer, checks, suggestions, lists and documentation follow from the
-//! tables.
+//! Components: policies, victim rules, translation layers and the like. Each is one file with its name, parameters,
+//! constructor and behaviour, and one line of a table. The reader and writer of device files, checks, suggestions,
+//! lists and documentation derive from the tables.
 
 mod kind;
 mod parameter;

@@ -18,8 +18,8 @@ pub struct Parameter {
     pub provenance: &'static str,
 }
 
-/// Declares the parameters of a component: a struct of their values, `ROWS` with what the reader, the writer and
-/// the documentation need of them, and `of`, which takes the values from [`Settings`].
+/// Declares the parameters of a component. Creates a struct of their values, `ROWS` for the reader, the writer and
+/// the documentation, and `of`, which reads the values from [`Settings`].
 ///
 /// ```ignore
 /// parameters! {
@@ -45,7 +45,7 @@ macro_rules! parameters {
                     key: stringify!($field),
                     kind: $kind,
                     default: $default,
-                    // A doc comment begins with a blank.
+                    // A doc comment begins with a space, which is removed here.
                     doc: concat!($($doc),+).split_at(1).1,
                     provenance: $from,
                 },
@@ -64,7 +64,7 @@ pub(crate) use parameters;
 /// A value of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A word, a name.
+    /// A word or a name.
     Text(String),
     /// A switch.
     Bool(bool),
@@ -72,20 +72,20 @@ pub enum Value {
     Number(u64),
     /// A share or a percentage.
     Float(f64),
-    /// Picoseconds, one or several.
+    /// One or several times in picoseconds.
     Numbers(Vec<u64>),
 }
 
-/// Stands in place of a count that the component derives.
+/// Value of a count that the component computes itself.
 pub(crate) const AUTO: &str = "auto";
 
-/// A number of pages, given as such or as a share of the buffer.
+/// A number of pages, given directly or as a share of the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pages(pub u32);
 
-/// Types that a field of a parameter struct may have.
+/// A type of fields of a parameter struct.
 pub trait FromSetting: Sized {
-    /// The value, if it is of this type.
+    /// Returns the value, if it is of this type.
     fn from_setting(value: &Value) -> Option<Self>;
 }
 
@@ -116,7 +116,7 @@ impl FromSetting for u32 {
     }
 }
 
-/// A count; `None` if the component derives it.
+/// A count; `None` if the component computes it itself.
 impl FromSetting for Option<u32> {
     fn from_setting(value: &Value) -> Option<Option<u32>> {
         match value {
@@ -159,45 +159,45 @@ impl FromSetting for f64 {
     }
 }
 
-/// The values of a component's parameters by key: all that it declares, as the device file was checked.
+/// The values of all parameters of a component, by key. They have been checked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings(Vec<(&'static str, Value)>);
 
 impl Settings {
-    /// Makes the settings of a component from these values.
+    /// Creates the settings of a component from these values.
     pub(crate) fn new(values: Vec<(&'static str, Value)>) -> Settings {
         Settings(values)
     }
 
-    /// The value of a parameter that the component declares.
+    /// Returns the value of a parameter that the component declares.
     ///
     /// # Panics
     ///
-    /// If it declares none of this key and type.
+    /// Panics if the component declares no parameter with this key and type.
     pub fn get<T: FromSetting>(&self, key: &str) -> T {
         let value = self.value(key).and_then(T::from_setting);
         value.unwrap_or_else(|| panic!("{key} is declared by its component, with this type"))
     }
 
-    /// The value of a key; `None` if the component has no such parameter.
+    /// Returns the value of a key; `None` if the component has no such parameter.
     pub fn value(&self, key: &str) -> Option<&Value> {
         let mut all = self.0.iter();
         all.find(|(known, _)| *known == key).map(|(_, value)| value)
     }
 }
 
-/// A component as device files and documentation have it; what it does is in the same file.
+/// Description of a component for device files and documentation. Its behaviour is in the same file.
 #[derive(Clone, Copy, Debug)]
 pub struct Component {
     /// Name in device files.
     pub name: &'static str,
-    /// Behaviour, as the rest of a sentence.
+    /// Description, as the rest of a sentence that begins with the name.
     pub line: &'static str,
     /// Parameters of the component.
     pub parameters: &'static [Parameter],
 }
 
-/// The component that a key of a device file chooses.
+/// A component chosen by a key of a device file, with the values of its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chosen {
     /// Name of the component.

@@ -1,20 +1,20 @@
-//! Publication of a rule, and the confidence in it.
+//! Publication of a rule, and how certain the rule is.
 
-/// Provenance of the rule.
+/// How certain a rule is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Provenance {
-    /// Printed in GCaR, Harmonia, ECR, CDA-GC or CBM.
+    /// Printed in one of the reproduced papers (GCaR, Harmonia, ECR, CDA-GC, CBM).
     Printed,
-    /// The original article's rule, as commonly known and as published implementations have it.
+    /// From the original article, as commonly known and as published implementations have it.
     Original,
-    /// Partly ours: the articles leave it open, or only a summary of the original was at hand.
+    /// Partly ours, because the articles leave it open, or because only a summary of the original was available.
     Reconstruction,
-    /// Ours.
+    /// Designed by us.
     Ours,
 }
 
 impl Provenance {
-    /// One word for tables.
+    /// Returns the word used in tables.
     pub fn word(self) -> &'static str {
         match self {
             Provenance::Printed => "printed",
@@ -23,9 +23,19 @@ impl Provenance {
             Provenance::Ours => "ours",
         }
     }
+
+    /// Returns a sentence for the pages of the documentation, after the source.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Provenance::Printed => "The rule is printed in this paper.",
+            Provenance::Original => "The rule is that of this article.",
+            Provenance::Reconstruction => "The rule is partly our reconstruction.",
+            Provenance::Ours => "The rule is ours.",
+        }
+    }
 }
 
-/// The article a policy was published in.
+/// The article in which a policy was published.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
     /// Authors of the publication.

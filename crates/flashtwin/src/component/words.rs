@@ -9,7 +9,7 @@ pub trait Word: Copy {
     fn from_word(word: &str) -> Option<Self>;
 }
 
-/// Declares an enum together with the word of each variant, so that no word stands in a second place:
+/// Declares an enum together with the word of each variant, so that each word is in one place only:
 ///
 /// ```ignore
 /// words! {
@@ -29,16 +29,16 @@ macro_rules! words {
         $vis enum $Name { $($(#[$of_variant])* $Variant,)+ }
 
         impl $Name {
-            /// Names in device files.
+            /// All words, as in device files.
             $vis const WORDS: &'static [&'static str] = &[$($word),+];
 
-            /// Name in a device file.
+            /// Returns the word of the variant, as in device files.
             #[allow(dead_code)] // Not every enum is written back by itself.
             $vis const fn name(self) -> &'static str {
                 match self { $($Name::$Variant => $word,)+ }
             }
 
-            /// The one that a device file calls so.
+            /// Returns the variant with this word.
             $vis fn from_word(word: &str) -> Option<$Name> {
                 match word { $($word => Some($Name::$Variant),)+ _ => None }
             }

@@ -1,5 +1,5 @@
-//! Harmonia's reactive schemes (section 4.3.1): when one member must collect, all members collect, or those that will
-//! soon have to.
+//! Harmonia's reactive schemes (section 4.3.1). If one member must collect, all members collect (inclusive), or those
+//! that will soon have to (selective).
 
 use super::scheme::{Coordinate, MemberView, Message, Round, Scheme};
 use crate::component::{Component, Settings};
@@ -66,12 +66,12 @@ impl Scheme for Selective {
 }
 
 impl Selective {
-    /// No member is registered any more.
+    /// Ends the registration of all members.
     pub fn clear(&mut self) {
         self.registered.fill(false);
     }
 
-    /// The members that are registered.
+    /// Returns the registered members.
     pub fn registered(&self) -> impl Iterator<Item = usize> + '_ {
         let all = self.registered.iter().enumerate();
         all.filter(|(_, &registered)| registered).map(|(at, _)| at)
@@ -91,7 +91,7 @@ impl Coordinate for Selective {
             out.push(Message::Participate { from: member });
         }
         if !self.round.running && view.lowest <= view.hard {
-            // A member that registers while they collect is in the next round.
+            // A member that registers during this round takes part in the next one.
             let registered: Vec<usize> = self.registered().collect();
             self.clear();
             self.round

@@ -1,5 +1,5 @@
-//! Harmonia's proactive scheme (section 4.3.2): reactive-selective under load. While the array is idle, registered
-//! members collect until their reserve is free or a request of the host arrives.
+//! Harmonia's proactive scheme (section 4.3.2). Under load it is reactive-selective. While the array is idle,
+//! registered members collect until their reserve is free or a host request arrives.
 
 use super::global::Selective;
 use super::scheme::{Coordinate, MemberView, Message, Scheme};
@@ -10,20 +10,20 @@ use crate::units::Time;
 parameters! {
     /// Parameters of `idle`.
     struct Parameters {
-        /// The array counts as idle after so long without a request in flight.
+        /// Time without a request in flight after which the array counts as idle.
         idle_ms: u32 = Kind::Count(0, 1_000_000), "10", "not printed (D-24)";
-        /// How often the controller looks at the members.
+        /// Interval between the controller's checks of the members.
         idle_check_us: u32 = Kind::Count(1, 1_000_000_000), "1000", "not printed (D-24)";
     }
 }
 
-/// Proactive-idle, with the fixed threshold of Douglis et al. as the detector.
+/// The scheme `idle`. It detects idle periods by a fixed threshold (Douglis et al.).
 #[derive(Clone, Debug)]
 pub(crate) struct Idle {
     under_load: Selective,
-    /// T_idle.
+    /// Time without requests before the array counts as idle (T_idle).
     after: Time,
-    /// T_chk.
+    /// Interval between two checks (T_chk).
     every: Time,
     next_check: Time,
     collecting: bool,
@@ -73,7 +73,8 @@ impl Coordinate for Idle {
         }
     }
 
-    /// The controller checks every T_chk; only the first check after T_idle can start a collection.
+    /// Schedules the next check. The controller checks every T_chk; the first check after T_idle may start a
+    /// collection.
     fn became_idle(&mut self, now: Time) {
         let at = (now + self.after).0.div_ceil(self.every.0) * self.every.0;
         self.next_check = Time(at);

@@ -3,7 +3,7 @@
 use super::scheme::{Coordinate, Scheme};
 use crate::component::{Component, Settings};
 
-/// Each member for itself.
+/// The scheme `local`: every member decides for itself when to collect.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Local;
 
@@ -22,7 +22,7 @@ impl Scheme for Local {
 
 impl Coordinate for Local {}
 
-/// Uncoordinated collections that take no time on any member: the bound of all schemes.
+/// The scheme `ideal`: uncoordinated collections that take no time. No scheme can be faster.
 #[derive(Clone, Debug)]
 pub(crate) struct Ideal;
 

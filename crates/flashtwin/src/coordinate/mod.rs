@@ -1,6 +1,7 @@
-//! Coordinated garbage collection of the members of an array (Kim et al., "Harmonia", MSST 2011, and others). A
-//! scheme is a file in this directory and a line of the table below. It sees the free blocks of members and sends
-//! messages, which the array executes.
+//! Coordinated garbage collection of the members of an array (Kim et al., "Harmonia", MSST 2011, and others).
+//!
+//! A scheme is a file in this directory and a line of the table below. It reads the free-block counts of the members
+//! and sends messages, which the array executes.
 
 mod global;
 mod idle;
@@ -30,7 +31,7 @@ macro_rules! schemes {
 
 macro_rules! declare {
     (() $($file:ident::$Type:ident)+) => {
-        /// One of the schemes.
+        /// A scheme of the table.
         #[derive(Clone, Debug)]
         pub(crate) enum Coordination {
             $($Type($file::$Type),)+
@@ -40,7 +41,7 @@ macro_rules! declare {
         pub(crate) const SCHEMES: &[Component] = &[$($file::$Type::COMPONENT),+];
 
         impl Coordination {
-            /// The scheme that an array of so many members has.
+            /// Creates the chosen scheme for an array of `members` members.
             pub fn of(chosen: &Chosen, members: usize) -> Coordination {
                 $(if chosen.name == $file::$Type::COMPONENT.name {
                     return Coordination::$Type($file::$Type::new(members, &chosen.settings));
@@ -48,12 +49,12 @@ macro_rules! declare {
                 unreachable!("{}: schemes are chosen from the table", chosen.name)
             }
 
-            /// Members go their own ways.
+            /// Whether members collect without coordination.
             pub fn is_local(&self) -> bool {
                 match self { $(Coordination::$Type(_) => $file::$Type::IS_LOCAL,)+ }
             }
 
-            /// The scheme; `None` if members collect without coordination.
+            /// Returns the scheme; `None` if members collect without coordination.
             pub fn get(&mut self) -> Option<&mut dyn Coordinate> {
                 match self {
                     $(Coordination::$Type(_) if $file::$Type::IS_LOCAL => None,
@@ -66,11 +67,11 @@ macro_rules! declare {
 
 schemes!(declare!());
 
-/// The scheme of arrays whose members collect in no time.
+/// Name of the scheme in which collections take no time.
 pub(crate) const IDEAL: &str = local::Ideal::COMPONENT.name;
 
 impl Coordination {
-    /// Members go their own ways.
+    /// The scheme without coordination.
     pub const LOCAL: Coordination = Coordination::Local(local::Local);
 }
 

@@ -12,11 +12,11 @@ pub(crate) struct MemberView {
     pub soft: u32,
     /// Free blocks at or below which it must collect (T_hard).
     pub hard: u32,
-    /// Free blocks at or below which a pool continues to collect after an order (T_stop).
+    /// Free blocks at or below which a pool continues to collect during an ordered collection (T_stop).
     pub stop: u32,
-    /// While the array is idle, pools collect until so many blocks are free.
+    /// Free blocks at which a pool stops collecting while the array is idle.
     pub idle_until: u32,
-    /// Free blocks of its scarcest pool when it last took a block.
+    /// Free blocks of the member's scarcest pool when it last took a block.
     pub lowest: u32,
     /// Whether the member was ordered to collect and has not finished.
     pub ordered: bool,
@@ -29,26 +29,26 @@ pub(crate) enum Message {
     Participate { from: usize },
     /// REQUEST_GGC: a member must collect.
     Request { from: usize },
-    /// FORCE_GC: a member is to collect.
+    /// FORCE_GC: orders a member to collect.
     Force { to: usize, force: Force },
-    /// A member is to stop.
+    /// Orders a member to stop collecting.
     Cancel { to: usize },
 }
 
-/// A scheme of the table in this folder's `mod.rs`.
+/// A scheme of the table in this directory's `mod.rs`.
 pub(super) trait Scheme: Coordinate + Sized {
     /// Description of the scheme, for device files and documentation.
     const COMPONENT: Component;
     /// Whether members collect without coordination.
     const IS_LOCAL: bool = false;
 
-    /// Makes the scheme for so many members, with the values of its parameters.
+    /// Creates the scheme for `members` members, with the values of its parameters.
     fn new(members: usize, settings: &Settings) -> Self;
 }
 
 /// Events that a scheme handles. Every method may send messages.
 pub(crate) trait Coordinate {
-    /// A pool of a member has fallen to `members[member].lowest` free blocks.
+    /// Called when a pool of a member has fallen to `members[member].lowest` free blocks.
     fn on_low_free_blocks(
         &mut self,
         _now: Time,
@@ -57,17 +57,17 @@ pub(crate) trait Coordinate {
         _out: &mut Vec<Message>,
     ) {
     }
-    /// A member has finished its order.
+    /// Called when a member has finished the ordered collection.
     fn finished(&mut self, _members: &[MemberView], _member: usize, _out: &mut Vec<Message>) {}
-    /// The array has nothing to do any more.
+    /// Called when the array's last request in flight has completed.
     fn became_idle(&mut self, _now: Time) {}
-    /// The host wants something of an idle array.
+    /// Called when a host request arrives at an idle array.
     fn on_request(&mut self, _members: &[MemberView], _out: &mut Vec<Message>) {}
-    /// Time of the scheme's next check; [`Time::NEVER`] if there is none.
+    /// Returns the time of the scheme's next check; [`Time::NEVER`] if there is none.
     fn next_check(&self) -> Time {
         Time::NEVER
     }
-    /// Handles the time of the check.
+    /// Called at the time of the check.
     fn check(&mut self, _now: Time, _members: &[MemberView], _out: &mut Vec<Message>) {}
 }
 
@@ -81,14 +81,14 @@ pub(super) fn force_round(view: &MemberView) -> Force {
     }
 }
 
-/// Members that are ordered to collect together.
+/// A round: members that were ordered to collect together.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Round {
     pub running: bool,
 }
 
 impl Round {
-    /// Orders those members to collect.
+    /// Starts a round: orders the members `which` to collect.
     pub fn begin(
         &mut self,
         from: usize,
@@ -104,7 +104,7 @@ impl Round {
         }));
     }
 
-    /// Ends the round if no member has an unfinished order.
+    /// Ends the round if every member has finished.
     pub fn ends(&mut self, members: &[MemberView]) {
         self.running &= members.iter().any(|member| member.ordered);
     }

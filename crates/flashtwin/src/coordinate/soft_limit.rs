@@ -1,9 +1,9 @@
 //! A proactive scheme that the paper describes but does not implement (section 4.3.2): the controller checks the
-//! members periodically and makes those collect that would benefit, before any member must.
+//! members periodically, and orders those to collect that would benefit, before any member must.
 //!
-//! Our version: if a check finds that no member is collecting and that the scarcest pool of some member is at or
-//! below T_soft, all such members collect together, one block in each pool at or below T_soft. So a round begins one
-//! step before T_hard, and is as short as possible.
+//! Our version: a check starts a round if no member is collecting and some member's scarcest pool is at or below
+//! T_soft. All such members collect together, one block in each pool at or below T_soft. A round thus begins before
+//! any pool is at T_hard, and is as short as possible.
 
 use super::scheme::{Coordinate, MemberView, Message, Scheme};
 use crate::component::{parameters, Component, Kind, Settings};
@@ -13,17 +13,17 @@ use crate::units::Time;
 parameters! {
     /// Parameters of the soft limit.
     struct Parameters {
-        /// How often the controller looks at the members.
+        /// Interval between the controller's checks of the members.
         idle_check_us: u32 = Kind::Count(1, 1_000_000_000), "1000", "not printed (D-24)";
     }
 }
 
-/// Proactive with a soft limit.
+/// The scheme `soft-limit`.
 #[derive(Clone, Debug)]
 pub(crate) struct SoftLimit {
     every: Time,
     next_check: Time,
-    /// Members that have come down to T_soft since they last collected.
+    /// For each member, whether it has fallen to T_soft since its last collection.
     low: Vec<bool>,
 }
 
@@ -56,7 +56,7 @@ impl Coordinate for SoftLimit {
         if view.lowest <= view.soft && !std::mem::replace(&mut self.low[member], true) {
             out.push(Message::Participate { from: member });
         }
-        // Looks that would find nothing are left out.
+        // A check is scheduled only if it would find a member.
         if self.next_check == Time::NEVER && self.low.contains(&true) {
             self.next_check = Time((now.0 / self.every.0 + 1) * self.every.0);
         }

@@ -1,9 +1,9 @@
-//! One member at a time: collections are staggered so that the data of the other members can always be read (the idea
-//! of TTFLASH, Yan et al., FAST 2017, and IODA, Li et al., SOSP 2021, at the level of members).
+//! One member at a time: collections are staggered so that the data of the other members can always be read. This is
+//! the idea of TTFLASH (Yan et al., FAST 2017) and IODA (Li et al., SOSP 2021), applied to whole members.
 //!
-//! A member whose scarcest pool falls to T_soft requests the token and is queued for it. The holder collects one
-//! block in each pool at or below T_soft. A member that falls to T_hard while it is queued collects on its own: the
-//! distance between T_soft and T_hard must last for a round of turns.
+//! A member whose scarcest pool falls to T_soft requests the token, and waits in a queue for it. The holder collects
+//! one block in each pool at or below T_soft. A member that falls to T_hard while it waits collects without the
+//! token. T_soft should therefore be far enough above T_hard for the whole queue to take its turn.
 
 use std::collections::VecDeque;
 
@@ -12,11 +12,11 @@ use crate::component::{Component, Settings};
 use crate::gc::Force;
 use crate::units::Time;
 
-/// A token that goes round among the members that asked for it.
+/// The scheme `turns`: a token that the members in the queue receive one after the other.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turns {
     holder: Option<usize>,
-    /// The waiting members, in the order in which they asked.
+    /// Members that wait for the token, in the order of their requests.
     line: VecDeque<usize>,
 }
 

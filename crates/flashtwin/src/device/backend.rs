@@ -12,36 +12,38 @@ use crate::metrics::FlashReport;
 use crate::nand::{Done, PageOp};
 use crate::units::{ChipId, Lpn, Time};
 
-/// The back end of a device. A *unit* executes one operation at a time and collects its own garbage: a chip of an
-/// SSD, or a member of an array.
+/// The back end of a device. A *unit* is a part that executes one operation at a time and collects its own garbage: a
+/// chip of an SSD, or a member of an array.
 pub trait Backend: Clone + std::fmt::Debug + sealed::Work {
-    /// Unit on which the page is, or would be written; `None` if it has no copy yet and may be written to any unit.
+    /// Returns the unit that holds the page's copy or will receive its next write; `None` if the page has no copy and
+    /// may be written to any unit.
     fn unit_of(&self, lpn: Lpn) -> Option<ChipId>;
-    /// The units that are collecting garbage now.
+    /// Returns the units that are collecting garbage now.
     fn units_in_gc(&self) -> &ChipSet;
-    /// Time until a unit has completed its work: ECR's CQCT, as printed or exactly (D-14).
+    /// Returns the time until a unit has completed its work (ECR's chip queue complete time), as printed or exact
+    /// (D-14).
     fn drain_time(&self, unit: usize, exact: bool, now: Time) -> Time;
-    /// Time of the reads and writes that a unit has to do.
+    /// Returns the total flash time of the reads and writes queued or in service on a unit.
     fn load(&self, unit: usize) -> Time;
-    /// The unit has no operation and none waits.
+    /// Whether the unit has no operation in service or waiting.
     fn is_idle(&self, unit: usize) -> bool;
-    /// Free blocks of a unit; `u32::MAX` for a dead die, which never collects.
+    /// Returns the free blocks of a unit; `u32::MAX` for a dead die, which never collects.
     fn free_blocks(&self, unit: usize) -> u32;
-    /// At how many free blocks it collects.
+    /// Returns the number of free blocks at or below which a unit collects.
     fn gc_trigger_blocks(&self, unit: usize) -> u32;
-    /// Free pages of the unit's open block; `u32::MAX` for a dead die.
+    /// Returns the free pages of a unit's open block; `u32::MAX` for a dead die.
     fn open_pages(&self, unit: usize) -> u32;
-    /// Returns the counters since `since`.
+    /// Returns the flash counters from `since` to `now`.
     fn report(&self, now: Time, since: Time) -> FlashReport;
-    /// Returns the counters without the wear of blocks, which takes a pass over them.
+    /// Returns the flash counters without the wear of blocks, which would need a pass over all blocks.
     fn report_without_wear(&self, now: Time, since: Time) -> FlashReport;
 }
 
-/// The part of the interface that is the front end's own.
+/// The part of the interface that only the front end uses.
 pub(crate) mod sealed {
     use super::*;
 
-    /// There is no single unit.
+    /// Means that a page may be written to several units.
     pub const NO_HOME: u32 = u32::MAX;
 
     /// Executes operations and returns them.
@@ -49,39 +51,40 @@ pub(crate) mod sealed {
     /// # Safety
     /// No method of this trait or of [`Backend`] changes what [`Work::kind`] returns.
     pub unsafe trait Work {
-        /// The front end before it is a plain one.
+        /// Whether the front end in front of this back end is a plain one ([`super::plain`]).
         const PLAIN: bool = false;
-        /// Tag of the back end's variant, for which the request path is specialized.
+        /// Returns the tag of the back end's variant, for which the request path is specialized.
         #[inline(always)]
         fn kind(&self) -> u8 {
             0
         }
-        /// Name of the copy of its code that runs behind a front end, a plain one or any.
+        /// Returns the name of the copy of the back end's code that is in use behind a plain front end, or behind any
+        /// other.
         fn path(&self, plain_front: bool) -> &'static str;
-        /// Lets the compiler omit code for other kinds.
+        /// Lets the compiler assume that the back end is of this kind.
         ///
         /// # Safety
         /// [`Work::kind`] must be `kind`.
         #[inline(always)]
         unsafe fn assume(&self, _kind: u8) {}
-        /// Resources of the event queue this back end uses, from 0.
+        /// Returns the number of resources that this back end uses in the event queue.
         fn resources(&self) -> usize;
-        /// Unit a write of the page goes to.
+        /// Returns the unit to which a write of the page goes.
         fn unit_for_write(&mut self, lpn: Lpn) -> u32;
-        /// The only unit that copies of the page are written to; [`NO_HOME`] if there may be several.
+        /// Returns the only unit to which copies of the page are written; [`NO_HOME`] if there may be several.
         #[inline(always)]
         fn home(&self, _lpn: Lpn) -> u32 {
             NO_HOME
         }
-        /// Unit that holds the page's copy, if there is one.
+        /// Returns the unit that holds the page's copy, if there is one.
         fn unit_of_copy(&self, lpn: Lpn) -> Option<u32>;
         /// Queues an operation.
         fn enqueue(&mut self, unit: usize, op: PageOp, now: Time, events: &mut EventQueue);
-        /// All that is queued at this instant, by this event, has been queued.
+        /// Called once per event, after all operations of this event have been queued.
         fn settle(&mut self, _now: Time, _events: &mut EventQueue) {}
-        /// Processes the event of a resource and returns the unit to activate afterwards; `None` if the event is
-        /// internal to the back end, with nothing finished and no unit idle. Stores the operation that finished, if
-        /// any, in `done`, which is empty before.
+        /// Processes the event of a resource. Returns the unit to activate afterwards; `None` if the event is
+        /// internal to the back end, that is, no operation finished and no unit became idle. Stores the finished
+        /// operation, if any, in `done`, which the caller passes empty.
         fn on_event(
             &mut self,
             resource: usize,
@@ -89,39 +92,39 @@ pub(crate) mod sealed {
             events: &mut EventQueue,
             done: &mut Option<Done>,
         ) -> Option<usize>;
-        /// A further operation that finished with the last event.
+        /// Returns a further operation that finished with the last event.
         fn more_done(&mut self) -> Option<Done> {
             None
         }
-        /// Lets a unit start its next operation, if it is free and there is one.
+        /// Starts the next operation of a unit, if the unit is free and an operation waits.
         fn activate(&mut self, unit: usize, now: Time, events: &mut EventQueue);
-        /// True if a power loss may take written, acknowledged data that has not been flushed.
+        /// Whether a power loss may destroy data that were acknowledged but not flushed.
         #[inline]
         fn is_volatile(&self) -> bool {
             false
         }
-        /// Returns `op` as done once all earlier writes are safe from a power loss; called only if
-        /// [`Work::is_volatile`].
+        /// Finishes `op` once all earlier writes survive a power loss. Called only if [`Work::is_volatile`].
         fn flush(&mut self, _op: PageOp, _now: Time, _events: &mut EventQueue) {}
-        /// Adds the pages whose newest contents a power loss would take.
+        /// Adds the pages whose newest contents a power loss would destroy.
         fn lost(&self, _lost: &mut Vec<Lpn>) {}
-        /// Forgets a page.
+        /// Trims a page.
         fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue);
-        /// The host has written a page to the buffer at `now`, and the buffer's policy knows.
+        /// Notifies the flash that the host has written a page to the buffer at `now`, and that the buffer's policy
+        /// has been notified.
         #[inline(always)]
         fn note_write(&mut self, _lpn: Lpn, _now: Time) {}
-        /// Starts loading what an operation on the page will touch first.
+        /// Prefetches the first data that an operation on the page accesses.
         fn prefetch(&self, _lpn: Lpn) {}
-        /// Starts loading what follows from that.
+        /// Prefetches the state of the block with the page's old copy.
         fn prefetch_old_copy(&self, _lpn: Lpn) {}
-        /// Starts loading data for pages that will be written soon: the state of the old copy of `next`, and the map
-        /// entry of `later`.
+        /// Prefetches data for pages that will be written soon: the state of the block with the old copy of `next`,
+        /// and the map entry of `later`.
         #[inline(always)]
         fn prefetch_ahead(&self, next: Lpn, later: Lpn) {
             self.prefetch(later);
             self.prefetch_old_copy(next);
         }
-        /// Starts all counters and clocks at zero again.
+        /// Resets all counters and clocks to zero.
         fn reset_stats(&mut self, now: Time);
     }
 }

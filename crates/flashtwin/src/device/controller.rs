@@ -1,8 +1,8 @@
-//! The controller's processor: one, which serves requests in the order of their queues (D-10).
+//! The controller's processor. It serves one request at a time, in the order of the queues (D-10).
 //!
-//! Each request occupies it for a fixed time before its pages are accessed, and for the entries that the published
-//! policy inspects to find victims. The search delays the request that caused it and all later ones, but not the
-//! flash operations that the request starts.
+//! A request takes processor time twice: a fixed time before its pages are accessed, and time for each list entry
+//! that the published policy inspects to find victims. This search delays the request that caused it and all later
+//! requests, but not the flash operations that the request starts.
 
 use super::requests::ReqId;
 use super::{link, Backend, Device};
@@ -13,13 +13,13 @@ use crate::units::Time;
 pub(super) struct Controller {
     request: Time,
     scan_entry: Time,
-    /// The request that the processor works for before its pages are accessed.
+    /// The request that the processor is working for, before the access to its pages.
     at_work: Option<ReqId>,
     /// The request whose pages are being accessed.
     in_hand: Option<ReqId>,
-    /// Entries inspected for the last request.
+    /// Number of list entries inspected for the last request.
     inspected: u64,
-    /// The request in hand has had its own time.
+    /// Whether the processor is busy with the search for the victims of the last request.
     searching: bool,
 }
 
@@ -35,7 +35,7 @@ impl Controller {
         }
     }
 
-    /// How long the processor works for each request before its pages are accessed.
+    /// Returns the time that the processor works for each request before its pages are accessed.
     #[inline(always)]
     pub fn work<B: Backend>(&self) -> Time {
         match B::PLAIN {
@@ -44,7 +44,7 @@ impl Controller {
         }
     }
 
-    /// The processor takes no time at all.
+    /// Whether the processor takes no time for anything.
     #[inline]
     pub fn is_free_of_cost(&self) -> bool {
         self.request == Time::ZERO && self.scan_entry == Time::ZERO
@@ -52,7 +52,7 @@ impl Controller {
 }
 
 impl<B: Backend> Device<B> {
-    /// A request has come over the host link.
+    /// Processes the arrival of a request at the controller.
     #[inline(always)]
     pub(super) fn reach_controller(&mut self, id: ReqId) {
         match self.takes_at_once() {
@@ -61,13 +61,13 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// A request that has come over the host link is dispatched at once.
+    /// Whether the controller dispatches a request as soon as it arrives.
     #[inline(always)]
     pub(super) fn takes_at_once(&self) -> bool {
         B::PLAIN || self.controller.is_free_of_cost() && !self.queues.is_limited()
     }
 
-    /// A request waits until the controller takes it.
+    /// Lets a request wait until the controller takes it.
     #[inline(never)]
     pub(super) fn wait_for_controller(&mut self, id: ReqId) {
         let is_free = self.controller.is_free_of_cost();
@@ -77,12 +77,12 @@ impl<B: Backend> Device<B> {
         match (is_free, self.queues.waiting()) {
             (false, _) => self.next_request(),
             (true, 1) => self.take_commands(),
-            // Those before it wait for a request to be finished.
+            // Other requests are already waiting for the limit on commands.
             (true, _) => {}
         }
     }
 
-    /// Lets the controller take what it may.
+    /// Takes as many waiting requests as the limits permit.
     pub(super) fn take_commands(&mut self) {
         if !self.controller.is_free_of_cost() {
             return self.next_request();
@@ -93,7 +93,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// The processor, if it has nothing to do, begins with the next request that it may take.
+    /// Starts the next request on the processor, if the processor is free.
     fn next_request(&mut self) {
         if self.controller.at_work.is_some() || self.controller.searching {
             return;
@@ -106,7 +106,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// The processor has done what it was at.
+    /// Processes the end of the processor's present work.
     #[inline(never)]
     pub(super) fn controller_done(&mut self) {
         self.link.pending.clear(link::CPU);
@@ -135,13 +135,13 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Notes that the search for a victim inspected so many entries.
+    /// Adds the number of list entries inspected in a search for victims.
     #[inline]
     pub(super) fn charge_scan(&mut self, entries: u64) {
         self.controller.inspected += entries;
     }
 
-    /// How long the processor will still search for a request whose pages are all done.
+    /// Returns the remaining search time for a request whose pages are all done.
     #[inline]
     pub(super) fn search_left(&self, id: ReqId) -> Time {
         if self.controller.in_hand == Some(id) {

@@ -1,4 +1,4 @@
-//! A request from where it reaches flash and buffer until it is complete.
+//! The path of a request from its dispatch to buffer and flash until its completion.
 
 use super::*;
 
@@ -65,13 +65,13 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Requests of this kind are not carried out any more.
+    /// Whether requests of this kind are refused because the device is read-only or broken.
     #[inline]
     fn refuses(&self, op: Op) -> bool {
         self.broken || self.read_only && matches!(op, Op::Write | Op::Trim)
     }
 
-    /// A read or a write reaches the buffer.
+    /// Dispatches a read or write to the buffer.
     #[inline(always)]
     fn dispatch_to_cache(&mut self, id: ReqId, write: bool, first: u32, pages: u32) {
         if write && self.requests[id].fua {
@@ -96,7 +96,7 @@ impl<B: Backend> Device<B> {
     pub(super) fn direct_read(&mut self, id: ReqId, lpn: Lpn) {
         match self.backend.unit_of_copy(lpn) {
             Some(chip) => self.queue_flash(chip, lpn, Cause::HostRead, Owner::host_request(id.0)),
-            // Never written, or trimmed: no flash read is needed.
+            // The page was never written or is trimmed, so no flash read is needed.
             None => {
                 self.page_done_in_slot(id);
             }
@@ -122,7 +122,7 @@ impl<B: Backend> Device<B> {
         self.one_less(id);
     }
 
-    /// Ends a page that waited only for a slot, or for nothing, since the dispatch.
+    /// Ends a page whose time since the dispatch was only a wait for a slot, or zero.
     #[inline(always)]
     pub(super) fn page_done_in_slot(&mut self, id: ReqId) {
         let now = self.now;
@@ -152,7 +152,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Continues a request whose pages are all done: the buffer's own time follows, then the link.
+    /// Continues a request whose pages are all done: the access time of the buffer follows, then the link.
     #[inline(always)]
     pub(super) fn pages_done(&mut self, id: ReqId) {
         if self.requests[id].op == Op::Flush && self.flush_behind(id) {
@@ -177,7 +177,8 @@ impl<B: Backend> Device<B> {
         self.leave_after(id, search, buffer);
     }
 
-    /// The request leaves the buffer once the processor has searched, and the buffer taken its time.
+    /// Lets the request leave after the processor's remaining search time `search` and the buffer's access time
+    /// `buffer`.
     fn leave_after(&mut self, id: ReqId, search: Time, buffer: Time) {
         let r = &mut self.requests[id];
         r.write_parts_out();
@@ -205,7 +206,7 @@ impl<B: Backend> Device<B> {
         self.leave(id);
     }
 
-    /// The request is complete for the host.
+    /// Completes the request for the host.
     #[inline(never)]
     pub(super) fn complete(&mut self, id: ReqId) {
         let (now, work) = (self.now, self.controller.work::<B>());
@@ -217,15 +218,15 @@ impl<B: Backend> Device<B> {
         );
         let queue = r.queue;
         let is_usual = !self.broken && !self.collects_completions;
-        // What is unusual is apart, so that this needs no room on the stack.
+        // The unusual cases are in another function, so that this one needs no stack frame.
         if !is_usual || !self.metrics.finished(&r.finished(now, work), B::PLAIN) {
             self.complete_unusually(id);
         }
         self.leave_queue(queue);
     }
 
-    /// Completes a request that failed, or for which more than the ordinary metrics is recorded; `id` is already
-    /// removed.
+    /// Completes a request that failed, or for which more than the ordinary metrics is recorded. `id` has already
+    /// been removed.
     #[inline(never)]
     fn complete_unusually(&mut self, id: ReqId) {
         let (now, work) = (self.now, self.controller.work::<B>());

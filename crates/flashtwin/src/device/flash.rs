@@ -1,4 +1,4 @@
-//! Flash operations on behalf of requests and cached pages: passed to the back end, and completed.
+//! Flash operations for requests and cached pages: passes them to the back end, and processes their completion.
 
 use super::*;
 
@@ -25,7 +25,7 @@ impl<B: Backend> Device<B> {
         self.queue_for(request, chip, lpn, cause, owner, (stream, fua));
     }
 
-    /// Queues a flash operation on behalf of the request with this number.
+    /// Queues a flash operation for the request with this number.
     #[inline(always)]
     pub(super) fn queue_for(
         &mut self,
@@ -68,7 +68,7 @@ impl<B: Backend> Device<B> {
         self.direct_flash_done(done);
     }
 
-    /// Ends a flash operation that the buffer did not issue.
+    /// Processes the end of a flash operation that the buffer did not issue.
     #[inline(never)]
     fn direct_flash_done(&mut self, done: &Done) {
         debug_assert_eq!(done.op.owner.receiver(), Receiver::HostRequest);
@@ -90,7 +90,7 @@ impl<B: Backend> Device<B> {
             self.requests[id].write_parts_out();
             parts.add(&self.requests[id].parts);
         } else if done.op.cause == Cause::HostRead {
-            // It passed the buffer by, after those accesses that waited there.
+            // The request bypassed the buffer, but waited behind accesses that were waiting there.
             parts.slot_order += done.op.enqueued - self.requests[id].dispatched;
         }
         if self.writes.in_turn() && done.op.cause == Cause::HostWrite {
@@ -122,7 +122,7 @@ impl OpTimes {
         }
     }
 
-    /// Where its time went, from its queueing until `now`, when it finished.
+    /// Returns the parts of the operation's time, from its queueing until its end at `now`.
     #[inline(always)]
     pub fn parts(&self, now: Time) -> Breakdown {
         let waited = now - self.enqueued - self.transfer - self.array;
@@ -136,7 +136,7 @@ impl OpTimes {
         }
     }
 
-    /// Where the last `time` of it went, or all of it if it took less.
+    /// Returns the parts of the last `time` of the operation, or of all of it if it took less.
     #[inline(always)]
     pub fn parts_within(&self, time: Time, now: Time) -> Breakdown {
         match now - self.enqueued <= time {
@@ -163,7 +163,7 @@ impl OpTimes {
     }
 }
 
-/// Where the time of a finished flash operation went, from its queueing until `now`.
+/// Returns the parts of the time of a finished flash operation, from its queueing until `now`.
 #[inline]
 pub(super) fn flash_parts(done: &Done, now: Time) -> Breakdown {
     OpTimes::of(done, done.op.is_read()).parts(now)

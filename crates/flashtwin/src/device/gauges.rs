@@ -1,11 +1,11 @@
-//! Queries of a running device: the activity of its buffer, and how full it is.
+//! Gauges of a running device: requests in flight and dirty pages, and the log of its buffer.
 
 use super::{Backend, BufferEvent, Device};
 
-/// How full a device is at an instant.
+/// Occupancy of a device at an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gauges {
-    /// Requests submitted and not finished.
+    /// Number of requests submitted and not finished.
     pub requests: u32,
     /// Pages of the buffer whose contents flash does not have.
     pub dirty_pages: u32,
@@ -18,12 +18,12 @@ impl<B: Backend> Device<B> {
         self.find_path();
     }
 
-    /// Takes what was logged of the buffer since the last call.
+    /// Returns the log of the buffer since the last call.
     pub fn take_buffer_log(&mut self) -> Vec<BufferEvent> {
         self.cache.take_log()
     }
 
-    /// How full the device is now.
+    /// Returns the occupancy of the device now.
     pub fn gauges(&self) -> Gauges {
         Gauges {
             requests: self.outstanding() as u32,

@@ -1,10 +1,10 @@
 //! The host link: command overhead, then the wire that transfers the data of requests.
 //!
 //! A bus (the reference's, SATA) transfers one request at a time. As with DiskSim's device that never disconnects,
-//! the bus is held while a write is received or a read returned; finished requests precede new ones; the command of a
-//! read takes no bus time. On SATA a read command does not wait for the bus, either: commands are queued. If a sector
-//! takes no time, no request waits for the bus. A duplex link (PCIe) has an inbound wire for writes and an outbound
-//! one for reads, each first come first served.
+//! the bus is held while a write is received or a read is returned. Finished requests have priority over new ones.
+//! The command of a read takes no bus time; on SATA, it does not even wait for the bus (command queueing). If the
+//! transfer of a sector takes no time, no request waits for the bus. A duplex link (PCIe) has an inbound wire for
+//! writes and an outbound one for reads, each first come first served.
 
 use std::collections::VecDeque;
 
@@ -22,16 +22,16 @@ pub(super) const BUFFER: usize = 2;
 pub(super) const CPU: usize = 3;
 pub(super) const WAY_OUT: usize = 4;
 
-/// How requests pass the wire.
+/// How requests use the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// In no time.
+    /// Requests pass in no time.
     Free,
-    /// One at a time, with their commands or data.
+    /// Requests pass one at a time, both commands and data.
     Bus,
-    /// Data one request at a time; commands at any time.
+    /// Data pass one request at a time; commands pass at any time.
     QueuedBus,
-    /// Data one request at a time in each direction.
+    /// Data pass one request at a time in each direction.
     Duplex,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Link {
     wire: Wire,
     mode: Mode,
     pub pending: Pending,
-    /// Requests in their command overhead, with its end.
+    /// Requests in their command overhead, each with the end of that overhead.
     commands: VecDeque<(Time, ReqId)>,
     arriving: VecDeque<ReqId>,
     leaving: VecDeque<ReqId>,
@@ -74,17 +74,17 @@ impl Link {
         }
     }
 
-    /// Requests take no time on it and do not wait for each other.
+    /// Whether requests take no time on the link and do not wait for each other.
     pub fn is_free_of_cost(&self) -> bool {
         self.has_mode_alone(Mode::Free)
     }
 
-    /// True if the link has this mode and no command overhead.
+    /// Whether the link has this mode and no command overhead.
     pub fn has_mode_alone(&self, mode: Mode) -> bool {
         self.overhead == Time::ZERO && self.mode == mode
     }
 
-    /// No request holds the bus or waits for it.
+    /// Whether no request holds the bus or waits for it.
     #[inline(always)]
     fn is_free(&self) -> bool {
         let waiting = self.leaving.len() | self.arriving.len();
@@ -95,7 +95,7 @@ impl Link {
 /// Pending instants of [`BUS`], [`OVERHEAD`], [`BUFFER`], [`CPU`] and [`WAY_OUT`].
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
-    /// The instant, below it the order of setting, below that the timer's index.
+    /// For each timer: its instant in the high bits, then the order of setting, then the index of the timer.
     entries: [u128; 5],
     /// Pending timers, as bits.
     set: u32,
@@ -122,25 +122,25 @@ impl Default for Pending {
 }
 
 impl Pending {
-    /// The earliest pending instant, [`Time::NEVER`] if there is none.
+    /// Returns the earliest pending instant; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_time(&self) -> Time {
         Time((self.first >> 64) as u64)
     }
 
-    /// Index of the earliest timer.
+    /// Returns the index of the earliest timer.
     #[inline]
     pub fn next(&self) -> usize {
         self.first as usize & ((1 << WHICH_BITS) - 1)
     }
 
-    /// Order of setting of the earliest timer.
+    /// Returns the order of setting of the earliest timer.
     #[inline]
     pub fn next_order(&self) -> u64 {
         self.first as u64 >> WHICH_BITS
     }
 
-    /// Sets or changes an instant.
+    /// Sets or changes a timer.
     #[inline(always)]
     pub fn set(&mut self, which: usize, at: Time, order: u64) {
         let entry = entry(which, at, order);
@@ -153,7 +153,7 @@ impl Pending {
         }
     }
 
-    /// Sets an instant where no other is pending.
+    /// Sets a timer while no other is set.
     #[inline(always)]
     fn set_alone(&mut self, which: usize, at: Time, order: u64) {
         debug_assert_eq!(self.set, 0);
@@ -162,7 +162,7 @@ impl Pending {
         self.set = 1 << which;
     }
 
-    /// The only pending instant is pending no more.
+    /// Clears the only timer that is set.
     #[inline(always)]
     fn clear_alone(&mut self, which: usize) {
         debug_assert_eq!(self.set, 1 << which);
@@ -171,7 +171,7 @@ impl Pending {
         self.set = 0;
     }
 
-    /// An instant is pending no more.
+    /// Clears a timer.
     #[inline]
     pub fn clear(&mut self, which: usize) {
         let was = std::mem::replace(&mut self.entries[which], u128::MAX);
@@ -201,7 +201,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// A request reaches the device.
+    /// Processes the arrival of a request at the device.
     #[inline(always)]
     pub(super) fn arrive(&mut self, id: ReqId) {
         if B::PLAIN || self.link.overhead == Time::ZERO {
@@ -257,8 +257,8 @@ impl<B: Backend> Device<B> {
         self.without_bus(|device| device.reach_controller(id));
     }
 
-    /// Runs `work`, which may finish requests, and lets these leave afterwards, one by one, so that no request is
-    /// dispatched in the middle of another's work.
+    /// Runs `work`, which may finish requests, and lets these requests leave afterwards, one by one. So no request is
+    /// dispatched while the work for another one is not finished.
     #[inline(always)]
     pub(super) fn without_bus(&mut self, work: impl FnOnce(&mut Device<B>)) {
         let outer = std::mem::replace(&mut self.link.handing_on, true);
@@ -267,7 +267,7 @@ impl<B: Backend> Device<B> {
         self.hand_on_bus();
     }
 
-    /// Runs work of an event that may finish requests, outside any other work of the link; requests leave afterwards.
+    /// Works like `without_bus`, for an event of the flash: `work` is never nested in other work of the link.
     #[inline(always)]
     pub(super) fn without_bus_in_event(&mut self, work: impl FnOnce(&mut Device<B>)) {
         debug_assert!(!self.link.handing_on, "an event within another's work");
@@ -277,7 +277,7 @@ impl<B: Backend> Device<B> {
         self.hand_on_bus();
     }
 
-    /// A request's pages are all done.
+    /// Lets a request leave, whose pages are all done.
     #[inline(always)]
     pub(super) fn leave(&mut self, id: ReqId) {
         if self.link_mode() == Mode::Free {
@@ -290,7 +290,7 @@ impl<B: Backend> Device<B> {
                 _ => self.complete(id),
             };
         }
-        // Finished requests precede new ones, so with none waiting this one is next.
+        // Finished requests have priority over new ones. None is waiting, so this one is next.
         if self.link.on_bus.is_some() || !self.link.leaving.is_empty() {
             return self.link.leaving.push_back(id);
         }
@@ -301,14 +301,14 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// The request holds the bus to return its data.
+    /// Whether the request occupies the link to return its data.
     #[inline(always)]
     fn returns_data(&self, id: ReqId) -> bool {
         let r = &self.requests[id];
         r.op == Op::Read && r.status == Status::Ok
     }
 
-    /// How long the data of a request keeps the wire.
+    /// Returns the time that the data of a request occupy the wire.
     #[inline(always)]
     fn wire_time(&self, id: ReqId) -> Time {
         let sectors = self.requests[id].link_sectors(&self.address);
@@ -336,7 +336,7 @@ impl<B: Backend> Device<B> {
         self.link.pending.set(WAY_OUT, until, order);
     }
 
-    /// The data of a read has reached the host.
+    /// Processes the end of the transfer of a read's data to the host.
     #[inline(never)]
     pub(super) fn out_done(&mut self) {
         self.link.pending.clear(WAY_OUT);
@@ -421,8 +421,8 @@ mod tests {
     use crate::spec::builtin;
     use crate::{DeviceSpec, Ssd};
 
-    /// Returns when simultaneous reads and writes of one page each complete, in nanoseconds. There is no buffer; a
-    /// read of a page never written takes no time in the device, a write 200 us.
+    /// Returns, in nanoseconds, the completions of reads and writes of one page that arrive together. There is no
+    /// buffer. A read of a page that was never written takes no time in the device, a write 200 us.
     fn ends(kind: &str, ops: &[Op]) -> Vec<(Op, u64)> {
         let overrides = [
             ("buffer", "none"),
@@ -452,7 +452,7 @@ mod tests {
 
     #[test]
     fn on_pcie_reads_and_writes_do_not_wait_for_each_other() {
-        // A page takes 1137.5 ns either way.
+        // A page takes 1137.5 ns in either direction.
         assert_eq!(
             ends("pcie", &[Read, Write, Read, Write]),
             [

@@ -1,11 +1,11 @@
-//! A device as a state machine: a front end (host link, processor, buffer), and a back end, the flash of an SSD or
-//! the members of an array.
+//! A device as a state machine: a front end (host link, processor, buffer) and a back end (the flash of an SSD, or
+//! the members of an array).
 //!
 //! The methods are of four kinds. *Inputs*: [`Device::submit`] submits a request at an instant. *Time*:
-//! [`Device::next_event`] returns the instant of the next event, [`Device::step`] processes one event,
-//! [`Device::advance`] all events up to an instant. *Outputs*: [`Device::completions`] holds the finished requests,
-//! which the caller takes. *State*: preconditioning, saving and loading, and the metrics. Calls must be in order of
-//! time: do not submit before an instant up to which the device has been advanced.
+//! [`Device::next_event`] returns the instant of the next event, [`Device::step`] processes one event, and
+//! [`Device::advance`] processes all events up to an instant. *Outputs*: [`Device::completions`] has the finished
+//! requests, which the caller takes. *State*: preconditioning, saving and loading, and the metrics. Calls must be in
+//! order of time: do not submit before an instant up to which the device has been advanced.
 
 mod backend;
 mod bare;
@@ -45,7 +45,7 @@ pub use power::{Durable, PageProgram};
 use queues::Queues;
 use requests::{PartsSet, ReqId, Requests};
 
-/// A request whose address is not on the device.
+/// Error: a request is not within the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfRange {
     /// First byte of the request.
@@ -77,7 +77,7 @@ pub(crate) struct Front<'a> {
     pub link: &'a spec::Link,
     pub controller: &'a spec::Controller,
     pub buffer: Option<&'a spec::Buffer>,
-    /// Behaviour of requests for part of a page.
+    /// How requests for part of a page are handled.
     pub partial: Partial,
     /// Device parameters passed to the buffer's policy.
     pub setup: Setup,
@@ -89,7 +89,7 @@ pub(crate) struct Front<'a> {
 #[repr(C)]
 pub struct Device<B: Backend> {
     now: Time,
-    /// The copy of the path that requests take.
+    /// The copy of the request path that is in use.
     path: Path,
     pub(crate) events: EventQueue,
     pub(crate) backend: B,
@@ -102,33 +102,34 @@ pub struct Device<B: Backend> {
     collects_completions: bool,
     metrics: Metrics,
     address: Address,
-    /// Requests done except for the time of buffer and processor, the next to complete first.
+    /// Requests whose pages are done, but whose buffer and processor times have not elapsed; the next to complete
+    /// first.
     in_buffer: VecDeque<(Time, ReqId)>,
     writes: PageWrites,
     programs: ProgramLog,
     latencies: BufferLatencies,
     pub(crate) read_only: bool,
-    /// The back end has lost data: every request completes with [`Status::Failed`].
+    /// Whether the back end has lost data; if so, every request completes with [`Status::Failed`].
     pub(crate) broken: bool,
 }
 
 /// Access times of the buffer memory.
 #[derive(Clone, Copy, Debug, Default)]
 struct BufferLatencies {
-    /// Neither the buffer nor a search of the processor takes time.
+    /// Whether neither the buffer nor the processor's search takes time.
     are_none: bool,
     read: Time,
     write: Time,
     read_cache: Time,
 }
 
-/// Splitting addresses.
+/// Converts addresses to pages and sectors.
 #[derive(Clone, Copy, Debug)]
 struct Address {
     page_bytes: u64,
     page_shift: Option<u32>,
     exported_bytes: u64,
-    /// Round requests outwards to whole pages.
+    /// Whether requests are rounded outwards to whole pages.
     round: bool,
 }
 
@@ -155,7 +156,7 @@ impl Address {
 }
 
 impl<B: Backend> Device<B> {
-    /// Creates a front end for `backend`; its buffer is managed by `policy`, if given, instead of the policy that
+    /// Creates a front end for `backend`. If `policy` is given, it manages the buffer instead of the policy that
     /// `front` names.
     pub(crate) fn behind(
         front: &Front,
@@ -207,12 +208,12 @@ impl<B: Backend> Device<B> {
 
     // ---- state ----
 
-    /// The instant of the last thing that happened.
+    /// Returns the instant of the last event.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// Bytes the host can address.
+    /// Returns the number of bytes that the host can address.
     pub fn exported_bytes(&self) -> u64 {
         self.address.exported_bytes
     }
@@ -222,7 +223,7 @@ impl<B: Backend> Device<B> {
         self.requests.next_number()
     }
 
-    /// Requests submitted and not finished.
+    /// Returns the number of requests submitted and not finished.
     pub fn outstanding(&self) -> usize {
         self.requests.len()
     }
@@ -245,7 +246,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Returns the flash counters without the wear of blocks (`erase_spread` and `erase_counts` are empty), which
-    /// would need a pass over all blocks; for callers that poll a device in real time.
+    /// would need a pass over all blocks. For callers that poll a device in real time.
     pub fn flash_report_without_wear(&self) -> FlashReport {
         let since = self.metrics.since();
         let mut report = self.backend.report_without_wear(self.now, since);
@@ -253,13 +254,13 @@ impl<B: Backend> Device<B> {
         report
     }
 
-    /// The limit on write-backs at a time, and for how long since the last [`Device::reset_metrics`] others waited for
-    /// it; `None` if there is none or it was not reached.
+    /// Returns the limit on write-backs in flight, and for how long write-backs waited for others since the last
+    /// [`Device::reset_metrics`]; `None` if there is no limit, or it was not reached.
     pub fn write_back_limit(&self) -> Option<(u32, Time)> {
         self.cache.write_back_limit(self.now)
     }
 
-    /// Starts all counters, histograms and the time series (one point every `interval`) at zero.
+    /// Resets all counters, histograms and the time series, which has one point every `interval`.
     pub fn reset_metrics(&mut self, interval: Option<Time>) {
         self.backend.reset_stats(self.now);
         self.metrics = Metrics::new(self.now, interval);
@@ -267,7 +268,7 @@ impl<B: Backend> Device<B> {
         self.find_path();
     }
 
-    /// Stops measuring requests; for members, whose requests the array measures.
+    /// Stops measuring requests. For members of an array, which measures their requests itself.
     pub(crate) fn leave_measuring(&mut self) {
         self.metrics.leave_requests();
         self.find_path();
@@ -301,7 +302,7 @@ impl<B: Backend> Device<B> {
         (at != Time::NEVER).then_some(at)
     }
 
-    /// Lets all happen that is due up to and at `until`.
+    /// Processes all events up to and including `until`.
     #[inline]
     pub fn advance(&mut self, until: Time) {
         let limit = Time(until.0.saturating_add(1));
@@ -311,8 +312,8 @@ impl<B: Backend> Device<B> {
         self.now = self.now.max(until);
     }
 
-    /// Processes events before `limit` until fewer than `below` requests are in the device, and then the other events
-    /// of the same instant.
+    /// Processes events before `limit` until fewer than `below` requests are in the device. Then processes the
+    /// remaining events of the same instant.
     #[inline]
     pub fn advance_below(&mut self, below: usize, limit: Time) {
         let at = self.next_time();
@@ -327,12 +328,12 @@ impl<B: Backend> Device<B> {
         self.step_before(Time::NEVER)
     }
 
-    /// Processes the next event if it is due before `limit`; returns false if not.
+    /// Processes the next event if it is due before `limit`; otherwise returns false.
     #[inline]
     pub fn step_before(&mut self, limit: Time) -> bool {
         let is_due = self.next_time() < limit;
         if is_due {
-            // What comes after it is due too late.
+            // With these arguments, only one event is processed: all others are due too late.
             self.run_events(Time::ZERO, 0);
         }
         is_due
@@ -380,7 +381,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// The first instant that is too late for what comes next, if now is before `limit`.
+    /// Returns the instant from which on events are not processed in this run, given that `now` is before `limit`.
     #[inline(always)]
     fn end_of_run(&self, limit: Time, below: usize) -> Time {
         match self.requests.len() < below {
@@ -389,7 +390,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Lets the next pending thing happen of the link and the buffer.
+    /// Processes the earliest event of link, buffer and processor.
     #[inline(always)]
     fn link_event(&mut self) {
         match self.link.pending.next() {
@@ -427,8 +428,7 @@ impl<B: Backend> Device<B> {
 
     // ---- requests ----
 
-    /// Starts loading the data that a future request accesses first: a hint, for drivers that know their next
-    /// requests.
+    /// Prefetches the data that a future request accesses first. A hint for drivers that know their next requests.
     #[inline]
     pub fn prefetch(&self, request: &Request) {
         let page = self.address.page_of(request.offset).min(u32::MAX as u64) as u32;
@@ -501,7 +501,7 @@ impl<B: Backend> Device<B> {
         Ok(())
     }
 
-    /// The request, which is one of this device, comes in.
+    /// Processes the arrival of a request that is within the device.
     #[inline(always)]
     fn begin(&mut self, now: Time, request: &Request, tag: u64, queue: Option<u16>) {
         self.now = now;

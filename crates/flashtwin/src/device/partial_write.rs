@@ -1,10 +1,10 @@
-//! Writes without a buffer on a device that does not round requests: a write of a part of a page reads the page first
-//! (D-97).
+//! Writes of parts of pages, on a device without a buffer that does not round requests: such a write reads the page
+//! first (D-97).
 //!
-//! The read must return the results of all earlier writes, and the program must not undo later ones. So the writes of
-//! one page take turns if one of them covers only a part. A turn is a partial write, which reads, changes and
-//! programs the page, or any number of writes of the whole page. Reads of the host do not wait: they may or may not
-//! return the data of a write that has not completed.
+//! The read must return the results of all earlier writes, and the program must not undo later ones. The writes of
+//! one page therefore take turns as soon as one of them covers only a part. A turn is either one partial write, which
+//! reads, changes and programs the page, or any number of writes of the whole page. Host reads do not wait: they may
+//! or may not return the data of a write that has not completed.
 
 use std::collections::VecDeque;
 
@@ -18,25 +18,25 @@ use crate::request::Status;
 use crate::spec::Partial;
 use crate::units::Lpn;
 
-/// Number of pages being written that the table is sized for; with more, lookups take longer.
+/// Number of pages being written for which the table is sized; with more, lookups take longer.
 const PAGES: usize = 1024;
 
 /// A page that is being written.
 #[derive(Clone, Debug)]
 struct Written {
     lpn: Lpn,
-    /// Running programs; 0 while the page is being read.
+    /// Number of running programs; 0 while the page is being read.
     programs: u32,
-    /// Where the time of the read went, of a turn that has one.
+    /// Breakdown of the turn's read, if it has one.
     read: Option<Breakdown>,
-    /// The writes whose turn comes, and whether they cover the whole page.
+    /// Writes that wait for their turn, and whether each covers the whole page.
     waiting: VecDeque<(ReqId, bool)>,
 }
 
 /// The pages that are being written.
 #[derive(Clone, Debug)]
 pub(super) struct PageWrites {
-    /// Pages by number; `None` if every write covers whole pages, or the device has a buffer.
+    /// Index of the pages; `None` if every write covers whole pages, or if the device has a buffer.
     directory: Option<Directory>,
     pages: Vec<Written>,
     free: Vec<u32>,
@@ -52,7 +52,7 @@ impl PageWrites {
         }
     }
 
-    /// Writes take turns.
+    /// Whether writes take turns.
     #[inline]
     pub fn in_turn(&self) -> bool {
         self.directory.is_some()
@@ -92,7 +92,7 @@ impl PageWrites {
 }
 
 impl<B: Backend> Device<B> {
-    /// The pages of a write, each in its turn.
+    /// Executes the pages of a write, each in its turn.
     pub(super) fn write_in_turn(&mut self, id: ReqId) {
         let r = &self.requests[id];
         let (first, pages) = (r.first_page, r.pages);
@@ -117,13 +117,13 @@ impl<B: Backend> Device<B> {
         self.direct_write(id, lpn);
     }
 
-    /// Nothing is in flight for the page.
+    /// Begins a turn of a page for which no operation is in flight.
     fn begin_turn(&mut self, at: usize, id: ReqId, whole: bool) {
         let page = &mut self.writes.pages[at];
         let lpn = page.lpn;
         page.read = None;
         if !whole {
-            // A page without a copy is all zeros, so no read is needed.
+            // A page without a copy has only zeros, so no read is needed.
             if let Some(chip) = self.backend.unit_of_copy(lpn) {
                 return self.queue_flash(chip, lpn, Cause::PartialRead, Owner::host_request(id.0));
             }
@@ -140,7 +140,7 @@ impl<B: Backend> Device<B> {
         page.read = Some(parts);
         page.programs = 1;
         if done.failed {
-            // The other part of the page cannot be read: the page stays as it is.
+            // The rest of the page cannot be read, so the page keeps its old contents.
             self.requests[id].status = Status::Failed;
             let mut parts = Breakdown::default();
             self.end_turn(id, done.op.lpn, &mut parts);
@@ -149,7 +149,7 @@ impl<B: Backend> Device<B> {
         self.direct_write(id, done.op.lpn);
     }
 
-    /// Ends a write's turn: adds the time before it to the write's `parts`, and begins the turn of the next writes.
+    /// Ends a write's turn: adds the time before it to the write's `parts`, and begins the next turn.
     pub(super) fn end_turn(&mut self, id: ReqId, lpn: Lpn, parts: &mut Breakdown) {
         let at = self.writes.find(lpn);
         let at = at.expect("a page being written has its place");
@@ -180,7 +180,7 @@ mod tests {
     use crate::units::Time;
     use crate::{DeviceSpec, Ssd};
 
-    /// One chip with data: 25 us to read a page of 16 KiB, 200 us to program it, 409.6 us a transfer.
+    /// A chip with data: 25 us to read a page of 16 KiB, 200 us to program it, 409.6 us to transfer it.
     fn chip(backend: &str, more: &[(&str, &str)]) -> Ssd {
         let mut overrides = vec![
             ("geometry.chips", "1"),
@@ -201,8 +201,8 @@ mod tests {
         ssd
     }
 
-    /// Submits requests of `op`, offset and length in KiB, all at the same instant. Returns, in the order of
-    /// completion, each request's index in the list and its completion in tenths of a microsecond.
+    /// Submits requests (operation, offset and length in KiB) at the same instant. Returns, in order of completion,
+    /// each request's index in the list and the instant of its completion in tenths of a microsecond.
     fn ends(ssd: &mut Ssd, requests: &[(Op, u64, u64)]) -> Vec<(u64, u64)> {
         for (tag, &(op, offset, kib)) in requests.iter().enumerate() {
             let request = Request {
@@ -273,8 +273,8 @@ mod tests {
         }
     }
 
-    /// The first and the last of three pages are covered in part, and are read first (434.6 each); the whole page
-    /// waits only for the chip.
+    /// The first and the last of three pages are covered in part and are therefore read first (434.6 us each). The
+    /// page between them waits only for the chip.
     #[test]
     fn only_the_ends_of_a_request_are_read() {
         let mut ssd = chip("msr", &[]);
@@ -283,9 +283,9 @@ mod tests {
         assert_eq!(reads(&ssd), 2);
     }
 
-    /// Vector RMW-2: two partial writes of one page do not undo each other: the second reads what the first has
-    /// programmed. The whole write between two partial ones has its own turn; the other page is served in between,
-    /// and a read does not wait for its turn.
+    /// Vector RMW-2: two partial writes of one page do not undo each other, because the second reads the data that
+    /// the first has programmed. A write of the whole page between them has its own turn. The other page is served in
+    /// between, and a read does not wait for its turn.
     #[test]
     fn writes_of_one_page_take_turns() {
         for backend in ["msr", "modern"] {
@@ -298,7 +298,8 @@ mod tests {
         let mut ssd = chip("msr", &[]);
         let done = ends(&mut ssd, &[(Write, 0, 16), (Write, 0, 4)]);
         assert_eq!((done, reads(&ssd)), (vec![(0, 6_096), (1, 16_538)], 1));
-        // A whole write that comes during the program of a part waits for its end, and has no read.
+        // A write of the whole page that arrives during the program of a partial write waits for its end, and reads
+        // nothing.
         let mut ssd = chip("msr", &[]);
         let at = Time::from_us(500);
         for (now, bytes) in [(Time::ZERO, 4096), (at, 16 * 1024)] {
@@ -326,8 +327,8 @@ mod tests {
             (Read, 0, 4),
         ];
         let done = ends(&mut ssd, &requests);
-        // In the queue: read for 0, program of 3, read for 4; then the program of 0, the program of 1, the read and
-        // the program for 2.
+        // Order in the chip's queue: read for 0, program of 3, read for 4; then the program of 0, the program of 1,
+        // and the read and the program for 2.
         let at = [4_346, 6_096, 4_346, 6_096, 6_096, 4_346, 6_096];
         let until = |n: usize| at[..n].iter().sum::<u64>();
         assert_eq!(

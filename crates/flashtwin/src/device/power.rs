@@ -1,4 +1,4 @@
-//! Power: when the contents of a page are safe from a power loss, for a server that keeps the data outside the model,
+//! Power loss, for a server that stores the data outside the model: from when on the contents of a page survive one,
 //! and the restart of a device after one.
 
 use super::cache::Cache;
@@ -12,28 +12,28 @@ use crate::metrics::Metrics;
 use crate::nand::{Done, PageOp};
 use crate::units::Lpn;
 
-/// From when on a power loss does not take what a page holds.
+/// From when on the contents of a page survive a power loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durable {
-    /// From the acknowledgement on: the buffer's memory survives a power loss.
+    /// From the acknowledgement on: the buffer's memory survives.
     AtOnce,
-    /// Once a program that carries it has ended.
+    /// From the end of a program that carries them.
     Programmed,
-    /// Once a flush, or the forced write itself, has ended: programmed pages may be in volatile memory of an array's
-    /// members.
+    /// From the end of a flush, or of the forced write: programmed pages may still be in volatile memory of an
+    /// array's members.
     Flushed,
 }
 
-/// Progress of a page's programs. Programs of one page are reported, and take effect, in the order in which they were
-/// queued.
+/// Progress of a page's programs. The programs of one page are reported, and take effect, in the order in which they
+/// were queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageProgram {
-    /// A program is queued, with the page's contents at this instant.
+    /// A program is queued, with the contents that the page has at this instant.
     Queued(Lpn),
     /// The oldest queued program of the page has ended: its contents are on flash.
     Ended(Lpn),
-    /// The oldest queued program of the page has found no room: flash keeps the earlier contents. If the die died on
-    /// which the program had begun, those cannot be read.
+    /// The oldest queued program of the page found no room: flash keeps the earlier contents. If the program had
+    /// begun on a die that then failed, the earlier contents cannot be read.
     Failed(Lpn),
 }
 
@@ -68,7 +68,7 @@ impl ProgramLog {
 }
 
 impl<B: Backend> Device<B> {
-    /// From when on a power loss does not take what was written.
+    /// Returns from when on written contents survive a power loss.
     pub fn durable(&self) -> Durable {
         match (
             self.backend.is_volatile(),
@@ -89,20 +89,22 @@ impl<B: Backend> Device<B> {
         self.find_path();
     }
 
-    /// Takes what was logged since the last call, in its order.
+    /// Returns the log since the last call, in order.
     pub fn take_program_log(&mut self) -> std::vec::Drain<'_, PageProgram> {
         self.programs.programs.drain(..)
     }
 
     /// Simulates a power loss at this instant and restarts the device. The data that [`Device::power_cut`] lists are
-    /// lost, no request in flight ever completes, and the front end is that of `front`, empty. Before the restart:
+    /// lost, no request in flight ever completes, and the new front end is an empty one as `front` specifies. Before
+    /// the restart:
     ///
-    /// - The flash completes the operations passed to it and any running garbage collection, in its map and its wear.
+    /// - The flash completes the operations passed to it and any running garbage collection, with the effects on map
+    ///   and wear.
     /// - Protected memory is written to flash. Pages that find no room, or lack a part that was on a dead die, are
     ///   lost as well.
     ///
     /// [`Device::now`] advances meanwhile, and counters start at zero (D-135). Returns `None` if this takes more than
-    /// `steps` steps.
+    /// `steps` events.
     pub(crate) fn start_again(&mut self, front: &Front, mut steps: u64) -> Option<PowerCut> {
         let mut cut = self.power_cut();
         if self.cache.present && self.cache.protected {
@@ -129,7 +131,7 @@ impl<B: Backend> Device<B> {
         Some(cut)
     }
 
-    /// Processes all pending events of the back end; returns how many steps are left.
+    /// Processes all pending events of the back end; returns how many of the `steps` are left.
     fn backend_to_rest(&mut self, mut steps: u64) -> Option<u64> {
         while self.backend_step() {
             steps = steps.checked_sub(1)?;
@@ -137,7 +139,7 @@ impl<B: Backend> Device<B> {
         Some(steps)
     }
 
-    /// Lets the next thing happen behind the front end, which is not notified.
+    /// Processes the next event of the back end without notifying the front end.
     fn backend_step(&mut self) -> bool {
         let at = self.events.next_time();
         let Some(resource) = self.events.pop() else {

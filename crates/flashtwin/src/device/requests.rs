@@ -1,4 +1,4 @@
-//! The host requests in the device, in a table of reused places.
+//! The host requests in the device, in a table whose places are reused.
 
 use std::ops::{Index, IndexMut};
 
@@ -10,12 +10,12 @@ use crate::request::Breakdown;
 use crate::request::{Op, Request, Status};
 use crate::units::Time;
 
-/// Place of a request in the table.
+/// Index of a request in the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ReqId(pub u32);
 
-/// A request between arrival and completion. Its queue, its parts and the instants after its arrival are set
-/// later. Fields that begin at zero are adjacent, so that few instructions set them.
+/// A request between arrival and completion. Its queue, its parts and the instants after its arrival are set later.
+/// Fields that start at zero are adjacent, so that few instructions set them.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(super) struct InDevice {
@@ -31,31 +31,32 @@ pub(super) struct InDevice {
     pub bytes: u64,
     pub first_page: u32,
     pub pages: u32,
-    /// Pages still to be done.
+    /// Number of pages still to be done.
     pub left: u32,
     pub op: Op,
     pub fua: bool,
     /// Submission queue of the request.
     pub queue: u16,
     pub hits: u32,
-    /// Number in logs, which keep 32 bits of it.
+    /// Number of the request in logs, which have only 32 bits for it.
     pub number_in_logs: u32,
     pub status: Status,
-    /// A page was read from elsewhere than the separate read cache.
+    /// Whether a page was read from elsewhere than the separate read cache.
     pub past_read_cache: bool,
     /// Whether the last step of a flush has begun: the back end writes its volatile data.
     pub flushing: bool,
-    /// Of the parts, those that are set.
+    /// The `parts` that have been set.
     pub parts_set: PartsSet,
-    /// Time at the controller before its pages were accessed: waiting to be taken, and the processor's work.
+    /// Time at the controller before the pages were accessed: the wait until it takes the request, and the
+    /// processor's work.
     pub controller: Time,
-    /// The processor works for it until then.
+    /// End of the processor's work for the request.
     pub controller_until: Time,
-    /// Parts of the page that finished last, from its dispatch on.
+    /// Parts of the time of the page that finished last, from its dispatch on.
     pub parts: Breakdown,
 }
 
-/// Sectors covered in the first and last page of a request, and in the pages between.
+/// Sectors that a request covers in its first page, in its last page, and in the pages between.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spans {
     whole: u64,
@@ -64,7 +65,7 @@ pub(super) struct Spans {
 }
 
 impl Spans {
-    /// Sectors of page `i` of `pages`, as bits.
+    /// Returns the sectors covered in page `i` of `pages`, as bits.
     #[inline]
     pub fn of(&self, i: u32, pages: u32) -> u64 {
         let mut mask = self.whole;
@@ -78,7 +79,7 @@ impl Spans {
     }
 }
 
-/// `n` low bits.
+/// Returns a number whose `n` lowest bits are set.
 pub(super) fn low_bits(n: u64) -> u64 {
     if n >= 64 {
         u64::MAX
@@ -87,7 +88,7 @@ pub(super) fn low_bits(n: u64) -> u64 {
     }
 }
 
-/// Number of a request in 32 bits, as logs keep it: numbers that do not fit become
+/// Returns the number of a request in 32 bits, as logs have it. Numbers that do not fit become
 /// [`FlashEvent::NO_REQUEST`](crate::FlashEvent::NO_REQUEST), never another request's number.
 #[inline(always)]
 pub(super) fn number_in_logs(number: u64) -> u32 {
@@ -95,14 +96,14 @@ pub(super) fn number_in_logs(number: u64) -> u32 {
 }
 
 impl InDevice {
-    /// Sets all its parts.
+    /// Completes `parts`, and marks all of them as set.
     pub fn write_parts_out(&mut self) {
         self.parts = self.parts_set.of(&self.parts);
         self.parts_set = PartsSet::All;
     }
 
-    /// Returns the request's entry in the metrics; it finished at `now`, and `work` is the processor's own for each
-    /// request.
+    /// Returns the request's entry in the metrics. It finished at `now`; `work` is the processor's fixed time for
+    /// each request.
     #[inline(always)]
     pub fn finished(&self, now: Time, work: Time) -> Finished<'_> {
         debug_assert!(self.parts_set == PartsSet::All || self.controller == Time::ZERO);
@@ -124,7 +125,7 @@ impl InDevice {
         }
     }
 
-    /// Sectors of a read or write that cross the host link.
+    /// Returns the number of sectors of a read or write that cross the host link.
     #[inline(always)]
     pub fn link_sectors(&self, address: &Address) -> u64 {
         match address.round {
@@ -133,7 +134,7 @@ impl InDevice {
         }
     }
 
-    /// Sectors covered; whole pages if requests are rounded.
+    /// Returns the number of sectors covered; whole pages if requests are rounded.
     #[inline(always)]
     pub fn spans(&self, address: &Address) -> Spans {
         if address.round {
@@ -158,7 +159,7 @@ impl InDevice {
 #[derive(Clone, Debug)]
 pub(super) struct Requests {
     places: TrustedTable<InDevice>,
-    /// The free places are the first `free` of these, which are as many as there are places.
+    /// Free places: the first `free` entries of this table, which has an entry for each place.
     are_free: TrustedTable<ReqId>,
     free: usize,
     next_number: u64,
@@ -183,12 +184,12 @@ impl Requests {
         self.places.len() - self.free
     }
 
-    /// The number of the next request.
+    /// Returns the number of the next request.
     pub fn next_number(&self) -> u64 {
         self.next_number
     }
 
-    /// Takes the number of a request that is kept elsewhere.
+    /// Takes the next number, for a request that is stored elsewhere.
     pub fn take_number(&mut self) -> u64 {
         let number = self.next_number;
         self.next_number += 1;
@@ -199,7 +200,7 @@ impl Requests {
     pub fn add(&mut self, request: &Request, tag: u64, now: Time, address: &Address) -> ReqId {
         let (first, end) = match request.op {
             Op::Flush => (0, 0),
-            // A trim forgets only the pages it covers wholly.
+            // A trim drops only the pages that it covers as a whole.
             Op::Trim => {
                 let first = address.page_of(request.offset + address.page_bytes - 1);
                 let end = address.page_of(request.offset + request.bytes);
@@ -235,7 +236,7 @@ impl Requests {
         id
     }
 
-    /// A place that there was not before.
+    /// Adds a place to the table.
     #[cold]
     fn one_more(&mut self) {
         let id = ReqId(self.places.len() as u32);
@@ -245,7 +246,7 @@ impl Requests {
         self.free = 1;
     }
 
-    /// Frees the place of a request; its contents are valid until the next request is added.
+    /// Frees the place of a request. The contents stay valid until the next request is added.
     #[inline(always)]
     pub fn remove(&mut self, id: ReqId) -> &mut InDevice {
         self.are_free[self.free] = id;

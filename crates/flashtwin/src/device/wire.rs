@@ -3,9 +3,9 @@
 use crate::spec::{self, LinkKind};
 use crate::units::Time;
 
-/// SATA: 6 Gb/s, 8 bits in 10.
+/// SATA: 6 Gb/s, with 8 bits encoded in 10.
 const SATA_BYTES_PER_S: u64 = 600_000_000;
-/// Largest amount of data in one frame, and what is added to it: start, header, checksum, end.
+/// Largest amount of data in one frame, and the bytes added to it: start, header, checksum, end.
 const SATA_FRAME_BYTES: u64 = 8192;
 const SATA_FRAMING_BYTES: u64 = 16;
 /// Turnaround between frames. Fitted: no SATA drive is sold with more than 560 MB/s.
@@ -18,7 +18,7 @@ const PCIE_PACKET_BYTES: u64 = 24;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wire {
-    /// The reference's bus; zero for no bus.
+    /// The reference's bus; zero if there is no bus.
     Bus {
         per_sector: Time,
     },
@@ -37,7 +37,7 @@ impl Wire {
             },
             LinkKind::Sata => Wire::Sata,
             LinkKind::Pcie => {
-                // The first two generations put 8 bits in 10, the others 128 in 130.
+                // PCIe encodes 8 bits in 10 in the first two generations, and 128 bits in 130 from the third on.
                 let lane = match link.pcie_generation {
                     1 => 2_000_000_000,
                     2 => 4_000_000_000,
@@ -51,7 +51,7 @@ impl Wire {
         }
     }
 
-    /// Data takes no time on it.
+    /// Whether data take no time on the wire.
     #[inline]
     pub fn is_none(self) -> bool {
         matches!(
@@ -62,25 +62,25 @@ impl Wire {
         )
     }
 
-    /// True for the bus of the reference simulator.
+    /// Whether this is the bus of the reference simulator.
     #[inline(always)]
     pub fn is_bus(self) -> bool {
         matches!(self, Wire::Bus { .. })
     }
 
-    /// A command without data comes in whatever the wire carries.
+    /// Whether a command without data may arrive while the wire is transferring data.
     #[inline]
     pub fn queues_commands(self) -> bool {
         matches!(self, Wire::Sata)
     }
 
-    /// True if the two directions are independent.
+    /// Whether the two directions are independent.
     #[inline]
     pub fn is_duplex(self) -> bool {
         matches!(self, Wire::Pcie { .. })
     }
 
-    /// How long the data of one request keeps it.
+    /// Returns the time that the data of one request occupy the wire.
     #[inline(always)]
     pub fn time(&self, sectors: u64) -> Time {
         match *self {
@@ -109,7 +109,7 @@ fn in_packets(sectors: u64, bits_per_s: u64, payload: u64) -> Time {
     at_rate((bytes + packets * PCIE_PACKET_BYTES) * 8, bits_per_s)
 }
 
-/// To the nearest picosecond.
+/// Returns the time for `bits` at a rate, to the nearest picosecond.
 fn at_rate(bits: u64, per_s: u64) -> Time {
     let ps = u128::from(bits) * u128::from(Time::from_s(1).0);
     Time(((ps + u128::from(per_s) / 2) / u128::from(per_s)) as u64)
@@ -132,13 +132,13 @@ mod tests {
 
     #[test]
     fn a_page_over_each_wire() {
-        // 16 packets of 280 bytes.
+        // 16 packets of 280 bytes each.
         assert_eq!(pcie(1, 1).time(8), Time(4480 * 4_000));
         assert_eq!(pcie(2, 1).time(8), Time(4480 * 2_000));
         assert_eq!(pcie(3, 4).time(8), Time(1_137_500));
         assert_eq!(pcie(4, 4).time(8), Time(568_750));
         assert_eq!(pcie(3, 4).time(0), Time::ZERO);
-        // 4112 bytes, 600 to the microsecond.
+        // 4112 bytes at 600 bytes per microsecond.
         let page = Wire::Sata.time(8);
         assert_eq!(page, Time(6_853_333 + 900_000 + 2_400_000));
         assert!(!Wire::Sata.is_duplex() && pcie(3, 4).is_duplex());

@@ -1,13 +1,13 @@
-//! The buckets of the event queue, and which of them hold any.
+//! The buckets of the event queue, and a bit per bucket that records whether it is empty.
 
-/// No resource.
+/// Means "no resource".
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Resources whose instants fall into one span of the calendar, or into the same span of a later round; the earliest
-/// first.
+/// A bucket: resources whose instants fall into one span of the calendar, or into the span at the same position in a
+/// later round, earliest first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
-    /// First resource; [`NONE`] if the bucket is empty, and `last` is then meaningless.
+    /// First resource; [`NONE`] if the bucket is empty (`last` is then undefined).
     pub first: u32,
     pub last: u32,
 }
@@ -17,8 +17,7 @@ const EMPTY: Bucket = Bucket {
     last: NONE,
 };
 
-/// The index of a bucket. Only [`Calendar::spot`] makes one, and it is below the number of buckets, which never
-/// changes.
+/// Index of a bucket. Only [`Calendar::spot`] creates one. It is below the number of buckets, which never changes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spot(usize);
 
@@ -28,7 +27,7 @@ impl Spot {
         self.0
     }
 
-    /// The bit of the bucket in its word.
+    /// Returns the position of the bucket's bit in its word.
     #[inline(always)]
     pub fn bit(self) -> u32 {
         self.0 as u32 % u64::BITS
@@ -39,14 +38,14 @@ impl Spot {
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
     buckets: Vec<Bucket>,
-    /// The buckets that hold any, as bits.
+    /// Bit per bucket: whether it has resources.
     occupied: Vec<u64>,
-    /// Bits of the number of a span that give its bucket.
+    /// Bit mask that converts the number of a span to the index of its bucket.
     wrap: usize,
 }
 
 impl Calendar {
-    /// A calendar of at least `least` empty buckets.
+    /// Creates a calendar of at least `least` empty buckets.
     pub fn new(least: usize) -> Calendar {
         let buckets = least.next_power_of_two().max(64);
         Calendar {
@@ -56,13 +55,13 @@ impl Calendar {
         }
     }
 
-    /// Position of the bucket of a span.
+    /// Returns the bucket of a span.
     #[inline(always)]
     pub fn spot(&self, span: u64) -> Spot {
         Spot(span as usize & self.wrap)
     }
 
-    /// Buckets from `start` on to `spot`, round by round.
+    /// Returns the number of buckets from `start` to `spot`, wrapping around.
     pub fn distance(&self, start: Spot, spot: Spot) -> u64 {
         (spot.0.wrapping_sub(start.0) & self.wrap) as u64
     }
@@ -79,7 +78,7 @@ impl Calendar {
         unsafe { self.buckets.get_unchecked_mut(spot.0) }
     }
 
-    /// The word with the bit of a bucket.
+    /// Returns the word with the bit of a bucket.
     #[inline(always)]
     pub fn word_mut(&mut self, spot: Spot) -> &mut u64 {
         // SAFETY: a spot is below the number of buckets (see `Spot`), and there is one word for each 64 of them.

@@ -18,52 +18,52 @@ use crate::units::Time;
 /// Number of low bits of an entry, which hold the resource. The bits above hold the position in the order of setting,
 /// and the top bits the instant, so that one comparison of two numbers orders entries.
 const RESOURCE_BITS: u32 = 20;
-/// Bits of the place in the order of setting, and of those where a group stands above it.
+/// Numbers of bits for the position in the order of setting: without groups, and with a group above it.
 const ORDER_BITS_ALONE: u32 = u64::BITS - RESOURCE_BITS;
 const ORDER_ALONE_MAX: u64 = (1 << ORDER_BITS_ALONE) - 1;
 const ORDER_BITS: u32 = 36;
-/// Later than every entry.
+/// An entry later than all others.
 const NOTHING: u128 = u128::MAX;
-/// Width of a bucket at first, as a power of two of picoseconds: about a microsecond.
+/// Initial width of a bucket, as a power of two of picoseconds: about a microsecond.
 const SHIFT_FIRST: u32 = 20;
 /// Buckets per resource. With fewer buckets of this width, pending instants would span several rounds.
 const BUCKETS_A_RESOURCE: usize = 16;
 /// Ratio of the mean time between events to the width of a bucket, as a power of two. If a bucket were as wide as
 /// that mean, it would hold a second entry about half the time, which the processor cannot predict.
 const NARROWER: u32 = 2;
-/// Looks at entries and bucket words in vain, per resource, after which the width is chosen anew.
+/// Number of unsuccessful looks at entries and bucket words, per resource, after which the width is chosen again.
 const LOOKS_MAX: u32 = 16;
 
 /// The pending instant of a resource.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     entry: u128,
-    /// The resource after it in its bucket.
+    /// The next resource in the same bucket.
     next: u32,
 }
 
 /// Pending instants.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// Pending entries by resource.
+    /// Pending entry of each resource.
     slots: TrustedTable<Slot>,
     calendar: Calendar,
     /// Width of a bucket, as a power of two of picoseconds.
     shift: u32,
     /// The earliest entry, or [`NOTHING`]. Cached, since it is read more often than it changes.
     first: u128,
-    /// The last position taken in the order of setting. The bits above those that an entry has room for are ones, so
-    /// that incrementing the last position overflows.
+    /// The last position taken in the order of setting. The bits that do not fit into an entry are all ones, so that
+    /// incrementing the last position that fits overflows.
     last_order: u64,
-    /// The last place in the order of setting that an entry has room for.
+    /// The last position in the order of setting that fits into an entry.
     order_max: u64,
-    /// Looks in vain since the width was chosen, and how many there may be.
+    /// Unsuccessful looks since the width was chosen, and their limit.
     looks: u32,
     looks_max: u32,
-    /// Time of the last choice of the width, and the place in the order of setting then.
+    /// Time of the last choice of the width, and the position in the order of setting at that time.
     chosen_at: Time,
     chosen_order: u64,
-    /// Group of each resource, if events of one instant are ordered by group first and by setting second; otherwise
+    /// Group of each resource, if events of one instant are ordered first by group and then by setting; otherwise
     /// empty.
     groups: Vec<u32>,
 }
@@ -102,7 +102,7 @@ impl EventQueue {
         }
     }
 
-    /// Orders events of one instant by group from now on, and within a group by the order of setting. `groups` has
+    /// From now on, orders events of one instant by group, and within a group by the order of setting. `groups` has
     /// the group of each resource.
     pub fn order_by_group(&mut self, groups: Vec<u32>) {
         debug_assert!(self.first == NOTHING, "set before anything is pending");
@@ -115,13 +115,13 @@ impl EventQueue {
         (self.last_order, self.chosen_order) = (!self.order_max, !self.order_max);
     }
 
-    /// The next place in the order of setting, for an instant that is kept elsewhere.
+    /// Returns the next position in the order of setting, for an instant that is stored elsewhere.
     #[inline]
     pub fn take_order(&mut self) -> u64 {
         self.take_place() & self.order_max
     }
 
-    /// The next place in the order of setting, with the ones above it.
+    /// Returns the next position in the order of setting, with ones in the bits that do not fit into an entry.
     #[inline(always)]
     fn take_place(&mut self) -> u64 {
         let (next, carry) = self.last_order.overflowing_add(1);
@@ -159,7 +159,7 @@ impl EventQueue {
         self.note(entry);
     }
 
-    /// Updates the earliest entry, which a new entry seldom is.
+    /// Updates the earliest entry, if the new entry is earlier, which is rare.
     #[inline(always)]
     fn note(&mut self, entry: u128) {
         if entry < self.first {
@@ -180,7 +180,7 @@ impl EventQueue {
         self.note(entry);
     }
 
-    /// Forgets the pending instant of a resource, if it has one.
+    /// Clears the pending instant of a resource, if it has one.
     pub fn forget(&mut self, resource: usize) {
         let slots = &*self.slots;
         let entry = slots[resource].entry;
@@ -196,7 +196,7 @@ impl EventQueue {
         }
     }
 
-    /// A resource and those after it in its bucket.
+    /// Returns a resource and those after it in its bucket.
     fn linked_from(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
         let next = |&at: &u32| Some(self.slots[at as usize].next).filter(|&at| at != NONE);
         std::iter::successors(Some(first).filter(|&at| at != NONE), next)
@@ -205,7 +205,7 @@ impl EventQueue {
     #[inline(always)]
     fn entry(&mut self, resource: usize, at: Time) -> u128 {
         assert!(resource < self.slots.len(), "no such resource");
-        // Shifted, it loses the ones above it.
+        // The shift below removes the bits that do not fit into an entry.
         let mut order = self.take_place();
         if let Some(&group) = self.groups.get(resource) {
             order = u64::from(group) << ORDER_BITS | order & self.order_max;
@@ -214,7 +214,7 @@ impl EventQueue {
         u128::from(at.0) << 64 | u128::from(below)
     }
 
-    /// Number of the span of time that an entry falls into.
+    /// Returns the number of the span of an entry.
     #[inline(always)]
     fn span(&self, entry: u128) -> u64 {
         instant(entry) >> self.shift
@@ -225,7 +225,7 @@ impl EventQueue {
         self.calendar.spot(self.span(entry))
     }
 
-    /// Puts an entry where it belongs in its bucket.
+    /// Inserts an entry into its bucket.
     #[inline(always)]
     fn put(&mut self, entry: u128, resource: usize) {
         let (at, new) = (self.spot(entry), resource as u32);
@@ -266,9 +266,9 @@ impl EventQueue {
         self.slots[new as usize] = Slot { entry, next };
     }
 
-    /// Takes a resource's instant out of its bucket.
+    /// Removes a resource's entry from its bucket.
     fn take_out(&mut self, resource: u32) {
-        // The end of the bucket, if it lacks the resource, is no number of a slot.
+        // If the bucket lacks the resource, the end of the list is no valid index, which panics.
         let slots = &*self.slots;
         let slot = slots[resource as usize];
         let at = self.spot(slot.entry);
@@ -304,7 +304,7 @@ impl EventQueue {
         self.search(span)
     }
 
-    /// Finds the next entry where its bucket is in another word, or holds entries of a later round.
+    /// Finds the next entry if its bucket is in another word, or has entries of a later round.
     #[inline(never)]
     fn search(&mut self, span: u64) -> u128 {
         if self.looks > self.looks_max {
@@ -320,9 +320,10 @@ impl EventQueue {
         let start = self.calendar.spot(span);
         let mut word = start.number() / 64;
         let mut bits = words[word] & (u64::MAX << start.bit());
-        // Earliest entry of those in later rounds.
+        // Earliest entry among those of later rounds.
         let mut later = NOTHING;
-        // The word of the start comes twice, the second time with what lies before the start.
+        // The word of the start is examined twice; the second time, only the bits before the start are left to
+        // consider.
         for looks in 0..=words.len() {
             while bits != 0 {
                 let at = word as u64 * 64 + u64::from(bits.trailing_zeros());
@@ -343,7 +344,7 @@ impl EventQueue {
         later
     }
 
-    /// Chooses the width of buckets by the mean time between events since the last choice.
+    /// Chooses the width of buckets from the mean time between events since the last choice.
     #[cold]
     fn choose_width(&mut self) {
         let now = Time(instant(self.first));
@@ -359,7 +360,7 @@ impl EventQueue {
         self.fill(pending);
     }
 
-    /// All entries.
+    /// Returns all entries.
     fn pending(&self) -> Vec<u128> {
         (self.calendar.buckets().iter())
             .flat_map(|bucket| self.linked_from(bucket.first))
@@ -367,9 +368,9 @@ impl EventQueue {
             .collect()
     }
 
-    /// Puts all entries into their buckets.
+    /// Inserts all entries into their buckets.
     fn fill(&mut self, mut pending: Vec<u128>) {
-        // Each is then the last of its bucket.
+        // Sorted, so that each entry is appended at the end of its bucket.
         pending.sort_unstable();
         self.calendar.clear();
         for entry in pending {
@@ -383,13 +384,13 @@ impl EventQueue {
         Time(instant(self.first))
     }
 
-    /// Place in the order of setting of the earliest pending thing.
+    /// Returns the position in the order of setting of the earliest entry.
     #[inline]
     pub fn next_order(&self) -> u64 {
         self.first as u64 >> RESOURCE_BITS
     }
 
-    /// Takes the resource of the earliest pending instant, which is not pending any more.
+    /// Removes the earliest entry and returns its resource.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<usize> {
         (self.next_time() != Time::NEVER).then(|| self.pop_first())
@@ -456,7 +457,7 @@ mod tests {
         let mut anew = 0;
         let mut order = 0;
         let mut plain: Vec<(Time, u64, usize)> = Vec::new();
-        // The instant of what was taken last.
+        // The instant of the entry taken last.
         let mut last = Time::ZERO;
         let mut widths = std::collections::BTreeSet::new();
         for step in 0..30_000 {
@@ -465,7 +466,8 @@ mod tests {
                 queue.last_order = u64::MAX - rng.below(100);
                 anew += 1;
             }
-            // Within a bucket of the first width, over many, and so far apart that widths are chosen anew.
+            // Differences within a bucket of the initial width, over many buckets, and so large that widths are
+            // chosen again.
             let apart = [9, 1 << 24, 1 << 40][step / 1_000 % 3];
             let what = rng.below(6);
             if what == 5 {

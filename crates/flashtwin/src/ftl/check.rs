@@ -1,4 +1,4 @@
-//! The arrays of the page map proved against each other.
+//! Checks that the arrays of the page map agree with each other.
 
 use std::panic::resume_unwind;
 use std::thread;
@@ -12,14 +12,14 @@ const LANES: usize = 8;
 /// less.
 const ON_TWO_THREADS: usize = 1 << 20;
 
-/// Pages, and the sum over their pairs of logical and flash page.
+/// Number of mapped pages, and the sum of [`sum_pairs`] over them.
 #[derive(Clone, Copy, Default)]
 struct Pairs {
     count: u64,
     sum: u64,
 }
 
-/// The bits of a byte as masks.
+/// All values of a byte, each expanded to one mask per bit.
 static MASKS: [[u32; LANES]; 256] = {
     let mut masks = [[0; LANES]; 256];
     let mut i = 0;
@@ -49,7 +49,7 @@ fn sum_pairs(lpns: [u32; LANES], ppns: [u32; LANES], mask: [u32; LANES]) -> u64 
     sum
 }
 
-/// Numbers in a row.
+/// The next [`LANES`] numbers from `first` on.
 #[inline(always)]
 fn row(first: u32) -> [u32; LANES] {
     std::array::from_fn(|i| first.wrapping_add(i as u32))
@@ -80,7 +80,7 @@ impl PageMap {
     pub(super) fn check_pages(&self) -> Result<(), String> {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor supports the instructions that these functions are compiled for.
+            // SAFETY: the processor supports the vector instructions for which these functions are compiled.
             let (live, mapped) = self.beside(
                 || unsafe { self.live_pages_in_wide_vectors() },
                 || unsafe { self.mapped_pages_in_wide_vectors() },
@@ -121,14 +121,14 @@ impl PageMap {
             let one = one();
             let other = match beside {
                 Ok(beside) => beside.join().unwrap_or_else(|panic| resume_unwind(panic)),
-                // The system has no thread left.
+                // The system cannot start another thread.
                 Err(_) => other(),
             };
             (one, other)
         })
     }
 
-    /// Live flash pages by the inverse, live bits and tallies.
+    /// Counts the live flash pages by live bits, and sums their pairs from the inverse map. Compares each tally.
     #[inline(always)]
     fn live_pages(&self) -> Result<Pairs, String> {
         let mut live = Pairs::default();
@@ -144,7 +144,7 @@ impl PageMap {
         Ok(live)
     }
 
-    /// Live flash pages by the map, and the last of them.
+    /// Counts the mapped pages and sums their pairs, from the map. Returns the largest flash page as well.
     #[inline(always)]
     fn mapped_pages(&self) -> (Pairs, u32) {
         let mut mapped = Pairs::default();
@@ -169,7 +169,7 @@ impl PageMap {
                 "{live} live flash pages, {mapped} mapped pages, {counted} counted"
             ));
         }
-        // Numbers of pages are not checked again where they are used.
+        // The range is checked here because the tables are later indexed by these page numbers without a check.
         if live.sum != mapped.sum || last as usize >= self.reverse.len() {
             return Err("a live flash page is not where the map has its logical page".into());
         }
@@ -186,7 +186,7 @@ impl PageMap {
         let count = words.iter().map(|word| word.count_ones()).sum();
         let (mut pairs, mut largest) = (0u64, [0; LANES]);
         let bytes = words.iter().flat_map(|word| word.to_le_bytes());
-        // Without a branch on whether a page is live: in a worn block that cannot be predicted.
+        // No branch on whether a page is live: in a worn block the processor could not predict it.
         for (n, byte) in bytes.enumerate() {
             let at = n * LANES;
             let part = reverse.get(at..).unwrap_or_default();
@@ -247,7 +247,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// Checks that the open block of a pool was opened last: the choice of the next page's place relies on it.
+    /// Checks that the open block of a pool was opened last: the placement of the next page relies on it.
     fn check_order(&self, pool: u32) -> Result<(), String> {
         if !self.hot.is_empty() || self.is_retired(pool) {
             return Ok(());
@@ -311,7 +311,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// Compares running counts with the same counted afresh.
+    /// Compares the running counters with a new count over all blocks.
     fn check_counts(&self) -> Result<(), String> {
         let mut afresh = Counts::of(self);
         let counted = Counts {
@@ -321,7 +321,7 @@ impl PageMap {
             chip_free: self.chip_free.clone(),
             oldest_open: self.oldest_open.to_vec(),
         };
-        // Beyond what fits, the room of a pool is not known exactly.
+        // A room that exceeds its type is only known to be large.
         for (room, counted) in afresh.room.iter_mut().zip(&counted.room) {
             if *room == i32::MAX {
                 *room = *counted;

@@ -1,4 +1,4 @@
-//! Initial states: written once sequentially, or copied from a chip after long random writing.
+//! Initial states: every page written once sequentially, or the state of a chip after long random writing.
 
 use super::page::{PageMap, UNMAPPED};
 use crate::units::Lpn;
@@ -9,7 +9,7 @@ impl PageMap {
         self.shape.exported_pages / self.shape.chips
     }
 
-    /// The logical page that is page `i` of `chip` (static striping).
+    /// Returns the logical page that is the `i`-th page of `chip` (static striping).
     #[inline]
     pub fn lpn_of(&self, chip: u32, i: u32) -> Lpn {
         let stride = self.shape.stride_pages;
@@ -46,7 +46,8 @@ impl PageMap {
             self.last_seq[chip as usize] = chip_blocks;
             for in_chip in 0..s.pools_per_chip {
                 let pool = chip * s.pools_per_chip + in_chip;
-                // The first block after the filled ones; in plane 0 if a pool is a whole chip striped over planes.
+                // The first block after the filled ones. If a pool is a whole chip striped over planes, it is in
+                // plane 0.
                 let bit = (0..s.blocks_per_pool).find(|&bit| self.is_free(pool, bit));
                 let bit = bit.expect("a checked spec reserves blocks in every pool");
                 self.set_free(pool, bit, false);
@@ -64,8 +65,8 @@ impl PageMap {
         self.recount();
     }
 
-    /// Gives `chip` the state of the only chip of `worn`, with logical pages renamed by i -> (i * factor + shift) mod
-    /// pages; `factor` and `pages` have no common divisor.
+    /// Copies the state of the only chip of `worn` to `chip`. Logical page i becomes (i * factor + shift) mod pages;
+    /// `factor` and `pages` have no common divisor.
     pub fn stamp(&mut self, chip: u32, worn: &PageMap, factor: u32, shift: u32) {
         let s = self.shape;
         let blocks = (s.planes_per_chip * s.blocks_per_plane) as usize;
@@ -91,8 +92,7 @@ impl PageMap {
                 hot.active += first_block as u32;
             }
         }
-        // In ascending order of new numbers, so that random reads and writes stay within one chip's part of the
-        // tables.
+        // In ascending order of the new numbers, so that random accesses stay within one chip's part of the tables.
         for (renamed, local) in originals(self.pages_per_chip(), factor, shift).enumerate() {
             let ppn = worn.map[local as usize];
             if ppn != UNMAPPED {
@@ -108,7 +108,7 @@ impl PageMap {
         }
     }
 
-    /// Resets all wear: a preconditioned drive counts as new.
+    /// Resets all erase counts: a preconditioned drive counts as new.
     pub fn reset_wear(&mut self) {
         self.rows.forget_erases();
         self.erased_at.fill(0);
@@ -116,8 +116,8 @@ impl PageMap {
     }
 }
 
-/// Inverse of a permutation: the numbers that i -> (i * factor + shift) mod n maps to 0, 1, ... n - 1; `factor` and n
-/// have no common divisor.
+/// Inverse of the permutation i -> (i * factor + shift) mod n: yields the numbers mapped to 0, 1, ... n - 1. `factor`
+/// and n have no common divisor.
 fn originals(n: u32, factor: u32, shift: u32) -> impl Iterator<Item = u32> {
     let n = u64::from(n);
     let step = inverse(u64::from(factor) % n, n);
@@ -132,7 +132,7 @@ fn originals(n: u32, factor: u32, shift: u32) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The number whose product with `factor` leaves 1 when divided by `n` (Euclid's algorithm).
+/// Returns the inverse of `factor` modulo `n` (Euclid's algorithm).
 fn inverse(factor: u64, n: u64) -> u64 {
     let (mut rest, mut next) = (n as i64, factor as i64);
     let (mut of_rest, mut of_next) = (0, 1);

@@ -1,25 +1,27 @@
-//! Loads data of a collection into the processor's caches before it begins. When few blocks of a pool are free, its
-//! chip collects in it soon, and the victim is known. First the victim's live bits and logical pages are loaded, then
-//! a few of their map entries with each write to a chip. Loading them all together would make the core wait.
+//! Prefetches the data of a collection before it begins.
+//!
+//! If few blocks of a pool are free, its chip will collect soon, and the victim is already known. The victim's live
+//! bits and logical page numbers are prefetched first, then a few of its map entries at each write. Prefetching all
+//! entries at once would stall the core.
 
 use super::page::{Foresight, LiveFrom, PageMap};
 use super::rows::WORD;
 use crate::memory::prefetch;
 use crate::units::Ppn;
 
-/// Map entries loaded with each write. At a write amplification of 4.7, collections move 3.7 pages per write.
+/// Map entries prefetched at each write. At a write amplification of 4.7, collections move 3.7 pages per write.
 const MAPS_A_WRITE: usize = 4;
-/// Words of live bits that wait for their turn, at most.
+/// Largest number of live-bit words that wait for their map entries to be prefetched.
 const WORDS_MAX: usize = 16;
 
 impl PageMap {
-    /// Pools load their victims ahead from now on.
+    /// Enables the prefetching of victims.
     pub fn foresee(&mut self, foresight: Foresight) {
         self.foresight = Some(foresight);
         self.foreseen.next.reserve_exact(WORDS_MAX);
     }
 
-    /// Loads the victim of a pool ahead, if that is wanted.
+    /// Prefetches the likely next victim of a pool, if that is enabled.
     #[inline(never)]
     pub(super) fn load_victim(&mut self, pool: u32) {
         let Some(Foresight { last, pages, maps }) = self.foresight else {
@@ -44,7 +46,7 @@ impl PageMap {
         }
     }
 
-    /// Starts loading the next map entries of victims that were foreseen.
+    /// Prefetches the next map entries of the likely victims.
     #[inline(always)]
     pub fn load_foreseen(&mut self) {
         let first = self.foreseen.first;
@@ -55,8 +57,8 @@ impl PageMap {
             }
             return;
         }
-        // Without testing in each round whether an entry is left: the branch could not be predicted, and loading one
-        // entry too many does no harm.
+        // The loop does not test whether a live bit is left: the branch could not be predicted, and one prefetch too
+        // many does no harm.
         for _ in 0..MAPS_A_WRITE {
             let lpn = self.lpn_at(Ppn(first + live.trailing_zeros() % WORD));
             prefetch(&self.map, lpn.0 as usize);
@@ -65,7 +67,7 @@ impl PageMap {
         self.foreseen.live = live;
     }
 
-    /// The next word has its turn, from the next write on.
+    /// Takes the next word of live bits, for the next write.
     #[inline(never)]
     fn begin_word(&mut self) {
         if let Some(LiveFrom { word, first }) = self.foreseen.next.pop_front() {

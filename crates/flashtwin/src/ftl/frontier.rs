@@ -2,8 +2,8 @@
 
 use super::shape::Shape;
 
-/// A pool of blocks and its write frontier; with two frontiers, the cold one. Its size is a power of two, since every
-/// move indexes the table of pools.
+/// A pool of blocks and its write frontier. On a device with two frontiers per pool, this is the cold one. The size
+/// of the struct is a power of two, since every move indexes the table of pools.
 #[derive(Clone, Debug)]
 #[repr(align(32))]
 pub(crate) struct Pool {
@@ -21,7 +21,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// All blocks free.
+    /// Creates a pool in which all blocks are free.
     pub(super) fn unopened(shape: &Shape) -> Pool {
         Pool {
             active: 0,
@@ -33,20 +33,20 @@ impl Pool {
     }
 }
 
-/// The second write frontier of a pool; its fields are as those of [`Pool`].
+/// The second (hot) write frontier of a pool, with the same fields as [`Pool`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frontier {
     pub active: u32,
     pub next_page: u32,
 }
 
-/// The pools of a chip that have most room.
+/// The pools of a chip with the most room.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Roomiest {
-    /// The pools, as bits; 0 if they are unknown.
+    /// Set of these pools, as bits; 0 if they are not known.
     pools: u64,
     room: i32,
-    /// No other pool has more than this.
+    /// Upper bound of the room of every other pool.
     others: i32,
 }
 
@@ -57,7 +57,7 @@ impl Roomiest {
         others: 0,
     };
 
-    /// Finds the roomiest of a chip's pools, 64 at most, by the room of each.
+    /// Finds the pools with the most room, from the room of each pool of a chip (at most 64).
     #[inline]
     pub fn of(rooms: &[i32]) -> Roomiest {
         let (mut pools, mut room, mut others) = (0u64, i32::MIN, i32::MIN);
@@ -83,14 +83,14 @@ impl Roomiest {
         self.pools != 0
     }
 
-    /// The first of them at or after `start` in circular order.
+    /// Returns the first of these pools at or after `start` in circular order.
     #[inline(always)]
     pub fn first_from(&self, start: u32) -> u32 {
         let from = self.pools >> start << start;
         (if from == 0 { self.pools } else { from }).trailing_zeros()
     }
 
-    /// A pool has `n` pages less room.
+    /// Records that a pool has `n` pages less room.
     #[inline(always)]
     pub fn shrink(&mut self, pool: u32, n: i32) {
         let bit = 1u64.wrapping_shl(pool);
@@ -109,6 +109,6 @@ impl Roomiest {
     }
 }
 
-/// A pool has no free page.
+/// Error: the pool has no free page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PoolFull;

@@ -1,21 +1,22 @@
-//! The block of a pool with the fewest live pages among those that may be collected.
+//! Finds the block of a pool with the fewest live pages, among those that may be collected.
 //!
-//! The tallies of a pool are adjacent 16-bit numbers. Finding the lowest takes a few vector instructions per 64
-//! blocks, once per collected block, which is cheaper than keeping the tallies sorted on every invalidation. The
-//! lowest tally of each strip is kept; this module finds the block within the strip.
+//! The tallies (live pages per block) of a pool are adjacent 16-bit numbers. A strip is a run of them. The lowest
+//! tally of each strip is kept up to date; this module finds the block within the strip. Comparing 64 tallies takes a
+//! few vector instructions, once per collected block. That is cheaper than keeping the tallies sorted at every
+//! invalidation.
 
 use super::page::{PageMap, NOT_SEALED};
 use crate::memory::prefetch;
 
 impl PageMap {
-    /// The lowest of [`PageMap::tallies`].
+    /// Returns the lowest of [`PageMap::tallies`].
     #[inline]
     pub fn least_tally(&self, pool: u32) -> i16 {
         let strips = self.least_of_strips(pool).iter();
         strips.fold(NOT_SEALED, |least, &t| least.min(t))
     }
 
-    /// The lowest tally of each strip of a pool. All strips have the same length.
+    /// Returns the lowest tally of each strip of a pool. All strips have the same length.
     fn least_of_strips(&self, pool: u32) -> &[i16] {
         let n = (self.shape.blocks_per_pool >> self.strip_shift) as usize;
         self.least.part(pool as usize * n, n)
@@ -27,8 +28,8 @@ impl PageMap {
         (block >> self.strip_shift) as usize
     }
 
-    /// Returns the position, in its pool, of the block with the lowest tally that may be collected: of equals the
-    /// last, or the first. `None` if no block may be collected.
+    /// Returns the position, in its pool, of the block with the lowest tally that may be collected. If several are
+    /// equal, `last` selects the last or the first. `None` if no block may be collected.
     #[inline]
     pub fn position_of_least(&self, pool: u32, last: bool) -> Option<u32> {
         let least = self.least_tally(pool);
@@ -42,7 +43,7 @@ impl PageMap {
         Some(at as u32)
     }
 
-    /// Returns the fewest live pages of a block of the chip that may be collected; 0 if there is none.
+    /// Returns the fewest live pages of any block of the chip that may be collected; 0 if there is none.
     #[inline]
     pub fn fewest_live_of_chip(&self, chip: u32) -> u32 {
         let n = self.shape.pools_per_chip * self.shape.blocks_per_pool;
@@ -56,7 +57,7 @@ impl PageMap {
         }
     }
 
-    /// Starts loading the tallies of a strip.
+    /// Prefetches the tallies of a strip.
     #[inline(always)]
     pub(super) fn prefetch_strip(&self, strip: usize) {
         let n = 1 << self.strip_shift;
@@ -77,7 +78,7 @@ impl PageMap {
 /// Tallies compared in one step.
 const STEP: usize = 16;
 
-/// Returns the position of the lowest tally: the last of equals, or the first.
+/// Returns the position of the lowest tally. If several are equal, `last` selects the last or the first.
 fn position(tallies: &[i16], least: i16, last: bool) -> Option<usize> {
     let has = |of: &[i16; STEP]| of.iter().fold(false, |found, &t| found | (t == least));
     let is_least = |&t: &i16| t == least;

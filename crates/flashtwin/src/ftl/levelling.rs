@@ -1,4 +1,4 @@
-//! Wear levelling methods: each is an entry here, with what it requires of the map.
+//! Wear levelling methods: a table with the requirements of each to the page map.
 
 use crate::component::{parameters, Chosen, Component, Kind};
 
@@ -9,16 +9,16 @@ pub(crate) struct Levelling {
     pub least_worn_first: bool,
     /// A block that is this many erases behind the mean of its pool is collected.
     pub erases_behind: Option<u32>,
-    /// Victims with little life left are passed over or take the coldest data.
+    /// Parameters of the reference's method, in which worn victims are skipped or receive the coldest data.
     pub wear_aware: Option<WearAware>,
 }
 
-/// Fractions of the mean remaining life, in parts of 10 000, below which the reference's wear levelling acts.
+/// Thresholds of the reference's wear levelling, as fractions of the mean remaining life, in units of 1/10 000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WearAware {
-    /// A victim below takes the coldest data.
+    /// A victim with less life left receives the coldest data.
     pub migrate_below: u32,
-    /// A victim below may be passed over.
+    /// A victim with less life left may be skipped.
     pub limit_below: u32,
 }
 
@@ -63,7 +63,7 @@ pub(crate) const REFERENCE: Component = Component {
     parameters: Shares::ROWS,
 };
 
-/// The table.
+/// All methods.
 pub(crate) const LEVELLING: &[Component] = &[NONE, DYNAMIC, STATIC, REFERENCE];
 
 impl Levelling {

@@ -2,7 +2,7 @@
 //!
 //! Plain arrays indexed by page or block. A host write accesses the map entry of its page, the live word and tally of
 //! the block with the old copy, and the write frontier of a pool, which is in the cache. A GC move causes one cache
-//! miss, for the map entry, which [`PageMap::prefetch`] hides.
+//! miss, for the map entry; [`PageMap::prefetch`] hides it.
 //!
 //! Blocks are numbered plane by plane: all blocks of a pool (a plane, or a whole chip) have consecutive numbers. The
 //! reference's own block numbers exist only in its event logs ([`crate::nand`]).
@@ -22,43 +22,43 @@ use crate::divide::Divider;
 use crate::memory::{large_table, prefetch, TrustedTable};
 use crate::units::{Lpn, Ppn};
 
-/// No flash page holds this logical page.
+/// Marks a logical page without a flash page.
 pub(super) const UNMAPPED: u32 = u32::MAX;
 /// Flag in a tally: the block may not be collected (free, open, worn out or set aside). Tallies are signed because
 /// the smallest common vector instructions compare signed numbers.
 pub(super) const NOT_SEALED: i16 = 0x4000;
-/// Blocks of a strip at most, as a power of two.
+/// Largest number of blocks in a strip, as a power of two.
 const STRIP_SHIFT_MAX: u32 = 6;
 
-/// Numbers of logical pages in a cache line.
+/// Number of logical page numbers in a cache line.
 pub(super) const LPNS_OF_LINE: u32 = 16;
 
-/// The block of a pool that will probably be collected next, and how much of its data to load ahead.
+/// How to find the block of a pool that will probably be collected next, and how much of its data to prefetch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Foresight {
-    /// Whether the last of the blocks with the fewest live pages is taken, not the first.
+    /// Whether, of several blocks with equally few live pages, the last is collected, not the first.
     pub last: bool,
-    /// Pages whose logical numbers are loaded.
+    /// Pages whose logical page numbers are prefetched.
     pub pages: u32,
-    /// Whether map entries of these pages are loaded as well, by [`PageMap::load_foreseen`].
+    /// Whether the map entries of these pages are prefetched as well ([`PageMap::load_foreseen`]).
     pub maps: bool,
 }
 
-/// Live pages whose map entries are still to be loaded.
+/// Live pages of likely victims whose map entries are still to be prefetched.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Foreseen {
-    /// Live bits of the present word.
+    /// Remaining live bits of the present word.
     pub live: u64,
-    /// The flash page of its first bit.
+    /// Flash page of the word's first bit.
     pub first: u32,
-    /// Words after it.
+    /// Words to process next.
     pub next: VecDeque<LiveFrom>,
 }
 
-/// Cursor over the live pages of a block: no page before it is live.
+/// Cursor over the live pages of a block. All pages before it are not live.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LiveFrom {
-    /// A word of its live bits, and the page of the first of them.
+    /// Index of a word of live bits, and the flash page of its first bit.
     pub(super) word: u32,
     pub(super) first: u32,
 }
@@ -67,60 +67,60 @@ pub(crate) struct LiveFrom {
 #[derive(Clone, Debug)]
 pub(crate) struct PageMap {
     pub shape: Shape,
-    /// LPN to PPN.
+    /// Logical page (LPN) to flash page (PPN).
     pub(super) map: TrustedTable<u32>,
-    /// PPN to LPN; valid only if the live bit is set.
+    /// Flash page (PPN) to logical page (LPN); valid only if the live bit is set.
     pub(super) reverse: TrustedTable<u32>,
-    /// Per block, its live bits, when it was opened, and its erases.
+    /// For each block: its live bits, its sequence number, and its erases.
     pub(super) rows: Rows,
     /// Live pages of each block, with [`NOT_SEALED`] where it may not be collected.
     pub(super) tally: TrustedTable<i16>,
-    /// Time of each block's last erase, counted in erases of the device; empty if no rule needs it.
+    /// For each block, the count of erases of the whole device at its last erase; empty if no rule needs it.
     pub(super) erased_at: Vec<u32>,
     pub(super) pools: TrustedTable<Pool>,
     /// For each pool, the frontier of hot pages; empty with one stream.
     pub(super) hot: Vec<Frontier>,
-    /// For each pool, the pages that can be written until its free blocks are used up, as the reference counts them:
-    /// (free + 1) x pages per block - next page, plus the free pages of the hot block. Adjacent in memory, so that
-    /// all are compared together.
+    /// Room of each pool: pages that can be written until its free blocks are used up, as the reference counts them:
+    /// (free + 1) x pages per block - next page, plus the free pages of the hot block. The numbers are adjacent in
+    /// memory, so that all are compared together.
     pub(super) room: TrustedTable<i32>,
-    /// Per chip, the pools with most of it.
+    /// For each chip, its pools with the most room.
     pub(super) roomiest: TrustedTable<Roomiest>,
-    /// The lowest tally of each strip of `1 << strip_shift` blocks, all of one pool. With one strip per pool every
-    /// erase would have to read the tallies of all its blocks.
+    /// Lowest tally of each strip of `1 << strip_shift` blocks of one pool. With a single strip per pool, every erase
+    /// would have to read the tallies of all its blocks.
     pub(super) least: TrustedTable<i16>,
     pub(super) strip_shift: u32,
-    /// Blocks in SLC mode as bits, and their number by pool; empty without SLC mode.
+    /// Bit per block: whether it is in SLC mode; and the number of such blocks by pool. Empty without SLC mode.
     pub(super) slc_bits: Vec<u64>,
     pub(super) slc_used: Vec<u32>,
     /// Blocks opened in SLC mode so far.
     pub(super) slc_opened: u64,
-    /// Blocks that were opened as hot ones, as bits; empty if no move depends on it.
+    /// Bit per block: whether it was opened as a hot block; empty if no move depends on that.
     pub(super) hot_blocks: Vec<u64>,
-    /// A copy of the buffer policy's filter, with the same writes, since flash cannot call the policy; `None` if no
-    /// move depends on it.
+    /// Copy of the buffer policy's filter, updated by the same writes, since the flash cannot call the policy; `None`
+    /// if no move depends on it.
     pub(super) classes: Option<Box<Filter>>,
-    /// Superblocks, if these are collected.
+    /// Superblocks, on a device that collects them.
     pub(super) sets: Option<Sets>,
-    /// Free blocks as bits, `words_per_pool` words a pool.
+    /// Bit per block: whether it is free; `words_per_pool` words per pool.
     pub(super) free_bits: Vec<u64>,
-    /// Last sequence number given out, per chip.
+    /// For each chip, the last sequence number given to a block.
     pub(super) last_seq: Vec<u32>,
-    /// Erases since wear was last forgotten, if they are counted.
+    /// Erases since the last reset of wear, if they are counted.
     pub(super) erase_clock: u32,
-    /// Logical pages with a flash copy.
+    /// Number of logical pages with a flash copy.
     pub(super) mapped: u64,
-    /// Scratch of [`PageMap::relocate`], with room for all pages that a block's live bits can name.
+    /// Scratch memory of [`PageMap::relocate`], with an entry per live bit of a block.
     pub(super) moving: TrustedTable<u32>,
-    /// A pool at or below this many free blocks is needy.
+    /// A pool with at most this many free blocks is needy.
     pub(super) low: u32,
-    /// Fewest free blocks of a pool after one was taken, since it was last asked.
+    /// Fewest free blocks of any pool directly after it took one, since the last call of [`PageMap::take_lowest`].
     pub(super) lowest: u32,
     /// Needy pools of each chip.
     pub(super) needy: TrustedTable<u16>,
     /// Free blocks of each chip, all its pools together.
     pub(super) chip_free: Vec<u32>,
-    /// Lowest sequence number of the open blocks of each chip; see [`PageMap::oldest_open`].
+    /// For each chip, the lowest sequence number of its open blocks; see [`PageMap::oldest_open`].
     pub(super) oldest_open: TrustedTable<u32>,
     pub(super) words_per_pool: usize,
     pub(super) by_pages_per_block: Divider,
@@ -147,7 +147,7 @@ impl PageMap {
             map: unsafe { TrustedTable::new(large_table(UNMAPPED, shape.exported_pages as usize)) },
             // SAFETY: indexed by PPN; `map` and frontiers only contain pages of the flash.
             reverse: unsafe { TrustedTable::new(large_table(UNMAPPED, pages)) },
-            // SAFETY: as many entries as a block has live bits, each of which is moved once.
+            // SAFETY: has an entry for each live bit of a block; each live page is moved once.
             moving: unsafe { TrustedTable::new(vec![0; rows.pages_max()]) },
             rows,
             // SAFETY: indexed by block; PPNs and pools only contain blocks of the flash.
@@ -160,7 +160,7 @@ impl PageMap {
             // SAFETY: indexed by pool; every chip has the same number.
             pools: unsafe { TrustedTable::new(vec![Pool::unopened(&shape); pools]) },
             hot: Vec::new(),
-            // SAFETY: indexed by pool.
+            // SAFETY: indexed by pool, as `pools`.
             room: unsafe { TrustedTable::new(vec![0; pools]) },
             // SAFETY: indexed by chip.
             roomiest: unsafe { TrustedTable::new(vec![Roomiest::UNKNOWN; shape.chips as usize]) },
@@ -207,9 +207,9 @@ impl PageMap {
         map
     }
 
-    // ---- where things are ----
+    // ---- lookups ----
 
-    /// The flash page that holds `lpn`, if any.
+    /// Returns the flash page that holds `lpn`, if any.
     #[inline(always)]
     pub fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
         match self.map[lpn.0 as usize] {
@@ -218,7 +218,7 @@ impl PageMap {
         }
     }
 
-    /// The logical page whose live copy is at `ppn`.
+    /// Returns the logical page whose live copy is at `ppn`.
     #[inline(always)]
     pub fn lpn_at(&self, ppn: Ppn) -> Lpn {
         Lpn(self.reverse[ppn.0 as usize])
@@ -229,13 +229,13 @@ impl PageMap {
         self.by_pages_per_block.div(ppn.0)
     }
 
-    /// Pool of a block, numbered over the whole device.
+    /// Returns the pool of a block; pools are numbered over the whole device.
     #[inline]
     pub fn pool_of(&self, block: u32) -> u32 {
         self.by_blocks_per_pool.div(block)
     }
 
-    /// Plane of a block, numbered over the whole device.
+    /// Returns the plane of a block; planes are numbered over the whole device.
     #[inline]
     pub fn plane_of(&self, block: u32) -> u32 {
         self.by_blocks_per_plane.div(block)
@@ -252,7 +252,7 @@ impl PageMap {
         Ppn(block * self.shape.pages_per_block)
     }
 
-    /// Sequence number of a block; a block opened later has a greater one.
+    /// Returns the sequence number of a block; a block opened later has a greater one.
     #[inline]
     pub fn seq_of(&self, block: u32) -> u32 {
         self.rows.opened(block)
@@ -264,7 +264,8 @@ impl PageMap {
         (self.tally[block as usize] & !NOT_SEALED) as u32
     }
 
-    /// Live pages of the blocks of a pool; a block with [`PageMap::CANDIDATE_END`] or more may not be collected.
+    /// Returns the tally of each block of a pool; a block with [`PageMap::CANDIDATE_END`] or more may not be
+    /// collected.
     pub fn tallies(&self, pool: u32) -> &[i16] {
         let n = self.shape.blocks_per_pool as usize;
         self.tally.part(pool as usize * n, n)
@@ -279,7 +280,7 @@ impl PageMap {
         self.rows.live(block)
     }
 
-    /// The first live page of `block` at or after `page`.
+    /// Returns the first live page of `block` at or after `page`.
     #[inline(always)]
     pub fn next_live(&self, block: u32, page: u32) -> Option<u32> {
         let words = self.live_words(block);
@@ -295,7 +296,7 @@ impl PageMap {
         None
     }
 
-    /// A cursor from the first page of `block` on.
+    /// Returns a cursor at the first page of `block`.
     pub fn live_from(&self, block: u32) -> LiveFrom {
         LiveFrom {
             word: self.rows.first(block) as u32,
@@ -303,7 +304,7 @@ impl PageMap {
         }
     }
 
-    /// The first live page of `block`, where none is before `from`, which moves on to it.
+    /// Returns the first live page of `block` from the cursor `from` on, and moves the cursor to its word.
     #[inline(always)]
     pub fn first_live(&self, block: u32, from: &mut LiveFrom) -> Option<Ppn> {
         match NonZeroU64::new(self.rows[from.word as usize]) {
@@ -312,7 +313,7 @@ impl PageMap {
         }
     }
 
-    /// Finds the first live page in a later word.
+    /// Continues [`PageMap::first_live`] in later words.
     #[inline(never)]
     fn first_live_beyond(&self, block: u32, from: &mut LiveFrom) -> Option<Ppn> {
         let end = self.rows.end(block) as u32;
@@ -337,16 +338,16 @@ impl PageMap {
         self.rows.erases(block)
     }
 
-    // ---- hints ----
+    // ---- prefetches ----
 
-    /// Starts loading what a write or read of `lpn` will touch first.
+    /// Prefetches the first data that a write or read of `lpn` accesses.
     #[inline(always)]
     pub fn prefetch(&self, lpn: Lpn) {
         prefetch(&self.map, lpn.0 as usize);
     }
 
-    /// Starts loading the map entries of the live pages of `block`, among `n` pages from `page` on. `page` is a
-    /// multiple of `n`, and `n` a power of two up to 64.
+    /// Prefetches the map entries of the live pages of `block`, among `n` pages from `page` on. `page` is a multiple
+    /// of `n`, and `n` a power of two up to 64.
     #[inline(always)]
     pub fn prefetch_live_maps(&self, block: u32, page: u32, n: u32) {
         let word = self.rows[self.rows.of_page(block, page)];
@@ -359,13 +360,13 @@ impl PageMap {
         }
     }
 
-    /// Starts loading the number of the logical page that is, or was, at `ppn`.
+    /// Prefetches the number of the logical page that is, or was, at `ppn`.
     #[inline(always)]
     pub fn prefetch_lpn_at(&self, ppn: Ppn) {
         prefetch(&self.reverse, ppn.0 as usize);
     }
 
-    /// Starts loading the live bits and erase count of `block`, and the logical pages of its first `pages` pages.
+    /// Prefetches the live bits and erase count of `block`, and the logical page numbers of its first `pages` pages.
     #[inline(always)]
     pub fn prefetch_block(&self, block: u32, pages: u32) {
         self.rows.prefetch(block);
@@ -375,7 +376,7 @@ impl PageMap {
             .for_each(|page| self.prefetch_lpn_at(Ppn(first.wrapping_add(page))));
     }
 
-    /// Starts loading the data accessed when the pool opens its next block.
+    /// Prefetches the data accessed when the pool opens its next block.
     #[inline]
     pub(super) fn prefetch_next_block(&self, pool: u32) {
         let free = self.find_free(pool, self.pools[pool as usize].cursor);
@@ -386,8 +387,8 @@ impl PageMap {
         }
     }
 
-    /// Starts loading the data that a write of `lpn` accesses after its map entry: the state of the block with the
-    /// old copy.
+    /// Prefetches the data that a write of `lpn` accesses after its map entry: the state of the block with the old
+    /// copy.
     #[inline(always)]
     pub fn prefetch_old_copy(&self, lpn: Lpn) {
         let ppn = self.map[lpn.0 as usize];

@@ -1,10 +1,9 @@
-//! Pools of blocks: the blocks open for writing, the free ones, and their counters.
+//! Pools of blocks: their open blocks, free blocks and counters.
 //!
-//! A pool is a plane, or a whole chip. It has one open block, to which the host's pages and those that GC moves are
-//! written. On a device with two write streams this is the cold block, and a second open block takes hot pages: those
-//! of the buffer policy (CDA-GC section 3.2.2), all pages that the host writes, in SLC mode or not, or those of a
-//! region. Both are opened from the same free blocks. A block is opened lazily, at the first write that finds the
-//! last one full.
+//! A pool is a plane, or a whole chip. With one write stream, a pool has one open block. The host's pages and the
+//! pages that GC moves are both written to it. With two write streams, this is the cold block, and a second open
+//! block takes the hot pages ([`Apart`](super::shape::Apart) has the criteria, among them CDA-GC section 3.2.2). Both
+//! are opened from the same free blocks. A block is opened only when a write finds the last one full.
 
 use super::frontier::{Frontier, Pool, PoolFull, Roomiest};
 use super::page::{PageMap, NOT_SEALED};
@@ -28,13 +27,14 @@ impl PageMap {
         &(*self.pools)[chip as usize * n..][..n]
     }
 
-    /// Whether pages of a stream have an open block of their own: hot pages on a device with two streams.
+    /// Whether pages of a stream have an open block of their own. Only hot pages on a device with two streams do.
     #[inline(always)]
     fn has_own_block(&self, stream: Stream) -> bool {
         stream == Stream::Hot && !self.hot.is_empty()
     }
 
-    /// Returns the next page to write in the stream's open block of `pool`; `data_pages` if that block is full.
+    /// Returns the next page to write in the stream's open block of `pool`; equals `data_pages` if that block is
+    /// full.
     #[inline(always)]
     pub fn next_page(&self, pool: u32, stream: Stream) -> u32 {
         if self.has_own_block(stream) {
@@ -44,7 +44,7 @@ impl PageMap {
         }
     }
 
-    /// Data pages of a block that the stream writes to.
+    /// Returns the data pages of a block that the stream writes to; fewer in SLC mode.
     #[inline(always)]
     pub(super) fn end_of(&self, stream: Stream) -> u32 {
         match self.has_own_block(stream) {
@@ -53,7 +53,7 @@ impl PageMap {
         }
     }
 
-    /// Free data pages of the open blocks of the pool that GC moves pages to.
+    /// Returns the free data pages of the open blocks of the pool to which GC moves pages.
     #[inline]
     pub fn open_pages_for_moves(&self, pool: u32) -> u32 {
         match self.shape.apart {
@@ -76,14 +76,14 @@ impl PageMap {
         hot.map_or(0, |hot| self.shape.hot_pages.saturating_sub(hot.next_page))
     }
 
-    /// The chip of a pool, and the pool's number there.
+    /// Returns the chip of a pool, and the pool's number within the chip.
     #[inline(always)]
     fn chip_of_pool(&self, pool: u32) -> (usize, u32) {
         let (chip, in_chip) = self.by_pools_per_chip.div_rem(pool);
         (chip as usize, in_chip)
     }
 
-    /// The room of a pool is what it is now.
+    /// Updates the room of a pool after a change of its counters.
     #[inline]
     fn set_room(&mut self, pool: u32, room: i32) {
         self.room[pool as usize] = room;
@@ -91,8 +91,8 @@ impl PageMap {
         self.roomiest[chip] = Roomiest::UNKNOWN;
     }
 
-    /// Returns the pool of a chip with the most room, numbered within the chip; of equals the first at or after
-    /// `start` in circular order.
+    /// Returns the pool of a chip with the most room, numbered within the chip. If several have equally much, the
+    /// first at or after `start` in circular order.
     #[inline(always)]
     pub fn roomiest_of_chip(&mut self, chip: u32, start: u32) -> u32 {
         if !self.roomiest[chip as usize].is_known() {
@@ -101,7 +101,8 @@ impl PageMap {
         self.roomiest[chip as usize].first_from(start)
     }
 
-    /// Takes the next `n` pages of an open block, which has them; returns the block and its first page taken.
+    /// Takes the next `n` pages of an open block, which has at least as many; returns the block and the first page
+    /// taken.
     #[inline(always)]
     pub(super) fn advance(&mut self, pool: u32, stream: Stream, n: u32) -> (u32, u32) {
         let (block, next_page) = if self.has_own_block(stream) {
@@ -125,8 +126,8 @@ impl PageMap {
         (block, page)
     }
 
-    /// Ensures that the pool has an open block with a free page for the stream, and returns the stream of that block.
-    /// This is the same stream, unless the write cache is full, or the pool has no block left to open and only the
+    /// Ensures that the pool has an open block with a free page for the stream. Returns the stream whose block it is.
+    /// This is another stream than requested if the write cache is full, or if no block is left to open and only the
     /// other stream's block has free pages.
     #[inline(always)]
     pub fn make_room(&mut self, pool: u32, stream: Stream) -> Result<Stream, PoolFull> {
@@ -197,7 +198,7 @@ impl PageMap {
         self.oldest_open[chip] = self.find_oldest_open(chip as u32);
     }
 
-    /// Counts a block that is free no more.
+    /// Updates the counters after a block was taken from the free ones.
     fn count_taken(&mut self, pool: u32) {
         let chip = (pool / self.shape.pools_per_chip) as usize;
         let p = &mut self.pools[pool as usize];
@@ -213,7 +214,7 @@ impl PageMap {
         }
     }
 
-    /// Takes a free block of a pool that is not written at a frontier.
+    /// Removes a block from the free ones without opening it at a frontier.
     pub(super) fn take_free(&mut self, pool: u32, block: u32) {
         self.set_free(pool, block - pool * self.shape.blocks_per_pool, false);
         self.count_taken(pool);
@@ -233,7 +234,7 @@ impl PageMap {
         self.recount();
     }
 
-    /// Hot frontiers with no block open.
+    /// Returns hot frontiers without an open block.
     pub(super) fn hot_unopened(&self) -> Vec<Frontier> {
         let full = |pool| Frontier {
             active: pool * self.shape.blocks_per_pool,
@@ -244,7 +245,7 @@ impl PageMap {
 
     // ---- free blocks ----
 
-    /// Frees a block that holds no live page.
+    /// Erases a block without live pages, which is then free.
     pub fn erase(&mut self, block: u32) {
         debug_assert_eq!(self.valid_of(block), 0, "block {block} still holds data");
         let pool = self.pool_of(block);
@@ -271,7 +272,7 @@ impl PageMap {
         }
         let room = self.room[pool as usize] + self.shape.pages_per_block as i32;
         self.set_room(pool, room);
-        // The only step that raises the least tally.
+        // Only an erase can raise the lowest tally of a strip.
         let strip = self.strip_of(block);
         self.least[strip] = self.find_least(strip);
     }
@@ -291,7 +292,7 @@ impl PageMap {
             == 1
     }
 
-    /// The first free block at or after `from` in circular order.
+    /// Returns the first free block at or after `from` in circular order.
     pub(super) fn find_free(&self, pool: u32, from: u32) -> Option<u32> {
         let words = &self.free_bits[pool as usize * self.words_per_pool..][..self.words_per_pool];
         let start = from as usize / 64;
@@ -319,7 +320,7 @@ impl PageMap {
         self.needy[chip as usize] > 0
     }
 
-    /// Fewest free blocks that a pool was left with by taking one, since this was last asked.
+    /// Returns the fewest free blocks of any pool directly after it took one, since the last call.
     #[inline]
     pub fn take_lowest(&mut self) -> Option<u32> {
         match self.lowest {
@@ -336,14 +337,14 @@ impl PageMap {
         self.low
     }
 
-    /// Returns a sequence number that no open block of the chip is older than. With two streams, ages of blocks do
-    /// not order the copies of a page; then the number is greater than any sequence number.
+    /// Returns a lower bound of the sequence numbers of the chip's open blocks. With two streams, the ages of blocks
+    /// do not order the copies of a page; the result is then greater than any sequence number.
     #[inline]
     pub fn oldest_open(&self, chip: u32) -> u32 {
         self.oldest_open[chip as usize]
     }
 
-    /// Room in each pool of a chip, see the field.
+    /// Returns the room of each pool of a chip (field `room`).
     #[inline]
     pub(super) fn rooms_of_chip(&self, chip: u32) -> &[i32] {
         let n = self.shape.pools_per_chip as usize;
@@ -361,7 +362,7 @@ impl PageMap {
         }
     }
 
-    /// Returns the stream for a page that was written long ago and is no longer in the write cache. `asked` is the
+    /// Returns the stream of a page that was written long ago and is no longer in the SLC write cache. `asked` is the
     /// buffer policy's choice.
     pub fn stream_at_rest(&self, lpn: Lpn, asked: Stream) -> Stream {
         match self.shape.apart {
@@ -370,7 +371,7 @@ impl PageMap {
         }
     }
 
-    /// The stream of a page that GC moves from `block`.
+    /// Returns the stream of a page that GC moves from `block`.
     #[inline(always)]
     pub fn move_stream(&self, block: u32, lpn: Lpn) -> Stream {
         let is_hot = match self.shape.apart {
@@ -385,12 +386,12 @@ impl PageMap {
         }
     }
 
-    /// The buffer policy's filter has the page.
+    /// Whether the copy of the buffer policy's filter contains the page.
     fn has_hot_class(&self, lpn: Lpn) -> bool {
         self.classes.as_ref().is_some_and(|filter| filter.has(lpn))
     }
 
-    /// Exchanges the copy of the policy's filter for another.
+    /// Replaces the copy of the buffer policy's filter.
     pub fn exchange_classes(&mut self, classes: Option<Box<Filter>>) -> Option<Box<Filter>> {
         std::mem::replace(&mut self.classes, classes)
     }
@@ -405,21 +406,21 @@ impl PageMap {
         }
     }
 
-    /// The block was opened as a hot one, where a move depends on it.
+    /// Whether the block was opened as a hot block; recorded only if a move depends on it.
     #[inline]
     pub fn is_hot(&self, block: u32) -> bool {
         let word = self.hot_blocks.get(block as usize / 64);
         word.is_some_and(|word| word >> (block % 64) & 1 == 1)
     }
 
-    /// Notes whether a block is a hot one, where a move depends on it.
+    /// Records whether a block is a hot block, if a move depends on it.
     pub(super) fn set_hot(&mut self, block: u32, is_hot: bool) {
         if let Some(word) = self.hot_blocks.get_mut(block as usize / 64) {
             *word = *word & !(1 << (block % 64)) | u64::from(is_hot) << (block % 64);
         }
     }
 
-    /// [`PageMap::move_stream`] is the cold one for every page.
+    /// Whether [`PageMap::move_stream`] is the cold stream for every page.
     pub fn moves_to_one_stream(&self) -> bool {
         match self.shape.apart {
             Apart::Below(_) | Apart::AsVictim | Apart::ByClass => false,
@@ -427,14 +428,14 @@ impl PageMap {
         }
     }
 
-    /// Blocks of its chip opened after a block.
+    /// Returns the number of blocks of the same chip that were opened after a block.
     #[inline]
     pub fn age_of(&self, block: u32) -> u32 {
         let chip = self.plane_of(block) / self.shape.planes_per_chip;
         self.last_seq[chip as usize].wrapping_sub(self.seq_of(block))
     }
 
-    /// A seed that changes with every block opened or erased in a pool.
+    /// Returns a random seed that changes with every block opened or erased in a pool.
     pub fn position_hash(&self, pool: u32) -> u64 {
         let p = self.pool(pool);
         let seq = u64::from(self.last_seq[(pool / self.shape.pools_per_chip) as usize]);
@@ -442,15 +443,15 @@ impl PageMap {
             ^ (u64::from(p.free) << 32 | u64::from(p.next_page))
     }
 
-    /// Write streams.
+    /// Returns the number of write streams.
     #[inline]
     pub fn streams(&self) -> u32 {
         1 + u32::from(!self.hot.is_empty())
     }
 
-    /// Room of a pool for one stream, without the free pages of the other stream's open block. If those were counted,
-    /// writes of one stream would go to pools where the other has just opened a block, and the live pages of the
-    /// pools would diverge: write amplification rises by half or more.
+    /// Returns the room of a pool for one stream, without the free pages of the other stream's open block. If those
+    /// were counted, writes of one stream would go to pools where the other stream has just opened a block. The pools
+    /// would then differ more and more in live pages, and write amplification would rise by half or more.
     #[inline]
     pub fn room_for(&self, pool: u32, stream: Stream) -> i32 {
         let others = match self.has_own_block(stream) {
@@ -460,8 +461,8 @@ impl PageMap {
         self.room[pool as usize] - others as i32
     }
 
-    /// Returns the pool of the chip that will collect next: the one with the fewest free blocks, of equals the one
-    /// with the fewest free pages in its open blocks.
+    /// Returns the pool of the chip that will collect next: the one with the fewest free blocks; if several have
+    /// equally few, the one of them with the fewest free pages in its open blocks.
     #[inline]
     fn scarcest(&self, chip: u32) -> u32 {
         let n = self.shape.pools_per_chip;
@@ -470,31 +471,31 @@ impl PageMap {
         (first..first + n).min_by_key(scarcity).unwrap_or(first)
     }
 
-    /// Free blocks of the chip's pool with the fewest, which will collect next.
+    /// Returns the free blocks of the chip's pool with the fewest, which will collect next.
     pub fn free_blocks_of_chip(&self, chip: u32) -> u32 {
         self.pool(self.scarcest(chip)).free
     }
 
-    /// Free blocks of the pool besides one open block, if the pages of all its open blocks were in as few blocks as
-    /// possible. With one open block this is the number of free blocks. Opening a second one takes a whole block from
-    /// the pool; this count decreases page by page instead (D-207).
+    /// Returns the free blocks of the pool that would remain if the pages of its open blocks were in as few blocks as
+    /// possible, without one open block. With one open block, this is the number of free blocks. With two, opening
+    /// the second one takes a whole block from the pool, whereas this count decreases page by page (D-207).
     pub fn free_beside_open(&self, pool: u32) -> u32 {
         let data = self.shape.data_pages;
         let room = self.pool(pool).free * data + self.open_pages(pool);
         room.div_ceil(data).saturating_sub(1)
     }
 
-    /// The chip collects when [`PageMap::free_blocks_of_chip`] is at or below this.
+    /// Returns the trigger: the chip collects when [`PageMap::free_blocks_of_chip`] is at or below this.
     pub fn gc_trigger_blocks_of_chip(&self, _chip: u32) -> u32 {
         self.low
     }
 
-    /// Free data pages of the open blocks, hot and cold, of the pool that will be the next to collect.
+    /// Returns the free data pages of the open blocks, hot and cold, of the pool that will collect next.
     pub fn open_pages_of_chip(&self, chip: u32) -> u32 {
         self.open_pages(self.scarcest(chip))
     }
 
-    /// Data pages of the free blocks that a chip has when all its pools are at their GC watermark.
+    /// Returns the data pages of the free blocks of a chip whose pools are all at their GC watermark.
     #[inline]
     pub fn low_pages_of_chip(&self) -> u32 {
         self.low * self.shape.pools_per_chip * self.shape.data_pages
@@ -516,8 +517,8 @@ impl PageMap {
         pages.saturating_sub(summary_pages)
     }
 
-    /// Computes all values that are derived from pools and tallies, after these were replaced as a whole. If they are
-    /// from a file they may be inconsistent, which `check` then reports.
+    /// Computes all values that are derived from pools and tallies, after these were replaced by others. Values from
+    /// a file may be inconsistent; `check` then reports that.
     pub(super) fn recount(&mut self) {
         let low = self.low;
         for chip in 0..self.shape.chips {

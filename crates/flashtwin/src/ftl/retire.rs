@@ -1,12 +1,12 @@
-//! Pools that are not written any more: those of a dead die (D-146).
+//! Retired pools: pools of a dead die, which are not written any more (D-146).
 //!
-//! No block of such a pool is free, open or may be collected, so that no search for room or a victim finds one. Its
-//! pages stay in the map until they are written elsewhere or trimmed.
+//! No block of such a pool is free, open, or may be collected, so that no search for room or for a victim finds one.
+//! Its pages stay in the map until they are written elsewhere or trimmed.
 
 use super::page::{PageMap, NOT_SEALED};
 
 impl PageMap {
-    /// The pool takes no more programs and erases.
+    /// Retires a pool: it accepts no more programs and erases.
     pub fn retire(&mut self, pool: u32) {
         let (blocks, data_pages) = (self.shape.blocks_per_pool, self.shape.data_pages);
         for bit in 0..blocks {
@@ -27,14 +27,14 @@ impl PageMap {
         self.pools[pool as usize].cursor == self.shape.blocks_per_pool
     }
 
-    /// Pages that a pool holds.
+    /// Returns the number of logical pages that a pool holds.
     pub fn pages_in(&self, pool: u32) -> u32 {
         let first = pool * self.shape.blocks_per_pool;
         let blocks = first..first + self.shape.blocks_per_pool;
         blocks.map(|block| self.valid_of(block)).sum()
     }
 
-    /// A retired pool has nothing that could be written or collected.
+    /// Checks that a retired pool has no block that could be written or collected.
     pub(super) fn check_retired(&self, pool: u32) -> Result<(), String> {
         let p = &self.pools[pool as usize];
         let hot = self.hot.get(pool as usize);

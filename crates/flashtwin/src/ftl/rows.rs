@@ -1,5 +1,5 @@
-//! Data of a block that are read together: its live pages, when it was opened, and its erases. They form one row,
-//! usually within one cache line.
+//! Data of a block that are accessed together: live bits, sequence number and erases. They form one row, usually
+//! within one cache line.
 
 use std::ops::{Index, IndexMut};
 
@@ -8,18 +8,18 @@ use crate::memory::{large_table, prefetch, TrustedTable};
 /// Bits of a word.
 pub(super) const WORD: u32 = u64::BITS;
 
-/// The rows of all blocks: words of live bits, then one with the sequence number in its low half and the erases in
-/// its high half.
+/// The rows of all blocks. A row has the words of live bits, then one word with the sequence number in its low half
+/// and the erases in its high half.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
     words: TrustedTable<u64>,
-    /// Words of live bits of a block, and of its row.
+    /// Words of live bits of a block, and all words of its row.
     live: usize,
     row: usize,
 }
 
 impl Rows {
-    /// Blocks without live pages that were never opened.
+    /// Creates rows of blocks that were never opened and have no live pages.
     pub fn new(blocks: usize, pages_per_block: u32) -> Rows {
         let live = pages_per_block.div_ceil(WORD) as usize;
         Rows {
@@ -30,7 +30,7 @@ impl Rows {
         }
     }
 
-    /// Pages that the live bits of a block have room for.
+    /// Returns the number of live bits of a block.
     pub fn pages_max(&self) -> usize {
         self.live * WORD as usize
     }
@@ -39,25 +39,25 @@ impl Rows {
         (self.words.len() / self.row) as u32
     }
 
-    /// The first word of live bits of `block`.
+    /// Returns the index of the first word of live bits of `block`.
     #[inline(always)]
     pub fn first(&self, block: u32) -> usize {
         block as usize * self.row
     }
 
-    /// The word behind the last one of live bits of `block`.
+    /// Returns the index of the word after the last word of live bits of `block`.
     #[inline(always)]
     pub fn end(&self, block: u32) -> usize {
         self.first(block) + self.live
     }
 
-    /// The word with the live bit of a page.
+    /// Returns the index of the word with the live bit of a page.
     #[inline(always)]
     pub fn of_page(&self, block: u32, page: u32) -> usize {
         self.first(block) + (page / WORD) as usize
     }
 
-    /// The live bits of a block.
+    /// Returns the words of live bits of a block.
     #[inline(always)]
     pub fn live(&self, block: u32) -> &[u64] {
         self.words.part(self.first(block), self.live)
@@ -69,7 +69,7 @@ impl Rows {
         self.words.part_mut(first, self.live)
     }
 
-    /// Time of a block's opening, as a number that grows within its chip.
+    /// Returns the sequence number of a block, which grows with each block opened in its chip.
     #[inline(always)]
     pub fn opened(&self, block: u32) -> u32 {
         self.words[self.end(block)] as u32
@@ -101,13 +101,13 @@ impl Rows {
         self.words[at] = u64::from(erases) << u32::BITS | u64::from(seq);
     }
 
-    /// Starts loading the row of a block.
+    /// Prefetches the row of a block.
     #[inline(always)]
     pub fn prefetch(&self, block: u32) {
         prefetch(&self.words, self.first(block));
     }
 
-    /// Gives the blocks from `first` on the rows of `other`, a table of as long rows.
+    /// Copies all rows of `other`, which have the same length, to the blocks from `first` on.
     pub fn copy_from(&mut self, first: u32, other: &Rows) {
         let at = self.first(first);
         let n = other.words.len();
@@ -132,8 +132,8 @@ impl Rows {
         (0..self.blocks()).map(|block| self.erases(block)).collect()
     }
 
-    /// Sets the rows from results of [`Rows::all_live`], [`Rows::all_opened`] and [`Rows::all_erases`] for as many
-    /// blocks.
+    /// Sets all rows from the results of [`Rows::all_live`], [`Rows::all_opened`] and [`Rows::all_erases`] of a table
+    /// of the same size.
     pub fn set_all(&mut self, live: &[u64], opened: &[u32], erases: &[u32]) {
         let live = live.chunks_exact(self.live);
         for ((block, live), (&seq, &erases)) in (0..).zip(live).zip(opened.iter().zip(erases)) {
@@ -142,13 +142,13 @@ impl Rows {
         }
     }
 
-    /// Whether no block was ever erased.
+    /// Sets the erases of all blocks to 0.
     pub fn forget_erases(&mut self) {
         (0..self.blocks()).for_each(|block| self.set_erases(block, 0));
     }
 }
 
-/// A word of live bits, by its place in the table.
+/// Access to a word of live bits by its index.
 impl Index<usize> for Rows {
     type Output = u64;
     #[inline(always)]

@@ -1,30 +1,28 @@
-//! Superblocks: the n-th blocks that all dies opened (D-98).
+//! Superblocks: one block of each die, collected and erased as one (D-98).
 //!
-//! Writes are distributed over the dies in turn, and so are moves, so that each die receives as many pages as any
-//! other. The n-th blocks that the dies open therefore hold pages of the same time: together they are a superblock,
-//! collected and erased as one. Each die chooses its block when it opens it. A worn-out block is therefore missing on
-//! its own die only, and no superblock lacks a die as long as each die has a block left to open. As elsewhere, a
-//! worn-out block keeps its contents when the rest of its superblock is collected.
-//!
-//! The number n is the sequence number that the page map gives each block anyway.
+//! A superblock consists of the n-th block that each die opened. Host writes are distributed over the dies in turn,
+//! and so are moves, so that every die receives equally many pages, and the n-th blocks hold pages of the same time.
+//! The number n is the sequence number that the page map gives each block. Each die chooses its block when it opens
+//! it. A worn-out block is therefore missing on its own die only, and every superblock has a block of every die as
+//! long as each die has one to open. When a superblock is collected, a worn-out block in it keeps its contents.
 
 use std::collections::VecDeque;
 
 use super::frontier::Pool;
 use super::page::{PageMap, NOT_SEALED};
 
-/// No block: not opened yet, or already erased.
+/// Means "no block": not opened yet, or already erased.
 const NONE: u32 = u32::MAX;
-/// Blocks that a die may be ahead of another.
+/// Largest number of blocks that one die may have opened more than another.
 pub(crate) const LEAD_MAX: u32 = 2;
 
 /// The blocks of each superblock.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sets {
     dies: u32,
-    /// The blocks of each superblock, a place for each die.
+    /// The blocks of all superblocks, with one entry per die for each superblock.
     blocks: Vec<u32>,
-    /// Places of `blocks`, by superblocks, that are in no use.
+    /// Superblocks (indices into `blocks`) that are not in use.
     free: Vec<u32>,
     /// Superblocks that some die has not opened yet, the oldest first: the sequence number of their blocks, their
     /// index, and the number of dies that have opened theirs.
@@ -39,7 +37,7 @@ impl Sets {
         }
     }
 
-    /// A die has opened `block` as its `seq`-th.
+    /// Records that a die has opened `block` as its `seq`-th.
     pub fn opened(&mut self, seq: u32, die: u32, block: u32) {
         let at = match self.open.iter().position(|&(open, ..)| open == seq) {
             Some(at) => at,
@@ -73,15 +71,15 @@ impl Sets {
 }
 
 impl PageMap {
-    /// Blocks are collected by superblocks.
+    /// Whether the device collects superblocks instead of blocks.
     #[inline]
     pub fn has_sets(&self) -> bool {
         self.sets.is_some()
     }
 
-    /// Returns the superblock with the fewest live pages among those that all dies have filled, the number of these
-    /// pages, and the number of pages that collecting it gains; `None` if none may be collected. Of equals the one
-    /// opened first, as far as that is known.
+    /// Returns the superblock to collect, among those that all dies have filled: the one with the fewest live pages;
+    /// if several have equally few, the one opened first. Also returns its live pages, and the pages that its
+    /// collection frees. `None` if none may be collected.
     pub fn victim_set(&self) -> Option<(u32, u32, u32)> {
         let sets = self.sets.as_ref()?;
         let tallied = sets.sets().filter_map(|set| {
@@ -107,7 +105,7 @@ impl PageMap {
         (collectable > 0).then_some((live, collectable))
     }
 
-    /// Whether some pages of the block have not been written yet.
+    /// Whether the block has unwritten pages.
     fn is_open(&self, block: u32) -> bool {
         let pool = self.pool(self.pool_of(block));
         pool.active == block && pool.next_page < self.shape.data_pages
@@ -122,13 +120,13 @@ impl PageMap {
         u32::MAX - age.unwrap_or(0)
     }
 
-    /// The block of a superblock on a die that is to be collected with it.
+    /// Returns the block of a superblock on a die, if that block may be collected.
     pub fn collectable_of_set(&self, set: u32, die: u32) -> Option<u32> {
         let block = self.sets.as_ref()?.of(set)[die as usize];
         (block != NONE && self.tally[block as usize] < NOT_SEALED).then_some(block)
     }
 
-    /// All blocks of a superblock that can be erased have been.
+    /// Records that all blocks of a superblock have been erased, except worn-out ones.
     pub fn set_erased(&mut self, set: u32) {
         if let Some(sets) = &mut self.sets {
             let first = (set * sets.dies) as usize;
@@ -137,13 +135,13 @@ impl PageMap {
         }
     }
 
-    /// The die has no free page in its open block.
+    /// Whether the open block of the die is full.
     pub fn is_full(&self, die: u32) -> bool {
         self.pool(die).next_page == self.shape.data_pages
     }
 
-    /// Whether another die has not yet opened its block of the superblock that this die opened last; with `never`,
-    /// whether another die cannot open it because it has no block left.
+    /// Whether another die has not yet opened its block of the superblock that this die opened last. With `never`,
+    /// only dies count that cannot open one because they have no free block left.
     pub fn is_ahead(&self, die: u32, never: bool) -> bool {
         let seq = self.pool(die).active_seq;
         let full = |pool: &Pool| pool.free == 0 && pool.next_page == self.shape.data_pages;
@@ -153,7 +151,7 @@ impl PageMap {
             .any(|pool| behind(pool) && (!never || full(pool)))
     }
 
-    /// Every die can take its share of so many pages that are moved.
+    /// Whether every die has room for its share of `pages` moved pages.
     pub fn shares_fit(&self, pages: u32, pages_per_program: u32) -> bool {
         let share = pages.div_ceil(self.shape.chips) + pages_per_program;
         let room = |pool: u32| {
@@ -163,7 +161,7 @@ impl PageMap {
         (0..self.shape.chips).all(|die| room(die) >= share)
     }
 
-    /// Finds the superblocks afresh from the blocks.
+    /// Rebuilds the table of superblocks from the sequence numbers of all blocks.
     pub(super) fn regroup(&mut self) {
         if self.sets.is_none() {
             return;
@@ -172,14 +170,15 @@ impl PageMap {
         for (seq, die, block) in self.in_use_by_seq() {
             sets.opened(seq, die, block);
         }
-        // A die may be missing where it has erased its block, or lost it.
+        // A superblock may also lack a die because its block there is already erased or lost. Only superblocks near
+        // the newest one can still be open.
         let newest = self.last_seq.iter().copied().max().unwrap_or(0);
         let lead = |seq: u32| newest.wrapping_sub(seq);
         sets.open.retain(|&(seq, ..)| lead(seq) <= LEAD_MAX);
         self.sets = Some(sets);
     }
 
-    /// The blocks in use as (sequence number, die, block), in this order.
+    /// Returns the blocks in use as (sequence number, die, block), sorted.
     fn in_use_by_seq(&self) -> Vec<(u32, u32, u32)> {
         let of_pool = self.shape.blocks_per_pool;
         let mut blocks: Vec<(u32, u32, u32)> = (0..self.tally.len() as u32)
@@ -191,7 +190,7 @@ impl PageMap {
         blocks
     }
 
-    /// Dies are in step, and the superblocks are those of the blocks.
+    /// Checks that no die is too far ahead, and that the table of superblocks agrees with the blocks.
     pub(super) fn check_sets(&self) -> Result<(), String> {
         let Some(sets) = &self.sets else {
             return Ok(());

@@ -1,17 +1,17 @@
-//! Dimensions of a page map: the counts of its device, and the destinations of writes.
+//! Dimensions of a page map, and the settings that determine where pages are written.
 
 use super::levelling::WearAware;
 
-/// Counts that fix the arrays.
+/// Dimensions that fix the sizes of the arrays, and settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub chips: u32,
     pub planes_per_chip: u32,
     pub blocks_per_plane: u32,
     pub pages_per_block: u32,
-    /// Pages of a block for data; one less than all with a summary page.
+    /// Pages of a block that hold data: all, or all except the summary page.
     pub data_pages: u32,
-    /// Pools in a chip: its planes, or 1.
+    /// Pools of a chip: the number of its planes, or 1.
     pub pools_per_chip: u32,
     pub blocks_per_pool: u32,
     /// Logical pages.
@@ -19,17 +19,18 @@ pub(crate) struct Shape {
     /// Blocks of a plane that the exported pages fill when written sequentially.
     pub usable_per_plane: u32,
     pub stride_pages: u32,
-    /// Erases that a block survives; with `endurance_spread`, the mean.
+    /// Erases that a block survives; the mean if there is an `endurance_spread`.
     pub erase_limit: u32,
-    /// Standard deviation of that number as a share of it, in units of 2^-16.
+    /// Standard deviation of the survived erases, as a fraction of the mean in units of 2^-16.
     pub endurance_spread: u32,
-    /// Free blocks are taken by their erases.
+    /// Whether the free block with the fewest erases is opened first.
     pub least_worn_first: bool,
-    /// The reference's wear levelling.
+    /// Parameters of the reference's wear levelling, if it is used.
     pub wear_aware: Option<WearAware>,
-    /// Erases below the mean of its pool at which a block is collected whatever it holds.
+    /// A block that has this many erases fewer than the mean of its pool is collected, however many live pages it
+    /// has.
     pub erases_behind: Option<u32>,
-    /// The reference's free count without copy-back starts one too high (quirk Q6).
+    /// Correction of the free block count: without copy-back, the reference's count starts one too high (quirk Q6).
     pub free_count_bias: u32,
     /// Open blocks of a pool: 1, or 2 if hot and cold pages are written separately.
     pub streams: u32,
@@ -55,8 +56,8 @@ pub(crate) enum Apart {
     ByClass,
     /// All pages that the host writes; pages that GC moves are cold.
     Moved,
-    /// Logical pages below this.
+    /// Pages whose logical number is below this.
     Below(u32),
-    /// All that the host writes, as long as there is room in SLC mode.
+    /// All pages that the host writes, as long as the SLC write cache has room.
     Cached,
 }

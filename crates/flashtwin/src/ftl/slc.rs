@@ -1,8 +1,8 @@
-//! Blocks in SLC mode: a write cache of blocks whose cells hold one bit each (D-65).
+//! Blocks in SLC mode: a write cache of blocks whose cells store one bit each (D-65).
 //!
-//! Any free block may be opened in SLC mode, up to a share of its pool and as long as blocks are left to fold the
-//! data into. The hot frontier of a pool writes to such a block. A block in SLC mode has the pages of a normal block
-//! divided by the bits per cell. The mode ends with the erase.
+//! Any free block may be opened in SLC mode. Two limits apply: a maximum share of the pool, and enough free blocks to
+//! *fold* the data, that is, to move them to normal blocks. The hot frontier of a pool writes to such a block. It has
+//! the pages of a normal block divided by the bits per cell. An erase ends the mode.
 
 use super::page::PageMap;
 use crate::units::Ppn;
@@ -26,7 +26,7 @@ impl PageMap {
         self.has_slc() && self.is_slc(self.block_of(ppn))
     }
 
-    /// The frontier of a stream writes in SLC mode.
+    /// Whether the frontier of a stream writes in SLC mode.
     #[inline]
     pub fn writes_slc(&self, stream: Stream) -> bool {
         self.has_slc() && stream == Stream::Hot
@@ -64,7 +64,7 @@ impl PageMap {
         }
     }
 
-    /// Returns the full block of the cache that was opened first, which is folded next, and its live pages.
+    /// Returns the full block of the cache that was opened first, which is the next to be folded, and its live pages.
     pub fn oldest_slc(&self, pool: u32) -> Option<(u32, u32)> {
         if !self.has_slc() || self.slc_used[pool as usize] == 0 {
             return None;
@@ -79,8 +79,8 @@ impl PageMap {
             .map(|bit| (bit, self.valid_of(first + bit)))
     }
 
-    /// Pages by which the blocks opened in SLC mode so far are smaller than normal blocks, in total. No program uses
-    /// these pages, but the erases free them.
+    /// Returns the pages that the blocks opened in SLC mode so far had less than normal blocks, in total. No program
+    /// uses these pages, but each erase counts them.
     pub fn slc_pages_lacked(&self) -> u64 {
         let lacks = self.shape.data_pages - self.shape.hot_pages;
         match self.has_slc() {
@@ -89,7 +89,7 @@ impl PageMap {
         }
     }
 
-    /// Counts the blocks in SLC mode afresh.
+    /// Counts the blocks in SLC mode by pool.
     pub(super) fn count_slc(&self) -> Vec<u32> {
         let blocks = self.shape.blocks_per_pool;
         let of_pool =
@@ -99,7 +99,7 @@ impl PageMap {
             .collect()
     }
 
-    /// A block in SLC mode is in use and holds no more than such a block can.
+    /// Checks that each block in SLC mode is in use, and has no more pages than such a block can hold.
     pub(super) fn check_slc(&self) -> Result<(), String> {
         if self.count_slc() != self.slc_used {
             let counted = &self.slc_used;

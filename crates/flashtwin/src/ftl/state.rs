@@ -1,20 +1,22 @@
-//! The page map as bytes: what a snapshot of a device holds.
+//! Saved form of the page map, as part of a device's snapshot.
 //!
-//! Little-endian arrays one after the other, with lengths fixed by the device's spec; the file contains no lengths or
-//! pointers. A loaded map is validated completely before it is used.
+//! The state is a sequence of little-endian arrays. Their lengths are fixed by the device's spec; the file contains
+//! no lengths or pointers. A loaded map is validated completely before it is used.
 //!
-//! Devices with two write streams append their hot frontiers. States can be exchanged between devices with one and
-//! with two streams: with no hot frontiers in the state, none is open yet; hot frontiers loaded into a device with
-//! one stream are closed, and their blocks count as sealed. Devices with a write cache append which blocks are in SLC
-//! mode; they can load the states of devices with a cache or with one stream. Devices on which moved pages keep the kind of
-//! their block append which blocks are hot; if a state lacks this list, only the open hot blocks count as hot.
+//! A device with two write streams appends its hot frontiers. A device with one stream can load the state of a device
+//! with two, and vice versa. If the state has no hot frontiers, no hot block is open. If the device has one stream,
+//! hot blocks in the state are closed and count as sealed.
+//!
+//! A device with an SLC write cache appends which blocks are in SLC mode. It can load the state of a device with such
+//! a cache or with one stream. A device on which moved pages keep the kind of their block appends which blocks are
+//! hot; if a state lacks this list, only the open hot blocks count as hot.
 
 use std::io::{self, Read, Write};
 
 use super::frontier::{Frontier, Pool};
 use super::page::PageMap;
 
-/// A saved state that cannot be used.
+/// Error: a saved state that cannot be used.
 #[derive(Debug)]
 pub enum StateError {
     /// Reading or writing failed.
@@ -40,7 +42,7 @@ impl From<io::Error> for StateError {
     }
 }
 
-/// Measures the length of a state, by counting the bytes written.
+/// A writer that counts bytes, to measure the length of a state.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StateLength {
     /// Bytes written so far.
@@ -58,13 +60,13 @@ impl Write for StateLength {
     }
 }
 
-/// Numbers converted at a time.
+/// Numbers converted together.
 const CHUNK: usize = 64 * 1024;
 
-/// Largest erase count of a block in a saved state; flash survives far fewer.
+/// Largest erase count of a block in a saved state; real flash survives far fewer erases.
 const ERASES_MAX: u32 = 1_000_000_000;
-/// Largest number of blocks opened on a chip, and of numbered erases of a device, in a saved state: one per
-/// millisecond for three weeks.
+/// Largest count of opened blocks per chip, and of erases per device, in a saved state: one per millisecond for three
+/// weeks.
 pub(super) const NUMBER_MAX: u32 = 2_000_000_000;
 
 /// Checks that no count exceeds `max`; `name` is for the error message.
@@ -147,7 +149,7 @@ impl PageMap {
             && (0..self.tally.len() as u32).all(|block| self.erases_of(block) == 0)
     }
 
-    /// Reads a state over this map, which was made for the same spec except the streams.
+    /// Replaces the contents of this map by a saved state. Both have the same spec, except for the streams.
     pub fn load(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         read_u32(input, &mut self.map)?;
         read_u32(input, &mut self.reverse)?;
@@ -199,7 +201,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// Reads which blocks are hot, if the state has that; otherwise only the open hot blocks are.
+    /// Reads which blocks are hot. If the state ends here, only the open hot blocks are.
     fn load_hot_blocks(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         let mut words = vec![0; self.tally.len().div_ceil(64)];
         let mut bytes = Vec::new();
@@ -224,7 +226,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// Reads which blocks are in SLC mode, if the state has that; otherwise no block is.
+    /// Reads which blocks are in SLC mode. If the state ends here, no block is.
     fn load_slc(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         if self.slc_bits.is_empty() {
             return Ok(());

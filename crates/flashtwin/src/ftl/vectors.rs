@@ -1,4 +1,4 @@
-//! The hand-checked vector of the page map.
+//! A hand-checked example of the page map.
 
 use super::{PageMap, Shape};
 use crate::gc::{self, Tie, Victims, GREEDY};

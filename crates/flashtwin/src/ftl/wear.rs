@@ -1,11 +1,11 @@
-//! Wear: how many erases a block survives, and how erases are distributed over blocks.
+//! Wear: the number of erases that a block survives, and the distribution of erases over blocks.
 
 use super::page::PageMap;
 use crate::rng::Rng;
 
 impl PageMap {
-    /// Erases that a block survives. With a spread, they are drawn from a normal distribution, always with the same
-    /// result for the same block.
+    /// Returns the number of erases that a block survives. With a spread, it is drawn from a normal distribution,
+    /// with the block number as the seed.
     #[inline]
     pub fn erases_survived(&self, block: u32) -> u32 {
         let limit = self.shape.erase_limit;
@@ -15,21 +15,21 @@ impl PageMap {
         }
     }
 
-    /// Whether the block may not be erased any more; its contents then stay in it.
+    /// Whether the block is worn out: it may not be erased any more, and keeps its contents.
     #[inline]
     pub fn is_spent(&self, block: u32) -> bool {
-        // Where blocks survive any number of erases, theirs are not looked at.
+        // The erase count is read only if there is a limit, since that read costs a cache miss.
         self.shape.erase_limit != u32::MAX && self.erases_of(block) >= self.erases_survived(block)
     }
 
-    /// Blocks that have had all the erases they survive.
+    /// Returns the number of worn-out blocks.
     pub fn spent_blocks(&self) -> u32 {
         let blocks = 0..self.tally.len() as u32;
         blocks.filter(|&block| self.is_spent(block)).count() as u32
     }
 
-    /// Returns the free block of a pool with the fewest erases; of equals the first at or after `from` in circular
-    /// order.
+    /// Returns the free block of a pool with the fewest erases; if several have equally few, the first at or after
+    /// `from` in circular order.
     pub(super) fn find_least_worn(&self, pool: u32, from: u32) -> Option<u32> {
         let blocks = self.shape.blocks_per_pool;
         let erases = |bit: u32| self.erases_of(pool * blocks + bit);
@@ -39,9 +39,9 @@ impl PageMap {
             .min_by_key(|&bit| erases(bit))
     }
 
-    /// Returns the block that wear levelling collects: of the blocks that may be collected the one with the fewest
-    /// erases, if it is far enough below the mean. This is the simplest form of Chang, ACM SAC 2007: the block's data
-    /// are moved, and the block is written next.
+    /// Returns the block that wear levelling collects: among the blocks that may be collected, the one with the
+    /// fewest erases, if it is far enough below the mean. Its data move elsewhere, and the block is the next to be
+    /// written. This is the simplest form of Chang, ACM SAC 2007.
     pub fn left_behind(&self, pool: u32) -> Option<u32> {
         let behind = self.shape.erases_behind?;
         let first = pool * self.shape.blocks_per_pool;
@@ -55,7 +55,7 @@ impl PageMap {
     }
 }
 
-/// A normal deviate from four uniform ones, whose sum has a variance of a third.
+/// Draws the limit of a block: the sum of four uniform numbers is nearly normal, with a variance of a third.
 fn drawn_limit(limit: u32, spread: u32, block: u32) -> u32 {
     let bits = Rng::new(u64::from(block) ^ 0x77ea).next_u64();
     let sum: u64 = (0..4).map(|i| bits >> (16 * i) & 0xffff).sum();
@@ -104,7 +104,7 @@ mod tests {
         nand
     }
 
-    /// Fewest and most erases after writes to the first eighth of the pages only.
+    /// Returns the fewest and the most erases of a block, after writes to only the first eighth of the pages.
     fn worn_by_hot_writes(levelling: &[(&str, &str)], seed: u64) -> (u32, u32) {
         let mut nand = chip(levelling);
         let mut rng = Rng::new(seed);
@@ -125,7 +125,7 @@ mod tests {
                 worn_by_hot_writes(&[("wear.levelling", "dynamic")], seed);
             let by_8 = [("wear.levelling", "static"), ("wear.erases_behind", "8")];
             let (static_min, static_max) = worn_by_hot_writes(&by_8, seed);
-            // Cold blocks are never erased, until they are made to move.
+            // Without levelling, the cold blocks are never erased.
             assert_eq!((none_min, dynamic_min), (0, 0));
             assert!(dynamic_max <= none_max, "{dynamic_max} {none_max}");
             assert!(

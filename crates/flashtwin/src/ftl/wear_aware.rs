@@ -1,23 +1,24 @@
 //! The reference's wear levelling: cleaning policy 3 of the SSD extension (D-99).
 //!
-//! The life of a block is the number of erases that it still survives. If greedy would choose a block with little
-//! life left, one of two things happens. Migration: the block is collected, receives the data of the coldest block of
-//! its pool, which keep it out of use, and the coldest block is the victim. Rate limit: the block is passed over, the
-//! more often the less life it has. In the reference both have bugs when a block's life ends, and treat open blocks
-//! as cold; these are not reproduced here.
+//! The life of a block is the number of erases that it still survives. Greedy may choose a block with little life
+//! left. Then one of two methods applies. Migration: the block is collected and receives the data of the coldest
+//! block of its pool; as these data are rarely rewritten, the block rests, and the coldest block becomes free. Rate
+//! limit: the block is skipped, with a probability that grows as its life shrinks. In the reference, both have bugs
+//! when a block's life ends, and treat open blocks as cold; these bugs are not reproduced here.
 
 use super::page::PageMap;
 use crate::rng::Rng;
 use crate::units::Ppn;
 
 impl PageMap {
-    /// Erases that a block has still before it.
+    /// Returns the number of erases that a block still survives.
     fn life(&self, block: u32) -> u64 {
         let survived = self.erases_survived(block);
         survived.saturating_sub(self.erases_of(block)).into()
     }
 
-    /// Sum of the remaining lives of all blocks of a pool, and their number: the mean as a fraction.
+    /// Returns the sum of the remaining lives of all blocks of a pool, and the number of blocks: the mean as a
+    /// fraction.
     fn lives(&self, pool: u32) -> (u64, u64) {
         let n = self.shape.blocks_per_pool;
         let sum = (pool * n..(pool + 1) * n)
@@ -26,12 +27,12 @@ impl PageMap {
         (sum, n.into())
     }
 
-    /// A block has less life left than this share of the mean, in parts of 10 000.
+    /// Whether a block has less life left than `share` (in units of 1/10 000) of the mean.
     fn is_below(&self, block: u32, (sum, n): (u64, u64), share: u32) -> bool {
         u128::from(self.life(block) * n) * 10_000 < u128::from(sum) * u128::from(share)
     }
 
-    /// Whether a victim is passed over this time, with the probability 1 - life / (mean x share), if that is above 0.
+    /// Draws whether a victim is skipped. The probability is 1 - life / (mean x share), or 0 if that is negative.
     fn is_passed_over(&self, block: u32, (sum, n): (u64, u64), share: u32, rng: &mut Rng) -> bool {
         if !self.is_below(block, (sum, n), share) {
             return false;
@@ -42,10 +43,10 @@ impl PageMap {
     }
 
     /// Returns the victim of the reference's wear-aware cleaning in a pool: its position, its live pages, and, for a
-    /// migration, the position of the block whose data it receives.
+    /// migration, the position of the coldest block, whose data it receives.
     ///
-    /// Blocks are scanned in their order. Candidates are those with no more live pages than any block before them,
-    /// the last one first.
+    /// The reference scans the blocks in order; a block is a candidate if it has no more live pages than any block
+    /// before it. The candidates are tried from the last to the first.
     pub fn wear_aware_victim(&self, pool: u32) -> Option<(u32, u32, Option<u32>)> {
         let wear = self.shape.wear_aware?;
         let lives = self.lives(pool);
@@ -53,7 +54,7 @@ impl PageMap {
         let tallies = self.tallies(pool);
         let mut end = tallies.len();
         loop {
-            // The last of those before `end` with the fewest live pages, as long as there is one.
+            // The last block before `end` with the fewest live pages.
             let least = tallies[..end].iter().copied().min()?;
             if least >= PageMap::CANDIDATE_END {
                 return None;
@@ -76,8 +77,8 @@ impl PageMap {
         }
     }
 
-    /// Removes blocks that are passed over from `order`, the order of collection (fewest live pages first) of a pool
-    /// without planes of its own. Always keeps the last block.
+    /// Removes skipped blocks from `order`, the order of collection of a pool (fewest live pages first). For pools
+    /// that are whole chips. Always keeps the last block.
     pub fn pass_over_worn<T>(&self, pool: u32, order: &mut Vec<T>, block_of: impl Fn(&T) -> u32) {
         let Some(wear) = self.shape.wear_aware else {
             return;
@@ -92,8 +93,8 @@ impl PageMap {
     }
 
     /// Returns the coldest block of a pool, except `but`: the block erased the longest ago among those that may be
-    /// collected and have live pages; of equals the first. The block opened last is excluded, full or not, as if it
-    /// were open.
+    /// collected and have live pages; if several are equal, the first. The block opened last is excluded even if it
+    /// is full, as if it were open.
     fn coldest(&self, pool: u32, but: u32) -> Option<u32> {
         let first = pool * self.shape.blocks_per_pool;
         let holds = |&bit: &u32| {
@@ -108,7 +109,8 @@ impl PageMap {
             .min_by_key(erased_at)
     }
 
-    /// Renumbers the last erases of all blocks from 1 in their order, because the numbers are used up.
+    /// Renumbers the times of the last erases of all blocks from 1 in their order. Needed when the 32-bit clock is
+    /// full.
     #[cold]
     pub(super) fn renumber_erases(&mut self) {
         let mut used = self.erased_at.clone();
@@ -121,8 +123,8 @@ impl PageMap {
         self.erase_clock = used.len() as u32 - 1;
     }
 
-    /// Moves the data of `cold` to `worn`, a free block of its pool, which takes over the age of `cold`. Returns the
-    /// number of pages moved; the other pages of `worn` stay empty.
+    /// Moves the data of `cold` to `worn`, a free block of the same pool, which gets the age of `cold`. Returns the
+    /// number of moved pages; the other pages of `worn` stay empty.
     pub fn migrate(&mut self, cold: u32, worn: u32) -> u32 {
         let pool = self.pool_of(worn);
         self.take_free(pool, worn);
@@ -187,8 +189,9 @@ mod tests {
         map
     }
 
-    /// Vector WL-1. Candidates in order: 2 (6 live), 4 (3), 7 (3), 9 (1); 5 and 11 have more live pages than a block
-    /// before them. The mean life is 49.25, with one block of 38: below 0.85 x 49.25 = 41.9.
+    /// Vector WL-1. Candidates, as block (live pages): 2 (6), 4 (3), 7 (3), 9 (1). Blocks 5 and 11 are none, because
+    /// a block before them has fewer live pages. The mean life is 49.25; one block has a life of 38, which is below
+    /// 0.85 x 49.25 = 41.9.
     #[test]
     fn a_worn_victim_takes_the_coldest_data() {
         let blocks = |worn: u32| {
@@ -203,15 +206,15 @@ mod tests {
             ]
             .map(|(block, live, at)| (block, live, erases(block), at))
         };
-        // No block is worn: greedy, of equals the highest.
+        // No block is worn: the greedy choice, which takes the highest of several equal blocks.
         assert_eq!(
             pool(&[], &blocks(0)).wear_aware_victim(0),
             Some((9, 1, None))
         );
-        // The first block of those erased the longest ago, which is no candidate itself.
+        // The coldest block is the first of those erased the longest ago. It is no candidate itself.
         let victim = pool(&[], &blocks(9)).wear_aware_victim(0);
         assert_eq!(victim, Some((9, 1, Some(5))));
-        // The coldest block may be the one opened last; then the next coldest is chosen.
+        // The block opened last is the coldest, but it is excluded; the next coldest is chosen.
         let mut map = pool(&[], &blocks(9));
         (map.pools[0].active, map.pools[0].next_page) = (5, map.shape.data_pages);
         assert_eq!(map.wear_aware_victim(0), Some((9, 1, Some(11))));
@@ -219,13 +222,13 @@ mod tests {
             pool(&[("wear.migrate_percent", "0")], &blocks(4)).wear_aware_victim(0),
             Some((9, 1, None))
         );
-        // The last candidate is always taken as it is.
+        // The last remaining candidate is always taken, even if it is worn.
         let map = pool(&[], &[(2, 6, 12, 8), (4, 7, 0, 0)]);
         assert_eq!(map.wear_aware_victim(0), Some((2, 6, None)));
     }
 
-    /// Vector WL-2. Life 20 at a mean of 48.125: the victim is chosen with probability 20 / 48.125 / 0.8 = 0.519; if
-    /// it is passed over, the candidate before it is chosen.
+    /// Vector WL-2. The block has a life of 20, at a mean of 48.125. It is chosen with probability 20 / 48.125 / 0.8
+    /// = 0.519. If it is skipped, the candidate before it is chosen.
     #[test]
     fn a_worn_victim_is_passed_over_by_its_life() {
         let none = [("wear.migrate_percent", "0")];
@@ -251,8 +254,9 @@ mod tests {
         assert_eq!(without.last(), Some(&(6, 2)));
     }
 
-    /// Vector WL-3: the worn block 9 with 1 live page receives the 5 of block 5: 1.5 + 0.225 ms of cleaning, 5 x
-    /// 0.225 of moving, 1.5 of erasing. Block 5 is then free; block 9 holds its data and has their age.
+    /// Vector WL-3. The worn block 9 has 1 live page and receives the 5 live pages of block 5: 1.5 + 0.225 ms of
+    /// cleaning, 5 x 0.225 ms of moving, 1.5 ms of erasing. Afterwards block 5 is free, and block 9 has its data and
+    /// age.
     #[test]
     fn a_migration_takes_its_time_and_moves_the_data() {
         let of = spec(&[("ftl.summary_page", "false")]);
@@ -328,8 +332,8 @@ mod tests {
         assert_eq!(map.erased_at[12], 5);
     }
 
-    /// Hot writes to an eighth of a chip that holds data: with migration the lives of blocks end closer together, and
-    /// more is written until the chip's end of life.
+    /// Hot writes to an eighth of a chip that is full of data: with migration, the lives of blocks end closer
+    /// together, and more can be written until the chip's end of life.
     #[test]
     fn migration_lengthens_the_life_of_a_chip() {
         for seed in crate::seeds(3) {

@@ -9,7 +9,7 @@ use crate::units::{Lpn, Ppn};
 
 impl PageMap {
     /// Writes `lpn` at the frontier of `pool` that [`PageMap::make_room`] returned, and invalidates its old copy.
-    /// Returns true if that was the last data page of its block, which is then sealed.
+    /// Returns true if this filled the block, which is then sealed.
     #[inline(always)]
     pub fn append(&mut self, pool: u32, stream: Stream, lpn: Lpn) -> bool {
         let old = self.map[lpn.0 as usize];
@@ -22,8 +22,8 @@ impl PageMap {
     }
 
     /// Moves the live page `page` of `block` to the frontier of its pool that [`PageMap::make_room`] returned.
-    /// Returns true if that was the last data page of the frontier's block. Does not read the map entry: its contents
-    /// are known, and it is seldom in the cache.
+    /// Returns true if this filled the frontier's block, which is then sealed. Does not read the map entry: it is
+    /// known to be this page, and is seldom in the processor's cache.
     #[inline(always)]
     pub fn move_page(&mut self, block: u32, page: u32, pool: u32, stream: Stream) -> bool {
         let ppn = block * self.shape.pages_per_block + page;
@@ -36,10 +36,10 @@ impl PageMap {
         self.place(pool, stream, Lpn(lpn))
     }
 
-    /// Moves the first live page of `block` to the cold frontier of its pool, the only pool of its chip, as
-    /// [`PageMap::move_page`] does; no page before `from` is live. Returns the page moved, and whether this sealed
-    /// the frontier's block. Returns `None`, with nothing done, if the word at `from` has no live page or the
-    /// frontier has no room.
+    /// Moves the first live page of `block` to the cold frontier of its pool, as [`PageMap::move_page`] does. The
+    /// pool must be the only one of its chip, and no page before `from` may be live. Returns the moved page, and
+    /// whether this sealed the frontier's block. Changes nothing and returns `None` if the word at `from` has no live
+    /// page, or if the frontier has no room.
     #[inline(always)]
     pub fn move_first(&mut self, block: u32, from: LiveFrom, pool: u32) -> Option<(Ppn, bool)> {
         debug_assert_eq!(self.shape.pools_per_chip, 1);
@@ -64,7 +64,7 @@ impl PageMap {
         Some((old, left == 1))
     }
 
-    /// Maps `lpn` to a frontier; its old copy has already been invalidated.
+    /// Maps `lpn` to the next page of a frontier. The caller has already invalidated the old copy.
     #[inline(always)]
     fn place(&mut self, pool: u32, stream: Stream, lpn: Lpn) -> bool {
         let (active, page) = self.advance(pool, stream, 1);
@@ -76,7 +76,7 @@ impl PageMap {
         sealed
     }
 
-    /// Page `page` of an open block holds `lpn`.
+    /// Records that page `page` of an open block holds `lpn`.
     #[inline(always)]
     fn fill_page(&mut self, active: u32, page: u32, lpn: Lpn) {
         let block = active as usize;
@@ -97,7 +97,7 @@ impl PageMap {
         self.forget(block, page);
     }
 
-    /// Page `page` of `block` is live no more.
+    /// Marks page `page` of `block` as no longer live.
     #[inline(always)]
     fn forget(&mut self, block: u32, page: u32) {
         let word = self.rows.of_page(block, page);
@@ -110,7 +110,7 @@ impl PageMap {
         self.count_dead(block);
     }
 
-    /// A page of `block` is live no more.
+    /// Updates the counters of `block` after one of its pages was invalidated.
     #[inline(always)]
     fn count_dead(&mut self, block: u32) {
         let strip = self.strip_of(block);
@@ -145,9 +145,9 @@ impl PageMap {
         self.prefetch_next_block(self.pool_of(block));
     }
 
-    /// Moves all live pages of `block` to the frontiers of `pool`, which has room for them, in page order. Calls
-    /// `moved` for each destination block with the number of pages moved there, and whether that sealed it. Starts
-    /// loading all map entries before it changes the first.
+    /// Moves all live pages of `block` in page order to the frontiers of `pool`, which has room for them. Calls
+    /// `moved` for each destination block, with the number of pages moved there and whether the block was sealed.
+    /// Prefetches all map entries before it changes the first.
     pub fn relocate(
         &mut self,
         block: u32,
@@ -170,7 +170,7 @@ impl PageMap {
             }
         }
         let strip = self.strip_of(block);
-        // The erase that follows finds the least of them.
+        // The erase that follows searches the lowest of these tallies.
         self.prefetch_strip(strip);
         let tally = &mut self.tally[block as usize];
         *tally &= NOT_SEALED;
@@ -226,7 +226,7 @@ impl PageMap {
 
     // ---- initial states ----
 
-    /// Puts `lpn` at an unwritten page, without moving any frontier.
+    /// Stores `lpn` at an unwritten page, without moving a frontier.
     #[inline]
     pub(super) fn put(&mut self, ppn: u32, lpn: u32) {
         let (block, page) = self.by_pages_per_block.div_rem(ppn);

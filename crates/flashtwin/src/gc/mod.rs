@@ -1,4 +1,4 @@
-//! Garbage collection: the choice of the next victim, and whether collecting it gains anything.
+//! Garbage collection: selects the victim, and decides whether collecting it gains anything.
 
 mod orders;
 mod rules;
@@ -10,10 +10,9 @@ pub(crate) use rules::{foresee, victim, Candidate, Pool, Tie, Victims, GREEDY, R
 
 use crate::ftl::PageMap;
 
-/// Whether `pool` has room for the `valid` live pages of a victim, and collecting gains anything: some block has an
-/// invalid page.
+/// Whether to collect: `pool` has room for the `valid` live pages of the victim, and some block has an invalid page.
 ///
-/// The reference collects even if no block has an invalid page, which gains nothing and never ends.
+/// The reference collects even if no block has an invalid page. This gains nothing and never ends.
 pub(crate) fn worth_collecting(ftl: &PageMap, pool: u32, valid: u32) -> bool {
     let data_pages = ftl.shape.data_pages;
     let p = ftl.pool(pool);

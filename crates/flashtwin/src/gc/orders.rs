@@ -1,9 +1,9 @@
-//! An array's orders to a drive about its garbage collection (Kim et al., "Harmonia", MSST 2011).
+//! Orders to collect garbage, from an array to a drive (Kim et al., "Harmonia", MSST 2011).
 //!
-//! A drive collects on its own when a pool of blocks is at its watermark. It can be ordered to collect now
+//! A drive collects on its own if a pool of blocks is at its watermark. An array can order it to collect now
 //! (FORCE_GC), and to stop between two moves. After an order, a pool collects at least one victim, then continues
-//! until it has more free blocks than the order specifies (D-25). The drive's server can order pools to collect one
-//! block each (D-143).
+//! until it has more free blocks than the order specifies (D-25). The server of a drive can also order pools to
+//! collect one block each (D-143).
 
 use std::ops::Range;
 
@@ -12,9 +12,9 @@ use crate::ftl::PageMap;
 /// The order of a pool.
 #[derive(Clone, Copy, Debug, Default)]
 struct PoolOrder {
-    /// Whether one victim at least must still be collected.
+    /// Whether the pool must still collect its first victim.
     once: bool,
-    /// The pool continues while its free blocks are at or below this; `None` without an order.
+    /// Number of free blocks up to which the pool continues; `None` without an order.
     until: Option<u32>,
 }
 
@@ -22,24 +22,24 @@ struct PoolOrder {
 #[derive(Clone, Debug)]
 pub(crate) struct Orders {
     pools: Vec<PoolOrder>,
-    /// Pools of each chip that still have something to do.
+    /// For each chip, the number of its pools with an unfinished order.
     chips: Vec<u16>,
-    /// Pools of all chips that still have something to do.
+    /// Number of all pools with an unfinished order.
     left: u32,
-    /// Whether every pool takes one victim at most.
+    /// Whether every pool collects at most one victim.
     single: bool,
-    /// Under an order to stop between two moves when asked to.
+    /// Whether a collection by order stops between two moves when a host request arrives.
     pub yields: bool,
 }
 
-/// FORCE_GC: an order to a drive.
+/// FORCE_GC: an order to a drive to collect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Force {
-    /// Free blocks at or below which a pool continues to collect.
+    /// Number of free blocks up to which a pool continues to collect.
     pub until: u32,
-    /// Whether every pool takes one victim at least.
+    /// Whether every pool collects at least one victim.
     pub once: bool,
-    /// Whether every pool takes one victim at most.
+    /// Whether every pool collects at most one victim.
     pub single: bool,
     /// Whether the collection stops when a host request arrives.
     pub yields: bool,
@@ -68,7 +68,7 @@ impl Orders {
         }
     }
 
-    /// Orders these pools to collect one block each, now; a pool with an unfinished order keeps it (D-143).
+    /// Orders these pools to collect one block each. A pool with an unfinished order keeps that order (D-143).
     pub fn force_one_each(&mut self, ftl: &PageMap, pools: Range<u32>) {
         if self.left == 0 {
             (self.yields, self.single) = (false, false);
@@ -90,7 +90,7 @@ impl Orders {
         *order = PoolOrder { once, until };
     }
 
-    /// Takes back the orders of the pools.
+    /// Cancels the orders of all pools.
     pub fn cancel_forced_gc(&mut self) {
         if self.left > 0 {
             self.pools.fill(PoolOrder::default());
@@ -99,19 +99,19 @@ impl Orders {
         }
     }
 
-    /// A pool of the chip has an unfinished order.
+    /// Whether a pool of the chip has an unfinished order.
     #[inline]
     pub fn any(&self, chip: usize) -> bool {
         self.left > 0 && self.chips[chip] > 0
     }
 
-    /// Pools that have something to do.
+    /// Returns the number of pools with an unfinished order.
     #[inline]
     pub fn left(&self) -> u32 {
         self.left
     }
 
-    /// Whether the pool must collect: on its own at or below `low` free blocks, or by order.
+    /// Whether the pool must collect: because it has at most `low` free blocks, or by order.
     #[inline]
     pub fn wants(&self, pool: u32, free: u32, low: u32) -> bool {
         free <= low
@@ -121,7 +121,7 @@ impl Orders {
             }
     }
 
-    /// Notes that the pool has collected a block, or `found` none worth collecting.
+    /// Records that the pool has collected a block (`found`), or has found none worth collecting.
     #[inline]
     pub fn collected(&mut self, ftl: &PageMap, pool: u32, found: bool) {
         if self.left == 0 {
@@ -147,8 +147,8 @@ mod tests {
     use crate::spec::builtin;
     use crate::DeviceSpec;
 
-    /// An order to collect until more blocks are free than exist: with `single` a pool collects one victim, otherwise
-    /// it continues while it finds one.
+    /// An order to collect until more blocks are free than exist. With `single`, a pool collects one victim;
+    /// otherwise, it continues as long as it finds one.
     #[test]
     fn a_single_collection_is_one() {
         let spec = DeviceSpec::parse(builtin("demo").unwrap(), "demo").unwrap();

@@ -16,7 +16,7 @@ pub struct EraseSpread {
     pub max: u32,
     /// Standard deviation over all blocks.
     pub deviation: f64,
-    /// Blocks.
+    /// Number of blocks.
     pub blocks: u64,
 }
 
@@ -55,31 +55,31 @@ impl EraseSpread {
     }
 }
 
-/// Distribution of erases over the blocks.
+/// Returns the distribution of erases over the blocks.
 fn tally(mut counts: Vec<u32>) -> Vec<(u32, u64)> {
     counts.sort_unstable();
     let equals = counts.chunk_by(|a, b| a == b);
     equals.map(|some| (some[0], some.len() as u64)).collect()
 }
 
-/// Everything the flash and the buffer did since a start.
+/// Counters of the flash and the buffer since the start of the measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlashReport {
-    /// Operations by cause and other counters.
+    /// Operations by cause, and other counters.
     pub flash: FlashStats,
     /// Erases of each block over its life.
     pub erase_spread: EraseSpread,
     /// Distribution of erases, in ascending order: erase count, and number of blocks with that count.
     pub erase_counts: Vec<(u32, u64)>,
-    /// Blocks that have had all the erases they survive.
+    /// Blocks that have reached the number of erases they survive.
     pub spent_blocks: u32,
     /// Time each chip spent in GC.
     pub gc_time: Vec<Time>,
     /// Time each chip was busy, GC included.
     pub busy_time: Vec<Time>,
-    /// Time from the start to now.
+    /// Time from the start of the measurement to now.
     pub span: Time,
-    /// Pages in buffers that flash lacks, now.
+    /// Pages in buffers whose contents flash lacks, now.
     pub dirty_pages: u64,
     /// Clean pages evicted from the buffer.
     pub evicted_clean: u64,
@@ -87,20 +87,20 @@ pub struct FlashReport {
     pub evicted_dirty: u64,
     /// Dirty pages evicted whose flash copy was on a chip in GC.
     pub evicted_dirty_in_gc: u64,
-    /// Evictions for the sake of an access: of one page or, with policies that rank blocks, of several.
+    /// Evictions to make room for an access: of one page or, with policies that rank blocks, of several.
     pub evictions: u64,
-    /// List entries that the published algorithms look at to find the victims (D-10).
+    /// List entries that the published algorithms inspect to find the victims (D-10).
     pub entries_inspected: u64,
     /// Evictions that wrote back 1, 2, 3 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64 and more pages.
     pub destages: [u64; 8],
-    /// Page accesses that waited for a slot, and how long in all.
+    /// Number of page accesses that waited for a slot.
     pub slot_waits: u64,
-    /// Sum of those waits in picoseconds, which may be more than a `Time` holds.
+    /// Total time of these waits in picoseconds; may exceed the range of a `Time`.
     pub slot_wait_total: u128,
-    /// Pages in a buffer that could not be written, whose acknowledged contents were lost: there was no room on
-    /// flash, or a part was missing that lay on a dead die.
+    /// Pages in a buffer that could not be written to flash, so that their acknowledged contents were lost: flash had
+    /// no room, or a part of the page was on a dead die.
     pub pages_lost: u64,
-    /// Dies that are dead, ascending, as `gc_time` counts chips; none unless a command or a test made them fail.
+    /// Dead dies, ascending, numbered as the chips of `gc_time`. Dies only fail by a command or in a test.
     pub dead_dies: Vec<u32>,
     /// Counters of translation layers: merges, collections, hits of the cached map.
     pub ftl_counters: Vec<(&'static str, u64)>,
@@ -118,7 +118,7 @@ impl FlashReport {
         }
     }
 
-    /// Leaves out what takes a pass over all blocks.
+    /// Creates a report without the counters that need a pass over all blocks.
     pub(crate) fn without_wear(nand: &Nand, now: Time, since: Time) -> FlashReport {
         FlashReport {
             flash: nand.stats().clone(),
@@ -139,7 +139,7 @@ impl FlashReport {
         }
     }
 
-    /// Adds what a member of an array did.
+    /// Adds the report of an array's member.
     pub(crate) fn add_member(&mut self, member: &FlashReport) {
         for (sum, n) in self.flash.ops.iter_mut().zip(member.flash.ops) {
             *sum += n;
@@ -164,7 +164,7 @@ impl FlashReport {
         self.dirty_pages += member.dirty_pages;
     }
 
-    /// Pages programmed, by purpose.
+    /// Returns the pages programmed, by purpose.
     pub fn programs_by_purpose(&self) -> [(&'static str, u64); 9] {
         let count = |cause| self.flash.count(cause);
         [
@@ -180,12 +180,12 @@ impl FlashReport {
         ]
     }
 
-    /// Pages programmed: all but erases and reads.
+    /// Returns the number of pages programmed.
     pub fn programs(&self) -> u64 {
         self.programs_by_purpose().iter().map(|(_, n)| n).sum()
     }
 
-    /// Pages moved within the flash, whatever for.
+    /// Returns the number of pages moved within the flash, for any reason.
     pub fn moves(&self) -> u64 {
         let moves = [
             Cause::GcMove,
@@ -196,16 +196,16 @@ impl FlashReport {
         moves.iter().map(|&cause| self.flash.count(cause)).sum()
     }
 
-    /// Write amplification of the device: bytes programmed for each byte that the host wrote, as the counters of a drive's
-    /// health log have it. A buffer that absorbs writes lowers it, mapping and padding raise it. `None` if the host wrote
-    /// nothing.
+    /// Returns the write amplification of the device: bytes programmed per byte that the host wrote, as a drive's
+    /// health log counts them. A buffer that absorbs writes lowers it; mapping and padding raise it. `None` if the
+    /// host wrote nothing.
     pub fn device_write_amplification(&self, page_bytes: u32, host_bytes: u64) -> Option<f64> {
         let media = self.programs() * u64::from(page_bytes);
         (host_bytes > 0).then(|| media as f64 / host_bytes as f64)
     }
 
-    /// Write amplification of collection: pages programmed, all but summaries, for each one programmed for the host. `None`
-    /// if the host's pages never reached flash.
+    /// Returns the write amplification of collection: pages programmed, except summary pages, per page programmed for
+    /// the host. `None` if no host page reached flash.
     pub fn gc_write_amplification(&self) -> Option<f64> {
         let host = self.flash.host_programs();
         let pages = self.programs() - self.flash.count(Cause::Summary);

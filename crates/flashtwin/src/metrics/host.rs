@@ -1,4 +1,4 @@
-//! Metrics of the host: response times by kind of request, and the law that binds them.
+//! Metrics of the host: response times by kind of request, checked by Little's law.
 
 use hdrhistogram::Histogram;
 
@@ -34,24 +34,22 @@ impl Finished<'_> {
     }
 }
 
-/// Response times of one kind of request. Requests that were refused or failed are counted, and count
-/// nowhere else.
+/// Response times of one kind of request. Requests that were refused or failed only appear in `refused` and `failed`.
 #[derive(Clone, Debug, Default)]
 pub struct OpMetrics {
     /// Requests completed without an error.
     pub requests: u64,
-    /// Bytes they asked for.
+    /// Bytes of these requests.
     pub bytes: u64,
-    /// Pages they touched.
+    /// Page accesses of these requests.
     pub pages: u64,
-    /// Pages of them found in the buffer.
+    /// Page accesses that hit the buffer.
     pub hits: u64,
-    /// Requests refused because the device takes no more writes.
+    /// Requests refused because the device is read-only.
     pub refused: u64,
-    /// Requests that ended with [`Status::Failed`]: data are lost, of an array or with a die.
+    /// Requests that ended with [`Status::Failed`], because an array or a die has lost data.
     pub failed: u64,
-    /// Sum of the squares of the response times, in ps squared; at most what the number holds: 10^8 times
-    /// 1000 s.
+    /// Sum of the squares of the response times, in ps squared. Its range suffices for 10^8 requests of 1000 s.
     pub response_ps_squares: u128,
     /// Longest response time.
     pub response_max: Time,
@@ -67,7 +65,7 @@ impl OpMetrics {
         self.count(&Finished::of(c));
     }
 
-    /// Counts a request in any case.
+    /// Counts a request of any status.
     fn count(&mut self, f: &Finished) {
         match f.status {
             Status::Ok => {}
@@ -84,8 +82,8 @@ impl OpMetrics {
         self.count_one(f, squares);
     }
 
-    /// Counts a request without an error whose response time is not the longest, and with which no sum overflows;
-    /// false, with nothing counted, if it is another one.
+    /// Counts a request in the usual case: it has no error, its response time is not the longest so far, and no sum
+    /// overflows. Otherwise counts nothing and returns false.
     #[inline(always)]
     fn count_usual(&mut self, f: &Finished) -> bool {
         let response = f.done - f.arrival;
@@ -102,7 +100,7 @@ impl OpMetrics {
         true
     }
 
-    /// The sum of the squares with that of one more response time.
+    /// Returns the sum of the squares including one more response time.
     #[inline(always)]
     fn squares_with(&self, response: Time) -> Option<u128> {
         let square = u128::from(response.0) * u128::from(response.0);
@@ -120,12 +118,12 @@ impl OpMetrics {
         self.times.record(f.done - f.arrival);
     }
 
-    /// Sum of the response times, in ps.
+    /// Returns the sum of the response times, in ps.
     pub fn response_ps_sum(&self) -> u128 {
         self.parts.whole()
     }
 
-    /// Adds what another collected.
+    /// Adds the metrics of another.
     pub fn merge(&mut self, other: &OpMetrics) {
         self.requests += other.requests;
         self.bytes += other.bytes;
@@ -163,7 +161,7 @@ impl OpMetrics {
             self.response_ps_sum(),
             self.response_ps_squares,
         );
-        // n squared times the variance; in whole numbers, so that equal times deviate by nothing.
+        // n squared times the variance, computed in whole numbers so that equal times have a deviation of exactly 0.
         let exact = (n.checked_mul(squares)).zip(sum.checked_mul(sum));
         let scaled = match exact {
             Some((of_squares, of_mean)) => of_squares.saturating_sub(of_mean) as f64,
@@ -197,27 +195,28 @@ impl OpMetrics {
     }
 }
 
-/// Everything the host met since a start.
+/// Metrics of all requests since the start of the measurement.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
     since: Time,
-    /// Whether requests are measured elsewhere: those of an array's members are.
+    /// Whether requests are measured elsewhere, as those of an array's members are.
     elsewhere: bool,
     ops: [OpMetrics; 4],
-    /// Requests in the device.
+    /// Number of requests in the device.
     inside: u64,
-    /// The sum of the instants at which requests left the device, less those at which they arrived, in ps: what the
-    /// integral of the number inside over time is once the device is empty. Until then negative, modulo 2^128.
+    /// Sum of the instants of departure minus the instants of arrival, in ps, modulo 2^128. Once the device is empty,
+    /// this is the integral over time of the number of requests in the device.
     inside_ps: u128,
     last_arrival: Time,
-    /// Time that requests that were refused or failed spent inside, in ps.
+    /// Time that refused and failed requests spent in the device, in ps.
     errors_ps_sum: u128,
     series: Option<Series>,
     last_done: Time,
 }
 
 impl Metrics {
-    /// Starts at `since`, with no request in the device; one series point every `interval`.
+    /// Creates metrics that start at `since`, with no request in the device and one point of the series every
+    /// `interval`.
     pub fn new(since: Time, interval: Option<Time>) -> Metrics {
         Metrics {
             since,
@@ -233,17 +232,17 @@ impl Metrics {
         self.since = since;
     }
 
-    /// Counts no requests from now on: their histograms would cost more than the requests.
+    /// Stops counting requests, because their histograms would cost more than the requests.
     pub(crate) fn leave_requests(&mut self) {
         self.elsewhere = true;
     }
 
-    /// Whether these metrics leave requests out.
+    /// Whether requests are counted elsewhere.
     pub(crate) fn are_elsewhere(&self) -> bool {
         self.elsewhere
     }
 
-    /// A request has come in; `here`: they are known to count it.
+    /// Counts an arriving request. `here` is true if the caller knows that requests are counted here.
     #[inline(always)]
     pub(crate) fn arrived(&mut self, now: Time, here: bool) {
         if !here && self.elsewhere {
@@ -254,8 +253,8 @@ impl Metrics {
         self.last_arrival = now;
     }
 
-    /// A request has been finished; `here` as in [`Metrics::arrived`]. False, with nothing counted, if that is more
-    /// than usual: then [`Metrics::finished_unusually`] counts it.
+    /// Counts a finished request in the usual case; `here` is as in [`Metrics::arrived`]. In other cases counts
+    /// nothing and returns false; [`Metrics::finished_unusually`] must then be called.
     #[inline(always)]
     pub(crate) fn finished(&mut self, f: &Finished, here: bool) -> bool {
         if !here && self.elsewhere {
@@ -279,14 +278,14 @@ impl Metrics {
         self.left(f.done);
     }
 
-    /// A request that is counted left the device.
+    /// Counts a request that leaves the device.
     #[inline(always)]
     fn left(&mut self, now: Time) {
         self.inside_ps = self.inside_ps.wrapping_add(u128::from(now.0));
         self.inside -= 1;
         self.last_done = now;
-        // Little's law, exact once the device is empty: the time requests spent inside is the
-        // integral of their number.
+        // Little's law, which is exact once the device is empty: the total time of requests in the device is the integral of
+        // their number.
         debug_assert!(
             self.inside > 0 || self.inside_ps() == self.response_ps_sum(),
             "Little's law"
@@ -321,15 +320,15 @@ impl Metrics {
         &self.ops[op as usize]
     }
 
-    /// Reads and writes together.
+    /// Returns the metrics of reads and writes together.
     pub fn reads_and_writes(&self) -> OpMetrics {
         let mut both = self.op(Op::Read).clone();
         both.merge(self.op(Op::Write));
         both
     }
 
-    /// Checks sums that must agree: the parts of all response times are the whole, and while no request is in the
-    /// device, so is the integral of their number (Little's law).
+    /// Checks that sums agree: the parts of all response times sum to the response times, and while no request is in
+    /// the device, so does the integral of the number of requests (Little's law).
     ///
     /// # Errors
     /// Names the sums that differ.
@@ -379,7 +378,7 @@ mod tests {
     fn equal_response_times_do_not_deviate() {
         assert_eq!(of(&[24_037_500; 1000]).response_us_deviation(), 0.0);
         assert_eq!(of(&[1_000_000, 3_000_000]).response_us_deviation(), 1.0);
-        // Where products are more than whole numbers hold.
+        // Large enough for the products to exceed the range of whole numbers.
         let hour = 3_600_000_000_000_000;
         let mut many = of(&[hour, 3 * hour]);
         many.requests *= 1_000_000;

@@ -1,4 +1,4 @@
-//! A time series of what the host met: one point an interval.
+//! Time series of host requests: one point per interval.
 
 use super::host::Finished;
 use crate::request::Op;
@@ -39,7 +39,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Starts at `start`; `interval` must not be zero.
+    /// Creates a series that starts at `start`; `interval` must not be zero.
     pub fn new(start: Time, interval: Time) -> Series {
         assert!(interval > Time::ZERO, "a series needs an interval");
         Series {

@@ -1,5 +1,5 @@
-//! Counters of response times in the layout of HdrHistogram with three digits, and sums of their parts: what every
-//! request passes, so that neither checks more than it must.
+//! Counters of response times, in the layout of HdrHistogram with three digits, and sums of the parts of response
+//! times. Every request updates them, so they avoid all unnecessary checks.
 
 use hdrhistogram::Histogram;
 
@@ -7,47 +7,49 @@ use crate::memory::{prefetch, TrustedTable};
 use crate::request::{Breakdown, PARTS};
 use crate::units::Time;
 
-/// Longest response time distinguished; those beyond the last counter count as this.
+/// Longest response time that is distinguished; longer ones count as this.
 const LONGEST_NS: u64 = 3_600_000_000_000;
-/// Half of the counters of equal width that the smallest times have; each doubling of the time has so many more.
+/// Half the number of counters for the smallest times, as a power of two. Each doubling of the time has this many
+/// further counters.
 const HALF_BITS: u32 = 10;
 const HALF: usize = 1 << HALF_BITS;
 
-/// The counter of a response time.
+/// Returns the counter of a response time.
 #[inline(always)]
 const fn index(ns: u64) -> usize {
     let shift = (u64::BITS - 1 - HALF_BITS) - (ns | (2 * HALF as u64 - 1)).leading_zeros();
     ((shift as usize) << HALF_BITS) + (ns >> shift) as usize
 }
 
-/// Counters of response times; those beyond count as the longest.
+/// Number of counters.
 const COUNTERS: usize = (index(LONGEST_NS) / HALF + 1) * HALF;
 
-/// The least response time of a counter.
+/// Returns the smallest response time of a counter.
 fn least(index: usize) -> u64 {
     let shift = (index >> HALF_BITS).saturating_sub(1);
     ((index - (shift << HALF_BITS)) as u64) << shift
 }
 
-/// Response times that wait until their counters have been loaded: the counters are more than the processor's nearest
-/// cache holds.
+/// Number of response times that wait while their counters are being prefetched; the counters do not fit into the
+/// processor's nearest cache.
 const WAITING: usize = 16;
 
 /// Counts of response times in nanoseconds.
 #[derive(Clone, Debug)]
 pub(super) struct Times {
-    /// Counts of response times by bucket; the last bucket is never used.
+    /// Number of response times by counter. The last entry is for unused places of `waiting`.
     counts: TrustedTable<u64>,
-    /// The counters of the last response times, which do not count these yet; at first, the one of none.
+    /// Counters of the latest response times, which have not been incremented yet.
     waiting: [u32; WAITING],
-    /// The one that waits longest; after the last it is the first again.
+    /// Position in `waiting` of the one that has waited longest, as a circular index.
     turn: usize,
 }
 
 impl Default for Times {
     fn default() -> Times {
         Times {
-            // SAFETY: `waiting` holds numbers below that of `COUNTERS`, or it: `Times::record` writes no other.
+            // SAFETY: `waiting` has numbers up to `COUNTERS`, which is the last index: `Times::record` writes no
+            // others.
             counts: unsafe { TrustedTable::new(vec![0; COUNTERS + 1]) },
             waiting: [COUNTERS as u32; WAITING],
             turn: 0,
@@ -69,7 +71,7 @@ impl Times {
         self.counts[due as usize] += 1;
     }
 
-    /// Counts in the order of the counters.
+    /// Returns the number of response times by counter, including those that wait.
     fn counted(&self) -> Vec<u64> {
         let mut counts = self.counts.to_vec();
         self.waiting
@@ -103,7 +105,7 @@ impl Times {
     }
 }
 
-/// Parts of a response time that are set: all others are nothing, whatever stands there. Most requests have few.
+/// Set of the parts of a response time that are set. The others count as zero, whatever value they have. Most requests set few.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum PartsSet {
@@ -115,7 +117,7 @@ pub(crate) enum PartsSet {
 }
 
 impl PartsSet {
-    /// Returns the parts with those that are not set at nothing.
+    /// Returns the parts, with those that are not set as zero.
     pub fn of(self, parts: &Breakdown) -> Breakdown {
         match self {
             PartsSet::None => Breakdown::default(),
@@ -136,10 +138,11 @@ impl PartsSet {
 #[derive(Clone, Copy)]
 pub(crate) struct Parts<'a> {
     pub link: Time,
-    /// Before its pages were accessed; nothing unless all parts are set.
+    /// Time before the page accesses; zero unless all parts are set.
     pub submission: Time,
     pub controller: Time,
-    /// Parts between arrival and completion: none of the link, and of the processor those after the accesses.
+    /// Parts between arrival and completion, without the link, and without the processor's time before the page
+    /// accesses.
     pub between: &'a Breakdown,
     /// Parts of `between` that are set.
     pub set: PartsSet,
@@ -173,7 +176,7 @@ impl<'a> From<&'a Breakdown> for Parts<'a> {
 pub(super) struct PartSums {
     whole: u128,
     sums: [u128; PARTS],
-    /// Sum of the last response times, not yet in the sums. No part has more than the whole.
+    /// Sum of the latest response times, which are not yet in `whole`. No part has a larger sum.
     last_whole: u64,
     last: [u64; PARTS],
 }
@@ -189,13 +192,13 @@ impl PartSums {
         self.add_last(parts, last_whole);
     }
 
-    /// The sum of the last response times and this one; `None` if it exceeds the last sums.
+    /// Returns the sum of the latest response times including this one; `None` if it overflows.
     #[inline(always)]
     pub fn last_whole_with(&self, whole: Time) -> Option<u64> {
         self.last_whole.checked_add(whole.0)
     }
 
-    /// Adds the parts of a response time with which the last ones amount to `last_whole`.
+    /// Adds the parts of a response time, after which the sum of the latest response times is `last_whole`.
     #[inline(always)]
     pub fn add_last(&mut self, parts: &Parts, last_whole: u64) {
         self.last_whole = last_whole;

@@ -1,25 +1,25 @@
-//! The time at which a chip will have completed its work: ECR's chip queue complete time (ECR section 3, Eqs 1-4).
+//! The time until a chip has completed its work: ECR's chip queue complete time (ECR section 3, Eqs 1-4).
 //!
-//! Computed for every chip at every eviction of a dirty page, so it only reads counters: the chip's own, and those of
-//! its pools in the page map.
+//! It is computed for every chip at every eviction of a dirty page. Therefore it only reads counters: those of the
+//! chip, and those of its pools in the page map.
 
 use crate::ftl::PageMap;
 use crate::spec::DeviceSpec;
 use crate::units::Time;
 
-/// Inputs of the drain-time equations for a chip, in the paper's letters.
+/// Inputs of the drain-time equations for a chip. The comments name the paper's symbols.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drain {
-    /// N_r, N_w: reads and writes of the chip.
+    /// N_r, N_w: reads and writes of the chip, waiting or in service.
     pub reads: u32,
     pub writes: u32,
-    /// Writes of N_w that wait. The other writes have already used up their free pages (D-162).
+    /// Writes of N_w that are waiting. The writes in service have already taken their free pages (D-162).
     pub waiting_writes: u32,
-    /// S: a GC is running, or will run because of these writes.
+    /// S: whether a GC is running, or will run because of these writes.
     pub collects: bool,
     /// N_vp: live pages of the block that GC would choose now; 0 if S is 0.
     pub victim_pages: u32,
-    /// N_fpb: free pages of its open block, including the summary page.
+    /// N_fpb: free pages of the open block, including the summary page.
     pub free_in_block: u32,
     /// N_p: pages of a block.
     pub pages_per_block: u32,
@@ -28,13 +28,13 @@ pub(crate) struct Drain {
 /// Latencies of a chip's operations.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Latencies {
-    /// L_r, L_w, L_gc of the array.
+    /// L_r, L_w, L_gc: read, program and erase time of the array.
     pub read: Time,
     pub program: Time,
     pub erase: Time,
     /// L_sp: time of programming a summary page; 0 without summary pages.
     pub summary: Time,
-    /// Bus time of a page, of a page that GC moves (out and in), and of a summary page.
+    /// Transfer time of a page, of a page that GC moves (both ways), and of a summary page.
     pub transfer: Time,
     pub move_transfer: Time,
     pub summary_transfer: Time,
@@ -61,7 +61,7 @@ impl Latencies {
         }
     }
 
-    /// One page moved by GC, transfers included.
+    /// Returns the time of moving a page by GC, transfers included.
     pub fn move_one(&self) -> Time {
         self.read + self.program + self.move_transfer
     }
@@ -74,14 +74,14 @@ pub(crate) struct InHand {
     pub reads: u32,
     pub writes: u32,
     pub rest: Time,
-    /// If a GC is running, the time until its end without interruptions, and the pages it has still to program.
+    /// If a GC is running: the time to its end if it is not interrupted, and the pages it has still to program.
     pub gc_rest: Option<Time>,
     pub gc_moves: u32,
 }
 
 impl Drain {
-    /// Collects the inputs for a chip with `reads` and `writes` to do, of which `waiting_writes` have no page yet. A
-    /// running GC has `gc_moves` pages still to move.
+    /// Collects the inputs for a chip with `reads` and `writes`. `waiting_writes` of these have not taken a page yet.
+    /// A running GC has `gc_moves` pages still to move.
     #[inline]
     pub fn of(
         ftl: &PageMap,
@@ -109,7 +109,7 @@ impl Drain {
         }
     }
 
-    /// N_sp: number of summary pages that the waiting writes and `moved` pages cause (Eq. 4).
+    /// Returns N_sp: the number of summary pages that the waiting writes and `moved` pages cause (Eq. 4).
     #[inline]
     fn summaries(&self, moved: u32) -> u64 {
         let programs = self.waiting_writes + moved;
@@ -121,8 +121,8 @@ impl Drain {
         }
     }
 
-    /// The chip queue complete time as printed in Eqs 1 to 4. Operations in service count as waiting, and a running
-    /// GC as one that has not begun.
+    /// Returns the chip queue complete time as printed in Eqs 1 to 4. Operations in service count as waiting, and a
+    /// running GC as one that has not begun.
     pub fn time(&self, l: &Latencies) -> Time {
         let (collecting, moved) = if self.collects {
             let moved = self.victim_pages;
@@ -136,8 +136,8 @@ impl Drain {
             + l.summary * self.summaries(moved)
     }
 
-    /// The time until the work in service and all waiting work are completed, transfers included (D-14). For a
-    /// running GC the remaining time counts, instead of a whole GC.
+    /// Returns the time until the work in service and all waiting work are completed, transfers included (D-14). A
+    /// running GC counts with its remaining time instead of its whole time.
     pub fn time_exact(&self, l: &Latencies, in_hand: &InHand) -> Time {
         let (collecting, moved) = match in_hand.gc_rest {
             Some(rest) => (rest, in_hand.gc_moves),
@@ -155,14 +155,14 @@ impl Drain {
     }
 }
 
-/// S for a chip that is not in GC (Eq. 2), with N_fp, N_w and N_mfp.
+/// Returns S for a chip that is not in GC (Eq. 2), with the symbols N_fp, N_w and N_mfp.
 #[inline]
 fn starts_gc(free_pages: u32, writes: u32, low_pages: u32) -> bool {
     free_pages.saturating_sub(writes) <= low_pages
 }
 
-/// Whether the chip starts GC with these writes, counted in data pages. Usually the free blocks alone decide. A dead
-/// die has no free blocks, and never collects.
+/// Whether the chip starts GC because of these writes, counted in data pages. Usually the free blocks alone decide. A
+/// dead die has no free blocks, and never collects.
 #[inline]
 fn is_short(ftl: &PageMap, chip: u32, writes: u32) -> bool {
     let low = ftl.low_pages_of_chip();
@@ -171,14 +171,14 @@ fn is_short(ftl: &PageMap, chip: u32, writes: u32) -> bool {
         && !ftl.is_retired(chip * ftl.shape.pools_per_chip)
 }
 
-/// Returns the free pages, including the summary page, of the chip's open block with the most, to which the next
+/// Returns the free pages, including the summary page, of the roomiest open block of the chip, to which the next
 /// write goes. Stops at the first block with more than `enough`.
 #[inline]
 fn free_in_block(ftl: &PageMap, chip: u32, enough: u32) -> u32 {
     let shape = &ftl.shape;
     let mut most = 0;
     for pool in ftl.pools_of_chip(chip) {
-        // A full block has its summary page, and the next write opens another.
+        // The summary page of a full block is already written, and the next write opens another block.
         let full = pool.next_page == shape.data_pages;
         let used = if full { 0 } else { pool.next_page };
         most = most.max(shape.pages_per_block - used);
@@ -227,8 +227,8 @@ mod tests {
         assert_eq!(chip(0, 0, 500, 1).time(&L), Time::from_us(200));
     }
 
-    /// D-162: with three writes and three free data pages a summary page is due, unless one of the three writes is in
-    /// service and already has its page.
+    /// D-162: three writes and three free data pages. A summary page is needed, unless one of the writes is in
+    /// service and has already taken its page.
     #[test]
     fn a_write_in_service_has_its_page() {
         let running = Drain {
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(chip(0, 3, 100, 4).time(&L), Time::from_us(800));
     }
 
-    /// An idle chip above its watermark with two free pages or more owes nothing.
+    /// An idle chip above its watermark, with at least two free pages, has no work to complete.
     #[test]
     fn an_idle_chip_owes_nothing() {
         let in_hand = InHand::default();
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(collecting.time(&L), Time::from_us(1_500 + 20 * 225));
     }
 
-    /// D-14: a chip with two reads and three writes, and a read in service that ends in 7 us.
+    /// D-14: a chip with two reads and three writes; one of the reads is in service and ends in 7 us.
     #[test]
     fn exactly_adds_transfers_and_counts_rests() {
         let in_hand = InHand {
@@ -271,13 +271,13 @@ mod tests {
         let queued = 7 + 125 + 3 * 300;
         let exactly = |drain: Drain, in_hand| drain.time_exact(&L, in_hand);
         assert_eq!(exactly(waiting(100), &in_hand), Time::from_us(queued));
-        // S = 1: T_gc with the transfers of its moves, and a summary page.
+        // S = 1: the time of a GC (T_gc) with the transfers of its moves, and a summary page.
         let collection = 1_500 + 20 * 235 + 201;
         assert_eq!(
             exactly(waiting(99), &in_hand),
             Time::from_us(queued + collection)
         );
-        // A running GC counts with its remaining time; the 6 pages that it still programs fill the block.
+        // A running GC counts with its remaining time. The 6 pages that it has still to program fill the block.
         let in_hand = InHand {
             gc_rest: Some(Time::from_us(1_000)),
             gc_moves: 6,

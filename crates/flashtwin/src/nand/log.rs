@@ -1,19 +1,19 @@
-//! The log of flash operations, which `validate` compares and a timeline draws.
+//! Log of flash operations. `validate` compares it with a reference, and timelines draw it.
 //!
-//! An operation that keeps a place busy has a beginning and an end. Both may be logged before their instant, if a
-//! back end knows them at dispatch, and a beginning may be logged after it. Entries of one place are in order.
+//! An operation that occupies a *place* has a beginning and an end. A back end that knows these instants at dispatch
+//! may log both in advance; it may also log a beginning late. The entries of one place are in order of time.
 
 use super::Cause;
 use crate::units::{Lpn, Time};
 
-/// A resource that works on one operation at a time.
+/// A place: a resource that executes one operation at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
     /// A chip.
     Chip(u32),
     /// A parallel unit of a chip: the chip and the unit's number there.
     Unit(u32, u32),
-    /// The second register of a chip, with what it has begun ahead.
+    /// The second register of a chip, for the operation begun ahead (cached commands).
     Ahead(u32),
     /// The garbage collection of a chip, from its first to its last step.
     Collection(u32),
@@ -21,105 +21,106 @@ pub enum Place {
     Channel(u32),
 }
 
-/// One thing a chip did.
+/// An entry of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlashEvent {
-    /// A place began with something.
+    /// An operation began on a place.
     Begin {
-        /// When.
+        /// Instant.
         at: Time,
-        /// Where.
+        /// Place.
         place: Place,
-        /// Cause; for several pages, that of the first.
+        /// Cause; for several pages, the cause of the first.
         cause: Cause,
         /// Number of pages; 0 for an erase.
         pages: u32,
-        /// The logical page if there is one; an operation on several has a [`FlashEvent::Page`] for each.
+        /// The logical page, if the operation has only one; otherwise each page has a [`FlashEvent::Page`].
         lpn: Option<Lpn>,
-        /// The block in the chip that is moved or erased.
+        /// The block, numbered within the chip, that is moved or erased.
         block: Option<u32>,
-        /// The request for whose sake that page is read or written, as in [`FlashEvent::Page`].
+        /// The request that caused the page operation, as in [`FlashEvent::Page`].
         request: u32,
     },
     /// A page read or program was dispatched.
     Page {
-        /// When.
+        /// Instant.
         at: Time,
         /// The chip.
         chip: u32,
-        /// Plane in the chip. If the chip has one write frontier for all planes, `None`, unless its planes work
-        /// together: then the plane of the page.
+        /// Plane in the chip. `None` if the chip has one write frontier for all planes, unless its planes work
+        /// together.
         plane: Option<u32>,
         /// The logical page.
         lpn: Lpn,
-        /// Why.
+        /// Cause.
         cause: Cause,
-        /// The place that has just begun with it, where the entry of the beginning lacks it.
+        /// The place on which the page operation just began, if the entry of that beginning does not have the page.
         place: Option<Place>,
-        /// From dispatch to completion, without waiting for a channel.
+        /// Time from dispatch to completion, without waiting for a channel.
         duration: Time,
-        /// Number of the request that caused it; [`FlashEvent::NO_REQUEST`] if none did.
+        /// Number of the request that caused the operation; [`FlashEvent::NO_REQUEST`] if none did.
         request: u32,
     },
-    /// A place is done with what it began.
+    /// The operation on a place ended.
     End {
-        /// When.
+        /// Instant.
         at: Time,
-        /// Where.
+        /// Place.
         place: Place,
     },
-    /// A chip stopped in the middle of a program or erase.
+    /// A chip suspended a program or erase.
     Suspended {
-        /// When.
+        /// Instant.
         at: Time,
         /// The chip.
         chip: u32,
     },
     /// A suspended operation resumed.
     Resumed {
-        /// When.
+        /// Instant.
         at: Time,
         /// The chip.
         chip: u32,
     },
     /// An operation begun ahead (cached commands) became the chip's current one.
     Moved {
-        /// Instant from which the chip has no other work.
+        /// Instant from which the chip has no other operation.
         since: Time,
-        /// When the second register was free again.
+        /// Instant at which the second register became free.
         at: Time,
         /// The chip.
         chip: u32,
     },
     /// A block was chosen for cleaning.
     Victim {
-        /// When.
+        /// Instant.
         at: Time,
         /// The chip.
         chip: u32,
         /// Plane in the chip.
         plane: u32,
-        /// Block number in the chip, as the device numbers its blocks.
+        /// Block number in the chip, in the device's own numbering.
         block: u32,
         /// Live pages in it.
         valid: u32,
     },
     /// A cleaning action began; the chip is busy for `duration`.
     Clean {
-        /// When.
+        /// Instant.
         at: Time,
         /// The chip.
         chip: u32,
-        /// How long.
+        /// Duration.
         duration: Time,
     },
 }
 
 impl FlashEvent {
-    /// Request of operations that no request caused, and of those caused by requests numbered from 2^32 - 1 on.
+    /// Stands for the request of operations that no request caused, and of those whose request has a number of 2^32 -
+    /// 1 or more.
     pub const NO_REQUEST: u32 = u32::MAX;
 
-    /// Both ends of a time that a chip collects.
+    /// Returns the entry for the beginning or end of a chip's collection.
     pub(super) fn collection(chip: usize, begins: bool, at: Time) -> FlashEvent {
         let place = Place::Collection(chip as u32);
         match begins {

@@ -1,9 +1,9 @@
 //! The flash: chips that serve queued page operations and collect garbage.
 //!
-//! Three back ends behind one interface. [`Msr`] is the element model of the MSR SSD extension, exact to its event
-//! logs. [`Modern`] has channels shared by dies. [`Layered`] has a translation layer in each chip. All change the
-//! page map at the instant at which an operation is dispatched to its chip: operations in a queue have changed
-//! nothing yet.
+//! Three back ends have one interface. [`Msr`] is the element model of the MSR SSD extension; it reproduces the
+//! reference's event logs exactly. [`Modern`] has channels shared by dies. [`Layered`] has a translation layer in
+//! each chip. All of them change the page map at the instant at which an operation is dispatched to its chip;
+//! operations that wait in a queue have changed nothing yet.
 //!
 //! Contract: the caller queues operations ([`Nand::enqueue`]), advances the clock to the next pending instant of the
 //! event queue, and calls [`Nand::on_event`]. If that returns a chip, the caller processes the finished operation,
@@ -41,43 +41,43 @@ use crate::spec::{self, DeviceSpec};
 use crate::units::Stream;
 use crate::units::{Lpn, Time};
 
-/// Why a flash operation exists.
+/// Cause of a flash operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Cause {
-    /// A read the host waits for, without a buffer.
+    /// Host read on a device without a buffer.
     HostRead,
-    /// Read of a page that a write covers in part, without a buffer.
+    /// Read of a page that a host write covers only in part, on a device without a buffer.
     PartialRead,
-    /// A read that fills a buffer page.
+    /// Read that fills a page of the buffer.
     Fill,
-    /// A host write, without a buffer.
+    /// Host write on a device without a buffer.
     HostWrite,
     /// Write-back of an evicted page.
     Destage,
-    /// Write-back because the host asked for a flush or forced unit access.
+    /// Write-back for a flush or forced unit access of the host.
     Flush,
-    /// Write-back of a page that stays, while its chip was idle.
+    /// Write-back of a page that stays in the buffer, while its chip was idle.
     WriteBack,
-    /// Read of a page that fills up a block which is written back whole.
+    /// Read of a page that completes a block before the block is written back as a whole.
     PaddingRead,
-    /// Program of a page that pads a block.
+    /// Program of a page that completes a block before the block is written back as a whole.
     Padding,
-    /// Program of a clean page of the read cache, written with a block.
+    /// Program of a clean page of the read cache, written together with its block.
     Merge,
     /// Read and program of a page that GC moves.
     GcMove,
-    /// Read and program of a page that moves out of a block in SLC mode.
+    /// Read and program of a page that is moved out of a block in SLC mode.
     Fold,
-    /// Read and program of a page that moves to a worn block, for wear levelling.
+    /// Read and program of a page that wear levelling moves to a worn block.
     Migration,
     /// A block's summary page.
     Summary,
-    /// Read of a page of the map that lies in flash.
+    /// Read of a map page in flash.
     MapRead,
-    /// Program of a page of the map that lies in flash.
+    /// Program of a map page in flash.
     MapWrite,
-    /// Read and program of a page that a merge of a log block with its data block moves.
+    /// Read and program of a page moved by the merge of a log block with its data block.
     MergeCopy,
     /// Erase of a collected or merged block.
     Erase,
@@ -138,20 +138,20 @@ pub struct PageOp {
     /// The receiver of the result.
     pub owner: Owner,
     pub cause: Cause,
-    /// Number of the host's request that caused it; [`FlashEvent::NO_REQUEST`] if none did.
+    /// Number of the host request that caused it; [`FlashEvent::NO_REQUEST`] if none did.
     pub request: u32,
-    /// For a write, which open block it goes to.
+    /// For a write, the stream whose open block it goes to.
     pub stream: Stream,
-    /// The host waits until it is safe from a power loss.
+    /// Whether the host waits until the data survive a power loss.
     pub fua: bool,
-    /// Of a program that is done again since its die died, how many dies it has been given to since.
+    /// For a program that is repeated because its die failed, the number of dies it has been sent to since.
     pub again: u8,
     pub enqueued: Time,
-    /// Time its chip had spent in GC when it was queued.
+    /// GC time of its chip, in total, when it was queued.
     pub gc_before: Time,
 }
 
-/// The causes of reads, as bits.
+/// Set of the causes of reads, as bits.
 const READS: u32 = 1 << Cause::HostRead as u32
     | 1 << Cause::PartialRead as u32
     | 1 << Cause::Fill as u32
@@ -163,28 +163,28 @@ impl PageOp {
         READS >> self.cause as u32 & 1 == 1
     }
 
-    /// Index of the operation's kind among counters: 0 for a read, 1 for a write.
+    /// Returns the index of the operation's kind among counters: 0 for a read, 1 for a write.
     #[inline]
     fn kind(&self) -> usize {
         usize::from(!self.is_read())
     }
 }
 
-/// A page operation that has finished, with where its time went.
+/// A finished page operation, and the parts of its time.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
     pub op: PageOp,
     pub queue_gc: Time,
     pub transfer: Time,
     pub array: Time,
-    /// False for a write that found no free page: the device is at the end of its life.
+    /// False for a write that found no free page, because the device has reached the end of its life.
     pub written: bool,
-    /// True for a read of what lay on a dead die.
+    /// True for a read of a page on a dead die.
     pub failed: bool,
 }
 
 impl Done {
-    /// The place of one where there is none.
+    /// Value of an unused place for a finished operation.
     const NOTHING: Done = Done {
         op: PageOp {
             lpn: Lpn(0),
@@ -205,7 +205,7 @@ impl Done {
     };
 }
 
-/// Receives the finished operation, as a whole or only what its receiver needs.
+/// Receiver of a finished operation; it may store only the parts it needs.
 pub(crate) trait Finished {
     fn put(&mut self, done: &Done);
 }
@@ -220,22 +220,22 @@ impl Finished for Option<Done> {
 /// Counters of the flash, over the whole device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlashStats {
-    /// Operations by [`Cause`], in the order of [`Cause::ALL`].
+    /// Number of operations for each [`Cause`], in the order of [`Cause::ALL`].
     pub ops: [u64; Cause::ALL.len()],
-    /// GC actions: number of times that a chip began GC.
+    /// GC actions: how often a chip began GC.
     pub gc_actions: u64,
-    /// Pages erased without having been programmed: holes that a merge left for pages that did not exist, and pages
-    /// of a block that received fewer pages from another one in wear levelling.
+    /// Pages erased without having been programmed. A merge leaves holes for pages that do not exist, and migration
+    /// (wear levelling) may fill a block only in part.
     pub pages_skipped: u64,
     /// Writes that found no free page.
     pub writes_failed: u64,
-    /// Pages programmed a second time, elsewhere, because their die died during the first program, which `ops`
-    /// counts.
+    /// Pages programmed a second time on another die, because their die failed during the first program. `ops` counts
+    /// the first program.
     pub programs_again: u64,
 }
 
 impl FlashStats {
-    /// Operations of one cause.
+    /// Returns the number of operations with this cause.
     pub fn count(&self, cause: Cause) -> u64 {
         self.ops[cause as usize]
     }
@@ -245,7 +245,7 @@ impl FlashStats {
         self.ops[cause as usize] += n;
     }
 
-    /// A page is programmed.
+    /// Whether this operation programs a page.
     #[inline]
     fn add_program(&mut self, op: &PageOp) {
         match op.again {
@@ -254,7 +254,7 @@ impl FlashStats {
         }
     }
 
-    /// Data pages programmed for the host: written directly, destaged, flushed or written back.
+    /// Returns the number of data pages programmed for the host: written directly, destaged, flushed or written back.
     pub fn host_programs(&self) -> u64 {
         self.count(Cause::HostWrite)
             + self.count(Cause::Destage)
@@ -263,35 +263,36 @@ impl FlashStats {
     }
 }
 
-/// State of a chip common to the back ends. Fields that a collection's move uses are in the first cache line.
+/// State of a chip common to the back ends. The fields used by every move of a collection are in the first cache
+/// line.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Chip {
-    /// Host reads that overtake the queue; used only if reads have priority.
+    /// Host reads that overtake the queue; empty if reads have no priority.
     pub reads: VecDeque<PageOp>,
-    /// Time spent with any operation, finished ones.
+    /// Total time of the finished operations of any kind.
     pub busy_total: Time,
-    /// Since when a GC action is running, if one is.
+    /// Start of the running GC action, if there is one.
     gc_since: Time,
-    /// Total time of the finished GC actions. A reset of the counters does not reset it, since waiting operations
+    /// Total time of the finished GC actions. A reset of the counters leaves it unchanged, since waiting operations
     /// have recorded its value.
     gc_total: Time,
-    /// Reads and writes that wait or are in service.
+    /// Numbers of reads and of writes that wait or are in service.
     inside: [u32; 2],
     pub queue: VecDeque<PageOp>,
     /// `gc_total` at the last reset of the counters.
     gc_before_start: Time,
-    /// A GC action is running.
+    /// Whether a GC action is running.
     pub in_gc: bool,
 }
 
 impl Chip {
-    /// Time spent in GC from the start of the counters until `now`.
+    /// Returns the time spent in GC from the last reset of the counters until `now`.
     pub fn gc_time_counted(&self, now: Time) -> Time {
         self.gc_time(now) - self.gc_before_start
     }
 
-    /// Time spent in GC until `now`.
+    /// Returns the time spent in GC until `now`.
     #[inline(always)]
     pub fn gc_time(&self, now: Time) -> Time {
         if self.in_gc {
@@ -301,14 +302,14 @@ impl Chip {
         }
     }
 
-    /// Counts an arriving operation, and records the GC time before it.
+    /// Counts an arriving operation, and records in it the chip's GC time so far.
     #[inline(always)]
     fn count_arrival(&mut self, op: &mut PageOp, now: Time) {
         op.gc_before = self.gc_time(now);
         self.inside[op.kind()] += 1;
     }
 
-    /// Queues an operation: among the reads with priority, or in order.
+    /// Appends an operation to the queue of reads with priority, or to the ordinary queue.
     #[inline(always)]
     fn take_in(&mut self, mut op: PageOp, overtakes: bool, now: Time) {
         self.count_arrival(&mut op, now);
@@ -318,7 +319,7 @@ impl Chip {
         }
     }
 
-    /// An operation has ended.
+    /// Removes a finished operation from the counts.
     #[inline(always)]
     fn ended(&mut self, op: &PageOp) {
         self.inside[op.kind()] -= 1;
@@ -357,7 +358,7 @@ impl Nand {
         }
     }
 
-    /// Resources of the event queue this back end uses, from 0.
+    /// Returns the number of resources that this back end uses in the event queue.
     pub fn resources(&self) -> usize {
         match self {
             Nand::Msr(n) => n.chips.len(),
@@ -374,7 +375,7 @@ impl Nand {
         self.take_in(chip, op, now, events);
     }
 
-    /// Queues an operation that has already waited elsewhere.
+    /// Queues an operation that has already waited elsewhere, with the time of its arrival there.
     #[inline(always)]
     pub fn take_in(&mut self, chip: usize, mut op: PageOp, now: Time, events: &mut EventQueue) {
         match self {
@@ -398,7 +399,7 @@ impl Nand {
         }
     }
 
-    /// Has its resources of the event queue from this one on.
+    /// Sets the number of the back end's first resource in the event queue.
     pub fn set_first_resource(&mut self, first: usize) {
         match self {
             Nand::Msr(n) => n.first_resource = first,
@@ -407,9 +408,9 @@ impl Nand {
         }
     }
 
-    /// Processes the event of a resource, counted from its first one. Stores the operation that finished, if any, in
-    /// `done`, which is empty before. Returns the chip to activate afterwards; `None` if the chip only continued a
-    /// collection.
+    /// Processes the event of a resource, numbered from the back end's first one. Stores the finished operation, if
+    /// any, in `done`, which the caller passes empty. Returns the chip to activate afterwards; `None` if the chip
+    /// only continued a collection.
     #[inline(always)]
     pub fn on_event(
         &mut self,
@@ -428,7 +429,7 @@ impl Nand {
         }
     }
 
-    /// [`Nand::on_event`] with a place for what is needed of the operation that finished.
+    /// Works like [`Nand::on_event`], but stores only the parts of the finished operation that `finished` needs.
     #[inline(always)]
     pub fn on_event_into(
         &mut self,
@@ -448,7 +449,7 @@ impl Nand {
         chip
     }
 
-    /// Lets a chip start its next operation, if it is free and there is one.
+    /// Starts the next operation of a chip, if the chip is free and an operation waits.
     #[inline(always)]
     pub fn activate(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
         match self {
@@ -458,8 +459,8 @@ impl Nand {
         }
     }
 
-    /// The orders of the array's controller to this drive about collecting; `None` with translation layers per chip,
-    /// which receive no orders.
+    /// Returns the orders to collect that this drive has received from the array's controller; `None` with
+    /// translation layers per chip, which receive no orders.
     #[inline]
     pub fn orders(&self) -> Option<&Orders> {
         match self {
@@ -469,7 +470,7 @@ impl Nand {
         }
     }
 
-    /// Returns the orders, mutably.
+    /// Returns the orders to collect, mutably.
     #[inline]
     pub fn orders_mut(&mut self) -> Option<&mut Orders> {
         match self {
@@ -488,7 +489,7 @@ impl Nand {
         }
     }
 
-    /// Orders each pool of a die, or of all, to collect a block.
+    /// Orders the pools of a die, or of all dies, to collect one block each.
     pub fn force_one_each(&mut self, die: Option<u32>) {
         let (orders, ftl) = match self {
             Nand::Msr(n) => (&mut n.orders, &n.ftl),
@@ -503,7 +504,7 @@ impl Nand {
         orders.force_one_each(ftl, dies.start * each..dies.end * each);
     }
 
-    /// The die is dead.
+    /// Whether the die is dead.
     #[inline]
     pub fn is_dead(&self, die: u32) -> bool {
         match self {
@@ -512,13 +513,13 @@ impl Nand {
         }
     }
 
-    /// The dies that are, ascending.
+    /// Returns the dead dies in ascending order.
     pub fn dead_dies(&self) -> impl Iterator<Item = u32> + '_ {
         let dies = 0..self.chips().len() as u32;
         dies.filter(|&die| self.is_dead(die))
     }
 
-    /// The `n`-th block a sequential fill writes in a chip.
+    /// Returns the `n`-th block that a sequential fill writes in a chip.
     pub fn fill_order(&self, chip: u32, n: u32) -> u32 {
         match self {
             Nand::Msr(nand) => nand.fill_order(chip, n),
@@ -527,8 +528,8 @@ impl Nand {
         }
     }
 
-    /// Writes a page, collecting as needed, without time passing, for preconditioning. `asked` is the stream that the
-    /// buffer policy would choose if it has blocks of its own.
+    /// Writes a page in no simulated time, with the collections it needs, for preconditioning. `asked` is the stream
+    /// that the buffer policy chooses for the page.
     pub fn write_untimed(&mut self, chip: usize, lpn: Lpn, asked: Stream) -> bool {
         match self {
             Nand::Msr(n) => n.write_untimed(chip, lpn, asked),
@@ -537,7 +538,7 @@ impl Nand {
         }
     }
 
-    /// The chip that a write goes to, where the flash itself hands out turns.
+    /// Returns the chip for the next write if the flash itself distributes the writes; otherwise `None`.
     #[inline]
     pub fn next_chip(&mut self) -> Option<u32> {
         match self {
@@ -546,14 +547,14 @@ impl Nand {
         }
     }
 
-    /// Sets how many erases blocks survive, as `of` has it.
+    /// Copies the number of erases that blocks survive from `of`.
     pub fn limit_erases(&mut self, of: &Nand) {
         if let (Nand::Modern(n), Nand::Modern(of)) = (self, of) {
             n.ftl.shape.erase_limit = of.ftl.shape.erase_limit;
         }
     }
 
-    /// Appends the positions of all round robins; with the page map they are the whole state of idle flash.
+    /// Appends the positions of all round robins. Page map and positions together are the whole state of idle flash.
     pub fn cursors(&self, out: &mut Vec<u32>) {
         match self {
             Nand::Msr(n) => n.cursors(out),
@@ -607,7 +608,8 @@ impl Nand {
         }
     }
 
-    /// Time until `chip` has completed its work: ECR's CQCT, as printed or exactly (D-14).
+    /// Returns the time until `chip` has completed its work (ECR's chip queue complete time), as printed or exact
+    /// (D-14).
     #[inline]
     pub fn drain_time(&self, chip: usize, exact: bool, now: Time) -> Time {
         let ftl = match self.placed() {
@@ -632,7 +634,7 @@ impl Nand {
         drain.time_exact(self.times(), &in_hand)
     }
 
-    /// Writes of a chip that have taken their page.
+    /// Returns the number of writes of a chip that have already taken their page.
     #[inline]
     fn writes_in_service(&self, chip: usize) -> u32 {
         match self {
@@ -642,7 +644,8 @@ impl Nand {
         }
     }
 
-    /// Flash time of the reads and writes of `chip`, those in service whole and GC apart.
+    /// Returns the flash time of the reads and writes of `chip`. Operations in service count with their whole time;
+    /// GC does not count.
     #[inline]
     pub fn load(&self, chip: usize) -> Time {
         let [reads, writes] = self.chips()[chip].inside;
@@ -650,7 +653,7 @@ impl Nand {
         l.read * reads.into() + l.program * writes.into()
     }
 
-    /// Reads and writes of a chip, counted one by one.
+    /// Returns the numbers of reads and writes of a chip, by counting the queues.
     fn count_inside(&self, chip: usize, now: Time) -> [u32; 2] {
         let of = &self.chips()[chip];
         let in_hand = self.in_hand(chip, now);
@@ -678,7 +681,7 @@ impl Nand {
         }
     }
 
-    /// The chip has no operation and none waits.
+    /// Whether the chip has no operation in service or waiting, and does not collect.
     #[inline]
     pub fn is_idle(&self, chip: usize) -> bool {
         if let Nand::Layered(n) = self {
@@ -688,7 +691,7 @@ impl Nand {
         c.inside == [0, 0] && !c.in_gc
     }
 
-    /// The chips that are collecting now.
+    /// Returns the chips that are collecting now.
     #[inline(always)]
     pub fn chips_in_gc(&self) -> &ChipSet {
         match self {
@@ -706,7 +709,7 @@ impl Nand {
         }
     }
 
-    /// Starts all counters and clocks of the chips at zero again.
+    /// Resets all counters and clocks of the chips to zero.
     pub fn reset_stats(&mut self, now: Time) {
         for chip in self.chips_mut() {
             chip.gc_before_start = chip.gc_time(now);
@@ -719,7 +722,7 @@ impl Nand {
         }
     }
 
-    /// Starts or stops keeping a log of every operation.
+    /// Starts or stops the log of operations.
     pub fn set_log(&mut self, on: bool) {
         match self {
             Nand::Msr(n) => n.log = on.then(Vec::new),
@@ -739,7 +742,7 @@ impl Nand {
         }
     }
 
-    /// A log is kept.
+    /// Whether a log is kept.
     pub fn is_logged(&self) -> bool {
         match self {
             Nand::Msr(n) => n.log.is_some(),

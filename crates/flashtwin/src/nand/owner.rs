@@ -1,4 +1,4 @@
-//! The receiver of a finished page operation: a typed number that fits beside the operation's page.
+//! The owner of a page operation: the receiver of its result, as a kind and a number in 32 bits.
 //!
 //! A device and an array both send operations to flash, but never to the same flash: an array member that receives
 //! single pages has no front end of its own.
@@ -14,7 +14,7 @@ pub enum Receiver {
     MemberRequest,
     /// A page operation of an array's front end.
     ArrayPage,
-    /// A job of an array.
+    /// A job of an array (a parity row or a rebuild).
     Job,
 }
 
@@ -23,7 +23,7 @@ pub enum Receiver {
 pub struct Owner(u32);
 
 impl Owner {
-    /// Bits of a number. The number of a cached page has two more.
+    /// Bits of an owner's number. The number of a cached page has two more.
     const BITS: u32 = 29;
     const HOST_REQUEST: u32 = 4;
     const MEMBER_REQUEST: u32 = 5;
@@ -62,12 +62,12 @@ impl Owner {
         Owner::of(Owner::JOB, number)
     }
 
-    /// The number as the tag of a request.
+    /// Returns the owner as the tag of a request.
     pub fn tag(self) -> u64 {
         self.0.into()
     }
 
-    /// The owner of [`Owner::tag`].
+    /// Returns the owner that [`Owner::tag`] converted.
     pub fn from_tag(tag: u64) -> Owner {
         Owner(tag as u32)
     }
@@ -94,13 +94,13 @@ impl Owner {
         self.0 >> Owner::BITS == Owner::MEMBER_REQUEST
     }
 
-    /// The number of a job, if the receiver is one.
+    /// Returns the number of the job, if the owner is one.
     #[inline(always)]
     pub fn job_number(self) -> Option<u32> {
         (self.0 >> Owner::BITS == Owner::JOB).then_some(self.0 & ((1 << Owner::BITS) - 1))
     }
 
-    /// The receiver's number among those of its kind.
+    /// Returns the owner's number among those of its kind.
     #[inline(always)]
     pub const fn number(self) -> u32 {
         match self.is_cached_page() {

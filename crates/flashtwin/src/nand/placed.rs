@@ -1,4 +1,5 @@
-//! The placement of pages: the page map of the whole device, or a translation layer in each chip.
+//! Queries about the placement of pages, which is kept by the page map of the whole device or by a translation layer
+//! in each chip.
 
 use std::io::{self, Read, Write};
 
@@ -11,10 +12,10 @@ use crate::rng::Rng;
 use crate::units::Stream;
 use crate::units::{Lpn, Time};
 
-/// Blocks of a pool.
+/// Numbers of blocks of a pool.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PoolBlocks {
-    /// All of them.
+    /// All blocks.
     pub blocks: u32,
     /// Blocks that the host does not see.
     pub reserved: u32,
@@ -22,13 +23,13 @@ pub(crate) struct PoolBlocks {
     pub low: u32,
 }
 
-/// The keeper of the pages' locations.
+/// The structure that has the locations of pages.
 pub(super) enum Placed<'a> {
     Map(&'a PageMap),
     Layers(&'a Layered),
 }
 
-/// Keeper of the pages' locations, mutable.
+/// [`Placed`], mutable.
 enum PlacedMut<'a> {
     Map(&'a mut PageMap),
     Layers(&'a mut Layered),
@@ -53,7 +54,7 @@ impl Nand {
         }
     }
 
-    /// The page has a copy on flash.
+    /// Whether the page has a copy on flash.
     #[inline]
     pub fn is_mapped(&self, lpn: Lpn) -> bool {
         match self.placed() {
@@ -62,8 +63,8 @@ impl Nand {
         }
     }
 
-    /// The chip that holds the page's copy according to the page map; `None` with translation layers, which only know
-    /// their own chip.
+    /// Returns the chip that holds the page's copy according to the page map; `None` with translation layers, each of
+    /// which only knows its own chip.
     #[inline]
     pub fn chip_of_copy(&self, lpn: Lpn) -> Option<u32> {
         match self.placed() {
@@ -72,7 +73,7 @@ impl Nand {
         }
     }
 
-    /// Starts loading what an operation on the page will touch first.
+    /// Prefetches the first data that an operation on the page accesses.
     #[inline(always)]
     pub fn prefetch(&self, lpn: Lpn) {
         match self.placed() {
@@ -81,7 +82,7 @@ impl Nand {
         }
     }
 
-    /// Starts loading what follows from that.
+    /// Prefetches the state of the block with the page's old copy, once the map entry is in the cache.
     #[inline(always)]
     pub fn prefetch_old_copy(&self, lpn: Lpn) {
         if let Placed::Map(map) = self.placed() {
@@ -89,8 +90,8 @@ impl Nand {
         }
     }
 
-    /// Starts loading data for pages that will be written soon: the state of the old copy of `next`, and the map
-    /// entry of `later`.
+    /// Prefetches data for pages that will be written soon: the state of the block with the old copy of `next`, and
+    /// the map entry of `later`.
     #[inline(always)]
     pub fn prefetch_ahead(&self, next: Lpn, later: Lpn) {
         match self.placed() {
@@ -102,7 +103,7 @@ impl Nand {
         }
     }
 
-    /// The open block that a write goes to.
+    /// Returns the stream whose open block a host write goes to.
     #[inline(always)]
     pub(super) fn host_stream(&self, lpn: Lpn, asked: Stream) -> Stream {
         match self.placed() {
@@ -121,7 +122,7 @@ impl Nand {
         }
     }
 
-    /// Exchanges the copy of the buffer policy's filter for another.
+    /// Replaces the copy of the buffer policy's filter.
     pub fn exchange_classes(&mut self, classes: Option<Box<Filter>>) -> Option<Box<Filter>> {
         match self.placed_mut() {
             PlacedMut::Map(map) => map.exchange_classes(classes),
@@ -129,7 +130,8 @@ impl Nand {
         }
     }
 
-    /// Hot and cold pages that a buffer policy distinguishes go to blocks of their own, or need not.
+    /// Whether a buffer policy that distinguishes hot and cold pages can be used: the page map has two streams, or
+    /// there is no page map.
     pub fn separates(&self) -> bool {
         match self.placed() {
             Placed::Map(map) => map.streams() > 1,
@@ -137,7 +139,7 @@ impl Nand {
         }
     }
 
-    /// Forgets a page.
+    /// Trims a page.
     pub fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue) {
         match self.placed_mut() {
             PlacedMut::Map(map) => {
@@ -147,7 +149,7 @@ impl Nand {
         }
     }
 
-    /// Drops a page, and whatever that takes on flash, without time passing.
+    /// Trims a page in no simulated time.
     pub fn trim_untimed(&mut self, lpn: Lpn) {
         match self.placed_mut() {
             PlacedMut::Map(map) => {
@@ -157,7 +159,7 @@ impl Nand {
         }
     }
 
-    /// Blocks that a chip may begin before it must give one back.
+    /// Returns the number of blocks that a chip may open before it must collect.
     pub fn free_blocks(&self, chip: usize) -> u32 {
         match self.placed() {
             Placed::Map(map) => map.free_blocks_of_chip(chip as u32),
@@ -165,7 +167,7 @@ impl Nand {
         }
     }
 
-    /// At how many of them it collects.
+    /// Returns the number of free blocks at or below which a chip collects.
     pub fn gc_trigger_blocks(&self, chip: usize) -> u32 {
         match self.placed() {
             Placed::Map(map) => map.gc_trigger_blocks_of_chip(chip as u32),
@@ -173,7 +175,7 @@ impl Nand {
         }
     }
 
-    /// Free pages of its open block.
+    /// Returns the free pages of a chip's open block.
     pub fn open_pages(&self, chip: usize) -> u32 {
         match self.placed() {
             Placed::Map(map) => map.open_pages_of_chip(chip as u32),
@@ -181,7 +183,7 @@ impl Nand {
         }
     }
 
-    /// Proves the tables against each other.
+    /// Checks that the tables agree with each other.
     pub fn check(&self) -> Result<(), String> {
         match self.placed() {
             Placed::Map(map) => map.check(),
@@ -197,7 +199,7 @@ impl Nand {
         }
     }
 
-    /// Pages that can be programmed without an erase, summary pages among them.
+    /// Returns the number of pages that can be programmed without an erase, including summary pages.
     pub fn free_pages(&self) -> u64 {
         match self.placed() {
             Placed::Map(map) => map.free_pages(),
@@ -213,7 +215,7 @@ impl Nand {
         }
     }
 
-    /// Fewest free blocks of a pool that took one since this was last asked.
+    /// Returns the fewest free blocks of any pool directly after it took one, since the last call.
     #[inline]
     pub fn take_lowest(&mut self) -> Option<u32> {
         match self.placed_mut() {
@@ -222,7 +224,7 @@ impl Nand {
         }
     }
 
-    /// Number of blocks of a pool of the page map; zeros with translation layers, which have no pools.
+    /// Returns the numbers of blocks of a pool of the page map; zeros with translation layers, which have no pools.
     pub fn pool_blocks(&self) -> PoolBlocks {
         let Placed::Map(map) = self.placed() else {
             return PoolBlocks::default();
@@ -251,7 +253,7 @@ impl Nand {
         }
     }
 
-    /// Forgets wear.
+    /// Resets all erase counts.
     pub fn reset_wear(&mut self) {
         match self.placed_mut() {
             PlacedMut::Map(map) => map.reset_wear(),
@@ -269,7 +271,7 @@ impl Nand {
 
     // ---- initial states ----
 
-    /// Every exported page written once in ascending order, on new flash.
+    /// Writes every exported page once in ascending order, on new flash.
     pub fn fill_sequential(&mut self) {
         if let Nand::Layered(layers) = self {
             return layers.fill_sequential();
@@ -281,15 +283,15 @@ impl Nand {
         }
     }
 
-    /// Stamps a chip of the page map with that of `worn`, its pages renamed.
+    /// Copies the state of the chip of `worn` to a chip of the page map, with its pages renamed.
     pub fn stamp(&mut self, chip: u32, worn: &Nand, factor: u32, shift: u32) {
         if let (PlacedMut::Map(map), Placed::Map(worn)) = (self.placed_mut(), worn.placed()) {
             map.stamp(chip, worn, factor, shift);
         }
     }
 
-    /// Places translation layers in the steady state; returns false with the page map, which does not reach it by
-    /// itself.
+    /// Brings translation layers to the steady state. Returns false with the page map, whose steady state is produced
+    /// elsewhere.
     pub fn fill_steady(&mut self, rng: &mut Rng) -> bool {
         match self.placed_mut() {
             PlacedMut::Map(_) => false,
@@ -308,7 +310,7 @@ impl Nand {
         }
     }
 
-    /// Nothing was ever written to the page map.
+    /// Whether nothing was ever written to the page map.
     pub fn is_new(&self) -> bool {
         match self.placed() {
             Placed::Map(map) => *self.stats() == FlashStats::default() && map.is_new(),
@@ -316,7 +318,7 @@ impl Nand {
         }
     }
 
-    /// Reads such a state.
+    /// Reads a state written by [`Nand::save_state`].
     pub fn load_state(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         match self.placed_mut() {
             PlacedMut::Map(map) => map.load(input),

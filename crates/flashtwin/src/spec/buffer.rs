@@ -7,16 +7,16 @@ use crate::buffer::ChosenPolicy;
 use crate::component::{words, Kind, Parameter, Settings, Value};
 use crate::units::{saturating_u32, Time};
 
-/// Larger than any device of 2^32 pages could use.
+/// Largest size: no device of 2^32 pages can use more.
 const SIZE: u64 = 1 << 52;
 const BACKGROUND: Only = &[(Buffer::evict.name(), &[EvictMode::Background.name()])];
 
 words! {
-    /// Instant at which an access that needs a slot proceeds (D-2).
+    /// When an access that needs a slot proceeds (D-2).
     pub enum EvictMode {
         /// When its victim's program has completed.
         Blocking = "blocking",
-        /// Immediately, while at most `background_depth` write-backs are in flight.
+        /// Immediately, as long as at most `background_depth` write-backs are in flight.
         Background = "background",
     }
 }
@@ -26,14 +26,14 @@ words! {
     pub enum Partial {
         /// Round every request outwards to page boundaries.
         Round = "round",
-        /// Keep a bitmap of valid sectors a page, or without a buffer carry only what was asked; read the
-        /// rest from flash when needed.
+        /// With a buffer: keep a bitmap of valid sectors for each page. Without: transfer only the requested sectors.
+        /// The rest is read from flash when needed.
         Sectors = "sectors",
     }
 }
 
 section! {
-    /// The cached pages in front of the flash.
+    /// Memory for pages in front of the flash.
     pub struct Buffer(v) in (spec: DeviceSpec => spec.buffer.as_ref()) {
         capacity_pages: u32 = "buffer.capacity", Kind::Size(SIZE), None, &[],
             "Size of the buffer: whole pages, at least one.", "GCaR 1 to 32 MB, ECR 32 MB",
@@ -46,32 +46,32 @@ section! {
         evict: EvictMode = "buffer.evict", Kind::Choice(EvictMode::WORDS), Some("\"blocking\""), &[],
             "When the access that needs a slot proceeds: once its victim is programmed (`blocking`), or immediately (`background`).", "D-2";
         background_depth: u32 = "buffer.background_depth", Kind::Count(1, 65_535), Some("8"), BACKGROUND,
-            "Maximum write-backs in flight before an access must wait; active write-backs of pages that stay cached count too.", "D-2";
+            "Maximum number of write-backs in flight. An access that needs another one waits. Write-backs of pages that stay cached count, too.", "D-2";
         partial: Partial = "buffer.partial", Kind::Choice(Partial::WORDS), Some("\"round\""), &[],
-            "How requests that cover part of a page are handled: rounded to whole pages, or tracked by a bitmap of valid sectors.", "D-1";
+            "Handling of requests that cover only part of a page. `round`: they are rounded to whole pages. `sectors`: each page has a bitmap of its valid sectors.", "D-1";
         latency: Time = "buffer.latency_us", Kind::Micros(STEP_US), Some("0"), &[],
-            "Read latency of the buffer memory, and write latency unless `write_latency_us` is set.", "not printed anywhere but in CBM";
+            "Read latency of the buffer memory, and write latency unless `write_latency_us` is set.", "ours: only CBM prints it";
         write_latency: Time = "buffer.write_latency_us", Kind::Micros(STEP_US), OPTIONAL, &[],
             "Write latency of the buffer memory; default: `latency_us`.", "CBM Table I: 40 ns a 64-byte line of NVM, 2.56 (D-21)",
             follows latency;
         read_cache_pages: u32 = "buffer.read_cache", Kind::Window, OPTIONAL, &[],
-            "Size of a separate LRU cache for read pages, in addition to `capacity`: pages, or a share of the capacity. Default: 0; with `cbm` 0.75 (24 MB to 32 MB, CBM section V).", "CBM section III; D-6",
+            "Size of a separate LRU cache for read pages, in addition to `capacity`: pages, or a share of the capacity. Default: 0; with `cbm`, 0.75 of the capacity (24 MB beside 32 MB, CBM section V).", "CBM section III; D-6",
             read v.get(&Self::read_cache_pages).map_or(0, |given| share(given, capacity_pages)),
             write read_cache(spec);
         read_cache_latency: Time = "buffer.read_cache_latency_us", Kind::Micros(STEP_US), OPTIONAL, &[],
             "Latency of the separate read cache; default: `latency_us`.", "CBM Table I: 15 ns a 64-byte line of DRAM, 0.96 (D-21)",
             follows latency;
         power_loss_protection: bool = "buffer.power_loss_protection", Kind::Bool, Some("false"), &[],
-            "The buffer survives a power loss: a flush or FUA write completes once its data is in the buffer. Always so with `cbm` (its write buffer is non-volatile).", "ours";
+            "The buffer survives a power loss: a flush or FUA write completes once its data is in the buffer. Always the case with `cbm`, whose write buffer is non-volatile.", "ours";
     } and {
-        /// The memory is non-volatile, as the policy of the device file has it. Another policy that takes its place
-        /// governs the same memory.
+        /// Whether the memory is non-volatile, which the policy of the device file determines. A policy that replaces
+        /// it at run time uses the same memory.
         non_volatile: bool = policy.entry().non_volatile;
     }
 }
 
 impl Buffer {
-    /// The memory survives a power loss.
+    /// Whether the memory survives a power loss.
     pub(crate) fn is_protected(&self) -> bool {
         self.power_loss_protection || self.non_volatile
     }
@@ -89,7 +89,7 @@ fn capacity(spec: &DeviceSpec) -> Option<Value> {
     Some(Value::Number(bytes))
 }
 
-/// Written where there is one, or where the policy would have one by default.
+/// Returns the read cache if the device has one, or if the policy has one by default.
 fn read_cache(spec: &DeviceSpec) -> Option<Value> {
     let buffer = spec.buffer.as_ref()?;
     let key = Buffer::read_cache_pages.short_name();
@@ -99,8 +99,8 @@ fn read_cache(spec: &DeviceSpec) -> Option<Value> {
     is_written.then(|| Value::Number(pages.into()))
 }
 
-/// Pages: a whole number of them, or a share of the capacity. A share rounds down, but only a share
-/// of zero is no page at all.
+/// Returns a number of pages: the value itself, or a share of the capacity. A share is rounded down, but to no less
+/// than one page unless it is zero.
 fn share(value: &Value, capacity_pages: u32) -> u32 {
     match value {
         Value::Number(pages) => saturating_u32(*pages),
@@ -112,7 +112,7 @@ fn share(value: &Value, capacity_pages: u32) -> u32 {
     }
 }
 
-/// The policy with the values of its parameters.
+/// Returns the policy with the values of its parameters.
 fn policy(v: &Values, capacity_pages: u32) -> ChosenPolicy {
     let key: Key<ChosenPolicy> = Buffer::policy;
     let name: String = v.setting(&key);

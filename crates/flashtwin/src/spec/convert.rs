@@ -1,4 +1,4 @@
-//! From a TOML value to a value of its key's kind, in base units, and back.
+//! Converts a TOML value to a value of its key's kind, in base units, and back.
 
 use std::ops::RangeInclusive;
 
@@ -11,10 +11,10 @@ use crate::component::{size, Kind, Value, AUTO};
 const PS_PER_US: u64 = 1_000_000;
 const PS_PER_NS: u64 = 1_000;
 const FIGURE_MAX: u32 = 1_000_000_000;
-/// As many as a cell has bits at most.
+/// Largest number of page types: a cell has at most four bits.
 const PAGE_TYPES_MAX: usize = 4;
 
-/// The message about a value that its key cannot take.
+/// Returns the message about a value that its key cannot have.
 pub(super) fn wrong_value(kind: Kind, node: &Node) -> String {
     let mut message = format!("found {}; must be {kind}", node.show());
     if let Node::Str(word) = node {
@@ -32,7 +32,7 @@ pub(super) fn wrong_value(kind: Kind, node: &Node) -> String {
     message
 }
 
-/// TOML text of a value: [`convert`] reads it back.
+/// Returns the TOML text of a value, which [`convert`] reads back.
 pub(super) fn text(kind: Kind, value: &Value) -> String {
     match (kind, value) {
         (_, Value::Text(word)) => quote(word),
@@ -41,7 +41,7 @@ pub(super) fn text(kind: Kind, value: &Value) -> String {
         (Kind::Nanos(_), Value::Number(ps)) => show(*ps, PS_PER_NS),
         (Kind::Size(_), Value::Number(bytes)) => quote(&size(*bytes)),
         (_, Value::Number(n)) => n.to_string(),
-        // Shortest text that reads back to the same number, as an integer if it is whole.
+        // Formats a float as the shortest text that reads back to the same number; a whole number has no point.
         (_, Value::Float(x)) => x.to_string(),
         (_, Value::Numbers(times)) => match times[..] {
             [one] => show(one, PS_PER_US),
@@ -53,12 +53,12 @@ pub(super) fn text(kind: Kind, value: &Value) -> String {
     }
 }
 
-/// A TOML string.
+/// Returns a text as a TOML string.
 pub(super) fn quote(text: &str) -> String {
     toml::Value::String(text.into()).to_string()
 }
 
-/// The value of a key in base units, or `None` if the key cannot take it.
+/// Returns the value of a key in base units; `None` if the key cannot have it.
 pub(super) fn convert(kind: Kind, node: &Node) -> Option<Value> {
     let number = |n: Option<u64>, min: u64, max: u64| {
         n.filter(|n| (min..=max).contains(n)).map(Value::Number)
@@ -127,7 +127,7 @@ fn whole(i: i64, range: RangeInclusive<u32>) -> Option<Value> {
     Some(Value::Float(n.into()))
 }
 
-/// Picoseconds, rounded to nearest.
+/// Returns a time in picoseconds, rounded to the nearest.
 fn time(node: &Node, ps_per_unit: u64) -> Option<u64> {
     match node {
         Node::Int(i) => u64::try_from(*i).ok()?.checked_mul(ps_per_unit),
@@ -136,7 +136,7 @@ fn time(node: &Node, ps_per_unit: u64) -> Option<u64> {
     }
 }
 
-/// Bytes of `"32 MiB"`, `"4KiB"`, `"1GB"`.
+/// Returns the bytes of a size such as `"32 MiB"`, `"4KiB"` or `"1GB"`.
 pub(super) fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits_len = text.bytes().take_while(u8::is_ascii_digit).count();

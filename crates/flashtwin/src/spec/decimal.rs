@@ -1,24 +1,23 @@
 //! Exact decimal arithmetic on the numbers of a device file.
 //!
-//! A float of the file stands for the shortest decimal that reads back to it, which is what was
-//! written there; it is scaled as that decimal, in integers. So `0.0002384` ms is 238 400 ps, and
-//! 29 % of 100 blocks are 29 blocks.
+//! A float stands for the shortest decimal that reads back to it, which is the text in the file. The decimal is
+//! scaled with integers. So `0.0002384` ms is exactly 238 400 ps, and 29 % of 100 blocks are 29 blocks.
 
-/// Treatment of the fraction.
+/// How a fraction is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rounding {
     Nearest,
     Down,
 }
 
-/// `x * times / divide` as an integer; `None` if `x` is negative, not finite, or the result does
-/// not fit. `divide` is a power of ten up to 1000.
+/// Returns `x * times / divide` as an integer; `None` if `x` is negative, not finite, or the result does not fit.
+/// `divide` is a power of ten up to 1000.
 pub(super) fn scale(x: f64, times: u64, divide: u64, rounding: Rounding) -> Option<u64> {
     if !x.is_finite() || x < 0.0 {
         return None;
     }
     let x = x.abs(); // -0.0
-                     // At most 17 digits: with `times` below 2^64 the numerator stays below 10^37.
+                     // The text has at most 17 digits, so with `times` below 2^64 the numerator stays below 10^37.
     let text = format!("{x:e}");
     let (mantissa, exponent) = text.split_once('e')?;
     let exponent: i32 = exponent.parse().ok()?;
@@ -49,12 +48,12 @@ pub(super) fn scale(x: f64, times: u64, divide: u64, rounding: Rounding) -> Opti
     u64::try_from(numerator / denominator).ok()
 }
 
-/// `percent` % of `count`, rounded down.
+/// Returns `percent` % of `count`, rounded down.
 pub(super) fn percent_of(count: u64, percent: f64) -> u64 {
     scale(percent, count, 100, Rounding::Down).unwrap_or(0)
 }
 
-/// `units` over `per_unit` (a power of ten) as the shortest decimal, without a point if whole.
+/// Returns `units / per_unit` as the shortest decimal, without a point if it is whole. `per_unit` is a power of ten.
 pub(super) fn show(units: u64, per_unit: u64) -> String {
     let (whole, rest) = (units / per_unit, units % per_unit);
     if rest == 0 {

@@ -1,4 +1,4 @@
-//! Quantities that follow from a device's numbers.
+//! Quantities computed from the settings of a device.
 
 use super::decimal::percent_of;
 use super::{DeviceSpec, Mapping, Moves, Nand, Partial, Placement, Separation, SlcCache};
@@ -11,7 +11,7 @@ use crate::units::{narrow, saturating_u32, Time};
 pub const SECTOR_BYTES: u32 = 512;
 
 impl Setup {
-    /// For the buffer of a device; one of no pages if it has none.
+    /// Returns the setup of a device's buffer; one of no pages if the device has no buffer.
     pub fn of(spec: &DeviceSpec) -> Setup {
         let g = &spec.geometry;
         let buffer = spec.buffer.as_ref();
@@ -30,18 +30,18 @@ impl Setup {
 }
 
 impl DeviceSpec {
-    /// Blocks of a plane kept back from the host.
+    /// Returns the blocks of a plane that are hidden from the host.
     pub fn reserved_blocks_per_plane(&self) -> u32 {
         let g = &self.geometry;
         saturating_u32(percent_of(g.blocks_per_plane.into(), g.reserve_percent))
     }
 
-    /// Blocks of a plane that the host's pages fill.
+    /// Returns the blocks of a plane that the host's pages fill.
     pub fn usable_blocks_per_plane(&self) -> u32 {
         self.geometry.blocks_per_plane - self.reserved_blocks_per_plane()
     }
 
-    /// Pages of a block that hold host data: all, or all but the summary page.
+    /// Returns the pages of a block that hold host data: all, or all except the summary page.
     pub fn data_pages_per_block(&self) -> u32 {
         self.geometry.pages_per_block - u32::from(self.ftl.summary_page)
     }
@@ -51,44 +51,44 @@ impl DeviceSpec {
         self.geometry.planes_per_chip * self.geometry.blocks_per_plane
     }
 
-    /// Pages in a chip, host data or not.
+    /// Returns the pages of a chip, including those that cannot hold host data.
     pub fn physical_pages_per_chip(&self) -> u32 {
         self.blocks_per_chip() * self.geometry.pages_per_block
     }
 
-    /// Pages in the device, host data or not.
+    /// Returns the pages of the device, including those that cannot hold host data.
     pub fn physical_pages(&self) -> u32 {
         self.geometry.chips * self.physical_pages_per_chip()
     }
 
-    /// Bytes of the device, host data or not, spare bytes not counted.
+    /// Returns the bytes of all pages of the device, without spare bytes.
     pub fn raw_bytes(&self) -> u64 {
         u64::from(self.physical_pages()) * u64::from(self.geometry.page_bytes)
     }
 
-    /// Pages the host sees of one chip.
+    /// Returns the pages of one chip that the host sees.
     pub fn pages_per_chip_exported(&self) -> u32 {
         let blocks = self.usable_blocks_per_plane() * self.geometry.planes_per_chip;
         blocks * self.data_pages_per_block()
     }
 
-    /// Pages the host sees.
+    /// Returns the pages of the device that the host sees.
     pub fn exported_pages(&self) -> u32 {
         self.geometry.chips * self.pages_per_chip_exported()
     }
 
-    /// Bytes the host sees.
+    /// Returns the bytes of the device that the host sees.
     pub fn exported_bytes(&self) -> u64 {
         u64::from(self.exported_pages()) * u64::from(self.geometry.page_bytes)
     }
 
-    /// Bytes of the tables of each page's location and each location's page, four an entry: by far most of the
-    /// memory that a large device takes.
+    /// Returns the bytes of the two page tables (logical to physical and back), with 4 bytes per entry. They are by
+    /// far most of the memory that a large device needs.
     pub fn tables_bytes(&self) -> u64 {
         4 * (u64::from(self.exported_pages()) + u64::from(self.physical_pages()))
     }
 
-    /// Each chip with its translation layer; `None` with the page map.
+    /// Returns the setup of each chip's translation layer; `None` with the page map.
     pub fn chip_setup(&self) -> Option<chip::Setup> {
         match &self.ftl.kind {
             Mapping::Page => None,
@@ -101,7 +101,8 @@ impl DeviceSpec {
         }
     }
 
-    /// Behaviour of requests for part of a page: set by the buffer, or by the FTL if there is no buffer (D-97).
+    /// Returns how requests for part of a page are handled: set by the buffer, or by the FTL if there is no buffer
+    /// (D-97).
     pub fn partial(&self) -> Partial {
         match (&self.buffer, self.ftl.partial, &self.nand) {
             (Some(buffer), ..) => buffer.partial,
@@ -116,7 +117,7 @@ impl DeviceSpec {
         self.geometry.page_bytes / SECTOR_BYTES
     }
 
-    /// A plane collects at this many free blocks or fewer (pool = plane, with copy-back).
+    /// Returns the number of free blocks at or below which a plane collects (pool = plane, with copy-back).
     pub fn low_blocks_plane(&self) -> u32 {
         saturating_u32(percent_of(
             self.geometry.blocks_per_plane.into(),
@@ -124,7 +125,7 @@ impl DeviceSpec {
         ))
     }
 
-    /// A chip collects at this many free blocks or fewer (pool = chip, without copy-back).
+    /// Returns the number of free blocks at or below which a chip collects (pool = chip, without copy-back).
     pub fn low_blocks_chip(&self) -> u32 {
         saturating_u32(percent_of(
             self.blocks_per_chip().into(),
@@ -132,13 +133,13 @@ impl DeviceSpec {
         ))
     }
 
-    /// GC watermark of a chip in blocks while no host operation waits.
+    /// Returns the GC watermark of a chip, in blocks, while no host operation waits.
     pub fn idle_blocks_chip(&self) -> u32 {
         let percent = self.gc.idle_percent.unwrap_or(self.gc.low_percent);
         saturating_u32(percent_of(self.blocks_per_chip().into(), percent))
     }
 
-    /// Whether GC moves pages inside the chip; its pools are then planes, else chips.
+    /// Whether GC moves pages inside the chip. If so, the pools are planes; otherwise, chips.
     pub fn copy_back(&self) -> bool {
         match &self.nand {
             Nand::Msr(msr) => msr.copy_back,
@@ -146,8 +147,8 @@ impl DeviceSpec {
         }
     }
 
-    /// Blocks that a pool keeps open at a time: two where pages are separated (by `ftl.separation`, by CDA-GC's
-    /// dispatcher, by a cache in SLC mode), else one.
+    /// Returns the number of blocks that a pool keeps open at the same time: two if pages are separated (by
+    /// `ftl.separation`, by CDA-GC's dispatcher, or by an SLC write cache), otherwise one.
     pub fn write_streams(&self) -> u32 {
         let one = self.ftl.separation == Separation::None
             && !self.policy_separates()
@@ -158,19 +159,18 @@ impl DeviceSpec {
         }
     }
 
-    /// The write cache of blocks in SLC mode, if there is one.
+    /// Returns the write cache of blocks in SLC mode, if the device has one.
     pub fn slc_cache(&self) -> Option<&SlcCache> {
         self.nand.modern()?.slc_cache.as_ref()
     }
 
-    /// Blocks of a chip that may be in SLC mode.
+    /// Returns the largest number of blocks of a chip in SLC mode.
     pub fn slc_blocks_chip(&self) -> u32 {
         let percent = self.slc_cache().map_or(0.0, |cache| cache.percent);
         saturating_u32(percent_of(self.blocks_per_chip().into(), percent))
     }
 
-    /// Data pages of the second block that a pool keeps open: whole rows of a block in SLC mode, where
-    /// that is one.
+    /// Returns the data pages of the second block that a pool keeps open. If it is in SLC mode, these are whole rows.
     pub fn hot_pages_per_block(&self) -> u32 {
         let data_pages = self.data_pages_per_block();
         match &self.nand {
@@ -182,13 +182,13 @@ impl DeviceSpec {
         }
     }
 
-    /// The buffer policy separates hot pages from cold ones.
+    /// Whether the buffer policy separates hot pages from cold ones.
     pub fn policy_separates(&self) -> bool {
         let mut policy = self.buffer.iter().map(|b| b.policy.entry());
         policy.any(|entry| entry.separates)
     }
 
-    /// Where GC moves pages to on a device whose buffer policy separates them; on others to the cold open block.
+    /// Returns where GC moves pages if the buffer policy separates them; the cold open block on other devices.
     pub fn moves(&self) -> Moves {
         match self.policy_separates() {
             true => self.gc.moves,
@@ -196,8 +196,8 @@ impl DeviceSpec {
         }
     }
 
-    /// Consecutive pages of a block that one program takes: a flash page in each of the planes that
-    /// work at once.
+    /// Returns the number of consecutive pages of a block that one program takes: a flash page in each of the planes
+    /// that work together.
     pub fn pages_per_program(&self) -> u32 {
         match &self.nand {
             Nand::Msr(_) => 1,
@@ -205,7 +205,7 @@ impl DeviceSpec {
         }
     }
 
-    /// Pages of the map in a flash page; 0 if they are not whole, which the check refuses.
+    /// Returns the number of logical pages in a flash page; 0 if it is not whole, which the check refuses.
     pub fn flash_page_pages(&self) -> u32 {
         let (flash_page, page) = (self.geometry.flash_page_bytes, self.geometry.page_bytes);
         match flash_page.is_multiple_of(page) {
@@ -214,12 +214,12 @@ impl DeviceSpec {
         }
     }
 
-    /// Time of one page between controller and chip, spare bytes included.
+    /// Returns the time to transfer a page between controller and chip, including spare bytes.
     pub fn page_transfer(&self) -> Time {
         self.summary_transfer() * u64::from(self.sectors_per_page())
     }
 
-    /// Time of one sector between controller and chip: what a summary page moves.
+    /// Returns the time to transfer a sector between controller and chip; a summary page transfers one sector.
     pub fn summary_transfer(&self) -> Time {
         let bytes = u64::from(SECTOR_BYTES + self.geometry.spare_bytes_per_sector);
         self.timing.transfer_per_byte * bytes

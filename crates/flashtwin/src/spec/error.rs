@@ -15,7 +15,7 @@ pub struct SpecError {
 /// One problem of a device file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where it stands.
+    /// Location of the problem.
     pub place: Place,
     /// Dotted key, as in `buffer.capacity`; empty when the file is not TOML.
     pub key: String,
@@ -23,15 +23,15 @@ pub struct Problem {
     pub message: String,
 }
 
-/// Location of a key.
+/// Location of a problem.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// In the file as a whole: something is missing.
+    /// The file as a whole, because something is missing.
     File {
         /// The file.
         origin: String,
     },
-    /// At a line and column, both counted from 1.
+    /// A line and a column of the file, both counted from 1.
     Line {
         /// The file.
         origin: String,
@@ -40,7 +40,7 @@ pub enum Place {
         /// Column, in characters.
         column: u32,
     },
-    /// On the command line: `--set key=value`.
+    /// A setting on the command line: `--set key=value`.
     Override {
         /// `key=value` as given.
         setting: String,
@@ -61,7 +61,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Text of a file or a command line as part of a message: no control characters, not endless.
+/// Makes a text from a file or a command line part of a message: without control characters, and shortened.
 fn one_line(text: &str) -> String {
     const CHARS_MAX: usize = 300;
     let mut line = String::new();
@@ -108,7 +108,7 @@ impl fmt::Display for SpecError {
 impl std::error::Error for SpecError {}
 
 impl Problem {
-    /// A problem of a dotted key.
+    /// Creates the problem of a dotted key.
     pub(super) fn new(place: Place, key: &str, message: String) -> Problem {
         let key = key.into();
         Problem {

@@ -1,5 +1,5 @@
-//! Another policy for the buffer of a device at work (D-144): its name and its own keys, as they would stand in
-//! the device's file.
+//! Exchanges the buffer policy of a running device (D-144). The new policy is given by its name and its own keys, as
+//! in a device file.
 
 use super::error::{Place, Problem, SpecError};
 use super::keys::keys;
@@ -7,12 +7,12 @@ use super::{ArraySpec, Buffer, DeviceSpec};
 use crate::buffer::ChosenPolicy;
 
 impl DeviceSpec {
-    /// The policy of this name for the device's buffer. `settings` are keys of policies with their values,
-    /// as in `("buffer.window", "0.1")`; those that are not given have their defaults, whatever the present
-    /// policy has.
+    /// Returns the policy called `name` for the device's buffer. `settings` are keys of policies with their values,
+    /// such as `("buffer.window", "0.1")`. Keys that are not given have their defaults, not the values of the present
+    /// policy.
     ///
     /// # Errors
-    /// Fails if there is no buffer, or if the policy or a key is unknown or wrong for it.
+    /// Fails if there is no buffer, or if the policy or a key is unknown or invalid for this buffer.
     pub fn other_policy(
         &self,
         name: &str,
@@ -25,10 +25,10 @@ impl DeviceSpec {
 }
 
 impl ArraySpec {
-    /// The policy of this name for the array's own buffer, as [`DeviceSpec::other_policy`].
+    /// Returns the policy called `name` for the array's own buffer; see [`DeviceSpec::other_policy`].
     ///
     /// # Errors
-    /// Fails if there is no buffer, or if the policy or a key is unknown or wrong for it.
+    /// Fails if there is no buffer, or if the policy or a key is unknown or invalid for this buffer.
     pub fn other_policy(
         &self,
         name: &str,
@@ -40,7 +40,7 @@ impl ArraySpec {
     }
 }
 
-/// The policy of that name; `build` makes the buffer with what is to be set for it.
+/// Returns the policy called `name`; `build` makes the buffer from the settings it gets.
 fn other(
     buffer: Option<&Buffer>,
     name: &str,
@@ -59,7 +59,7 @@ fn other(
             return Err(refused(key, value, message));
         }
     }
-    // CBM would have one by default.
+    // The read cache keeps its size. CBM would otherwise get one by default.
     let read_cache = buffer.read_cache_pages.to_string();
     let mut set: Vec<(&str, &str)> = of_policies().map(|doc| (doc.key, "none")).collect();
     set.extend([
@@ -76,7 +76,7 @@ fn no_buffer(name: &str) -> SpecError {
     refused(Buffer::policy.name(), name, message.into())
 }
 
-/// Refuses a setting.
+/// Returns the error of a refused setting.
 pub(crate) fn refused(key: &str, value: &str, message: String) -> SpecError {
     let setting = format!("{key}={value}");
     Problem::new(Place::Override { setting }, key, message).into()

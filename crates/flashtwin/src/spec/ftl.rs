@@ -19,9 +19,9 @@ const MODERN_BLOCKS: Only = &[
 ];
 
 words! {
-    /// Page-to-chip mapping (D-3 of the decision register).
+    /// Assignment of pages to chips (D-3).
     pub enum Placement {
-        /// chip = (page / stride) mod chips, for ever.
+        /// chip = (page / stride) mod chips, permanently.
         Static = "static",
         /// Every write goes to the next chip of a round robin, channel first.
         Dynamic = "dynamic",
@@ -29,13 +29,13 @@ words! {
 }
 
 words! {
-    /// Pages that go to open blocks of their own.
+    /// Pages that are written to open blocks of their own.
     pub enum Separation {
-        /// None by the FTL; the buffer policy may separate hot pages from cold ones.
+        /// The FTL separates no pages; the buffer policy may still separate hot pages from cold ones.
         None = "none",
-        /// Pages that GC moves from those the host writes.
+        /// Pages that GC moves are separated from those that the host writes.
         Gc = "gc",
-        /// The first logical pages, `region_percent` of all, from the others: also when GC moves them.
+        /// The first logical pages, `region_percent` of all, are separated from the others, also when GC moves them.
         Region = "region",
     }
 }
@@ -53,15 +53,15 @@ section! {
         summary_page: bool = "ftl.summary_page", Kind::Bool, Some("true"), PAGE,
             "Reserve the last page of each block for a summary written by the device.", "the reference: always";
         partial: Option<Partial> = "ftl.partial", Kind::Choice(Partial::WORDS), OPTIONAL, &[],
-            "Without a buffer, how requests that cover part of a page are handled: rounded to whole pages, or by sectors, where a write first reads the rest of the page from flash. Default: `round` on `msr`, `sectors` on `modern`. With a buffer, use `buffer.partial`.", "D-1; D-97";
+            "Handling of requests that cover only part of a page, on a device without a buffer. `round`: they are rounded to whole pages. `sectors`: a write first reads the rest of the page from flash. Default: `round` on `msr`, `sectors` on `modern`. With a buffer, use `buffer.partial`.", "D-1; D-97";
         separation: Separation = "ftl.separation", Kind::Choice(Separation::WORDS), Some("\"none\""), PAGE,
-            "Pages with their own open blocks. `gc`: pages moved by GC. `region`: the first logical pages, like a namespace or placement handle, also when moved by GC. With `none`, the buffer policy may still separate hot pages from cold ones.", "common firmware practice";
+            "Pages that are written to open blocks of their own. `gc`: pages moved by GC. `region`: the first logical pages, like a namespace or placement handle, also when moved by GC. With `none`, the buffer policy may still separate hot pages from cold ones.", "common firmware practice";
         region_percent: f64 = "ftl.region_percent", Kind::Percent, None, REGION,
-            "Size of the region: the first logical pages, as a share of all.", "ours";
+            "Size of the region `ftl.separation` separates: the first logical pages, as a share of all logical pages.", "ours";
     }
 }
 
-/// Mapping of logical to physical pages by its kind.
+/// The kind of mapping of logical to physical pages.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mapping {
     /// A page map of the whole device, in memory.
@@ -70,7 +70,7 @@ pub enum Mapping {
     Chip(chip::Layer),
 }
 
-/// The page map and the translation layers.
+/// Returns the page map and the translation layers as components.
 fn mappings() -> Vec<Component> {
     let page = Component {
         name: PAGE_MAP,
@@ -86,8 +86,8 @@ fn mappings() -> Vec<Component> {
 }
 
 impl Field for Mapping {
-    /// The mapping with its parameters; those not given follow from the chip. Numbers that no chip can have are cut
-    /// off: the check refuses them.
+    /// Returns the mapping with its parameters; those not given are computed from the chip. Numbers larger than any
+    /// chip can have are reduced: the check then rejects them.
     fn read(v: &Values, key: &Key<Mapping>) -> Mapping {
         let g = Geometry::from_values(v);
         let name: String = v.setting(key);
@@ -128,33 +128,34 @@ impl Field for Mapping {
 }
 
 words! {
-    /// Blocks that are opened, collected and erased as one.
+    /// Unit that is opened, collected and erased.
     pub enum Granularity {
         /// An erase block of a die.
         Block = "block",
-        /// An erase block of every die.
+        /// A superblock: one erase block of every die.
         Superblock = "superblock",
     }
 }
 
 words! {
-    /// Unit in which the free space of a pool is counted against its watermark.
+    /// Unit of the free space that is compared with the watermark.
     pub enum Watermark {
         /// Free blocks.
         Blocks = "blocks",
-        /// Free pages, those of open blocks too.
+        /// Free pages, including those of open blocks.
         Pages = "pages",
     }
 }
 
 words! {
-    /// Open block that GC moves pages to on a device whose buffer policy separates hot pages from cold ones (D-220).
+    /// Open block to which GC moves pages, on a device whose buffer policy separates hot pages from cold ones
+    /// (D-220).
     pub enum Moves {
         /// The cold open block.
         Cold = "cold",
-        /// An open block of the victim's kind.
+        /// The open block of the victim's kind, hot or cold.
         Victim = "victim",
-        /// The open block of the class that the policy gives the page when it is moved.
+        /// The open block of the class that the policy assigns to the page when it is moved.
         Class = "class",
     }
 }
@@ -169,23 +170,22 @@ section! {
             "Unit that is opened, collected and erased: an erase block of a die, or a superblock of one erase block per die (D-98).", "client and data-centre drives";
         low_percent: f64 = "gc.low_percent", Kind::Percent, None, PAGE,
             "GC watermark: a pool collects when its free blocks are at or below this share of its blocks, rounded down. \
-             `gc.low_percent_of_reserve` in its place is a share of the reserve, but at least one block of a plane: it follows \
-             `geometry.reserve_percent`.", "GCaR Table 2, Harmonia Table 7: 5";
+             Instead, `gc.low_percent_of_reserve` gives the watermark as a share of the reserve, but at least one block of a plane; it then follows `geometry.reserve_percent`.", "GCaR Table 2, Harmonia Table 7: 5";
         watermark: Watermark = "gc.watermark", Kind::Choice(Watermark::WORDS), Some("\"blocks\""), MODERN_BLOCKS,
-            "What `low_percent` counts: free blocks, or free pages, including those of open blocks, in excess of one block (D-207).", "the reference: blocks";
+            "Free space that is compared with `low_percent`. `blocks`: free blocks. `pages`: free pages, including those of open blocks, beyond the pages of one block (D-207).", "the reference: blocks";
         idle_percent: Option<f64> = "gc.idle_percent", Kind::Percent, OPTIONAL, MODERN_PAGE,
             "With `background_gc`, the GC watermark of a chip while no host operation waits; default: `low_percent`.", "common firmware practice";
         preemptible: bool = "gc.preemptible", Kind::Bool, Some("false"), MODERN_PAGE,
-            "Host writes may run between two moves of a collection: always while more blocks are free than `low_percent`, else in proportion to the moves (D-170). Reads do so with `read_priority`.", "semi-preemptive GC (Lee, Kim, Oral, Shipman, Kim, ISPASS 2011)";
+            "Host writes may run between two moves of a collection: without limit while the free blocks are above `low_percent`, otherwise in proportion to the moves done (D-170). For host reads, see `nand.read_priority`.", "semi-preemptive GC (Lee, Kim, Oral, Shipman, Kim, ISPASS 2011)";
         moves: Moves = "gc.moves", Kind::Choice(Moves::WORDS), Some("\"cold\""), PAGE,
-            "Destination of pages moved by GC if the buffer policy separates hot pages from cold ones: the cold open block, an open block of the victim's kind, or that of the class the policy assigns to the page at that time (D-220). No effect under other policies.", "not printed clearly: CDA-GC section 3.2.2";
+            "Destination of pages moved by GC if the buffer policy separates hot pages from cold ones: the cold open block (`cold`), the open block of the victim's kind (`victim`), or the open block of the class that the policy assigns to the page at that time (`class`, D-220). No effect under other policies.", "not printed clearly: CDA-GC section 3.2.2";
         ideal: bool = "gc.ideal", Kind::Bool, Some("false"), PAGE,
-            "Collection takes no time: an upper bound on the gain of any policy.", "Harmonia section 6, \"Ideal\"";
+            "Collections take no time. The result is an upper bound on the gain of any policy.", "Harmonia section 6, \"Ideal\"";
     }
 }
 
 impl Gc {
-    /// A block of every die is collected as one.
+    /// Whether superblocks are collected, instead of single blocks.
     pub fn has_superblocks(&self) -> bool {
         self.granularity == Granularity::Superblock
     }
@@ -195,9 +195,9 @@ section! {
     /// Endurance.
     pub struct Wear(v) in (spec: DeviceSpec => Some(&spec.wear)) {
         erase_limit: Option<NonZeroU32> = "wear.erase_limit", Kind::Count(0, U32), Some("0"), PAGE,
-            "Erases a block survives; 0: unlimited. A device that runs out of blocks becomes read-only (Q4).", "the reference: 50, a constant";
+            "Number of erases that a block survives; 0: unlimited. A device that runs out of blocks becomes read-only (Q4).", "the reference: 50, a constant";
         endurance_spread_percent: f64 = "wear.endurance_spread_percent", Kind::Percent, Some("0"), PAGE,
-            "Standard deviation of the erases that blocks survive, as a share of `erase_limit`: blocks fail one after another. A worn-out block keeps its data, which remain readable.", "ours";
+            "Standard deviation of the number of erases that blocks survive, as a share of `erase_limit`. Blocks then wear out one after another. A worn-out block keeps its data, which remain readable.", "ours";
         levelling: Chosen = "wear.levelling", Kind::Choice(&[]), Some("\"none\""), PAGE,
             "Wear levelling: distribution of erases over blocks.", "the reference as shipped, GCaR, Harmonia: none; ECR section 4.1: dynamic",
             among LEVELLING;

@@ -22,14 +22,13 @@ section! {
         page_bytes: u32 = "geometry.page_bytes", Kind::Size(1 << 20), None, &[],
             "Page size: a multiple of 512 bytes from 512 bytes to 1 MiB, not necessarily a power of two.", "GCaR, Harmonia, ECR";
         flash_page_bytes: u32 = "geometry.flash_page_bytes", Kind::Size(1 << 20), OPTIONAL, MODERN_PAGE,
-            "Size of a flash page, the unit of reads and programs, in whole pages of the map; default: `page_bytes`.", "published parts: 16 KiB",
+            "Size of a flash page, the unit of reads and programs: a multiple of `page_bytes`, which is the default.", "published parts: 16 KiB",
             follows page_bytes;
         spare_bytes_per_sector: u32 = "geometry.spare_bytes_per_sector", Kind::Count(0, 512), Some("0"), &[],
             "Bytes transferred with every 512-byte sector in addition to the data (ECC, metadata).", "the reference: 16";
         reserve_percent: f64 = "geometry.reserve_percent", Kind::Percent, None, &[],
             "Over-provisioning: share of all blocks that the host does not see, rounded down to whole blocks per plane. \
-             `geometry.over_provisioning` in its place is the share of the exported capacity, as data sheets give it: 7 there is 6.54 here, \
-             28 is 21.9.", "GCaR, Harmonia, ECR: 15";
+             Instead, `geometry.over_provisioning` gives the reserve as a share of the exported capacity, as data sheets do: 7 % there equals 6.54 % here, and 28 % equals 21.9 %.", "GCaR, Harmonia, ECR: 15";
     }
 }
 

@@ -10,46 +10,46 @@ const REFERENCE: Only = &[(Link::kind.name(), &[LinkKind::Reference.name()])];
 const PCIE: Only = &[(Link::kind.name(), &[LinkKind::Pcie.name()])];
 
 words! {
-    /// Queue that a request goes to.
+    /// Rule that assigns requests to queues.
     pub enum Assign {
-        /// One after the other.
+        /// Round robin.
         Turn = "turn",
-        /// Reads to the first half of them, all others to the second, each in turn.
+        /// Reads go to the first half of the queues and all other requests to the second half, each in round robin.
         Kind = "kind",
     }
 }
 
 words! {
-    /// Queue that the controller takes from.
+    /// Order in which the controller serves the queues.
     pub enum Arbitration {
-        /// One after the other.
+        /// Round robin.
         RoundRobin = "round-robin",
-        /// Urgent ones first, the others by weights.
+        /// Urgent queues first, the others by weights.
         Weighted = "weighted",
     }
 }
 
 section! {
-    /// The submission queues of the host, and whose turn it is.
+    /// Submission queues of the host, and the arbitration between them.
     pub struct Host(v) in (spec: DeviceSpec => Some(&spec.host)) {
         queues: u32 = "host.queues", Kind::Count(1, 65_535), Some("1"), &[],
             "Number of submission queues.", "NVMe; SATA has one";
         queue_depth: u32 = "host.queue_depth", Kind::Count(0, 65_535), Some("0"), &[],
-            "Maximum unfinished requests per queue; further requests wait at the host; 0: no limit.", "NVMe: at most 65 535";
+            "Maximum number of unfinished requests per queue; further requests wait at the host. 0: no limit.", "NVMe: at most 65 535";
         commands: u32 = "host.commands", Kind::Count(0, 65_535), Some("0"), &[],
-            "Maximum requests that the controller processes at a time, over all queues; 0: no limit.", "ours";
+            "Maximum number of requests that the controller processes at a time, over all queues. 0: no limit.", "ours";
         assign: Assign = "host.assign", Kind::Choice(Assign::WORDS), Some("\"turn\""), &[],
             "Assignment of requests to queues: round robin (`turn`), or reads to the first half of the queues and all others to the second (`kind`).", "ours";
         arbitration: Arbitration = "host.arbitration", Kind::Choice(Arbitration::WORDS), Some("\"round-robin\""), &[],
             "Order in which the controller serves the queues: round robin, or urgent queues first and the others by weights.", "NVMe Base Specification 2.0, 3.4.4";
         burst: u32 = "host.burst", Kind::Count(0, 64), Some("1"), &[],
-            "Maximum commands taken from a queue before the next queue is served: a power of 2; 0: no limit.", "NVMe: Arbitration Burst";
+            "Maximum number of commands taken from a queue before the next queue is served: a power of 2. 0: no limit.", "NVMe: Arbitration Burst";
         urgent_queues: u32 = "host.urgent_queues", Kind::Count(0, 65_535), Some("0"), WEIGHTED,
-            "Number of urgent queues, served before all others: the first ones.", "NVMe Base Specification 2.0, 3.4.4.2";
+            "Number of urgent queues, which are served before all others. They are the first queues.", "NVMe Base Specification 2.0, 3.4.4.2";
         high_queues: u32 = "host.high_queues", Kind::Count(0, 65_535), Some("0"), WEIGHTED,
-            "Number of high-priority queues, after the urgent ones.", "NVMe Base Specification 2.0, 3.4.4.2";
+            "Number of high-priority queues: those after the urgent ones.", "NVMe Base Specification 2.0, 3.4.4.2";
         medium_queues: u32 = "host.medium_queues", Kind::Count(0, 65_535), Some("0"), WEIGHTED,
-            "Number of medium-priority queues, after those of high priority; the rest are of low priority.", "NVMe Base Specification 2.0, 3.4.4.2";
+            "Number of medium-priority queues: those after the high-priority ones. The remaining queues have low priority.", "NVMe Base Specification 2.0, 3.4.4.2";
         high_weight: u32 = "host.high_weight", Kind::Count(1, 256), Some("1"), WEIGHTED,
             "Commands per round from the high-priority queues.", "NVMe: High Priority Weight";
         medium_weight: u32 = "host.medium_weight", Kind::Count(1, 256), Some("1"), WEIGHTED,
@@ -60,13 +60,13 @@ section! {
 }
 
 impl Host {
-    /// Queues that are urgent, of high and of medium priority: the first ones, in this order. The others
-    /// are of low priority; without weights all are.
+    /// Returns the numbers of urgent, high-priority and medium-priority queues. These are the first queues, in this
+    /// order; the others have low priority. Without weights, all do.
     pub fn classes(&self) -> [u32; 3] {
         [self.urgent_queues, self.high_queues, self.medium_queues]
     }
 
-    /// Commands in a round of the queues of high, medium and low priority.
+    /// Returns the commands per round of the high-, medium- and low-priority queues.
     pub fn weights(&self) -> [u32; 3] {
         [self.high_weight, self.medium_weight, self.low_weight]
     }
@@ -82,11 +82,11 @@ impl Default for Host {
 words! {
     /// Interface that requests cross to reach the device.
     pub enum LinkKind {
-        /// The reference's bus: one request at a time, either way.
+        /// The reference's bus: one request at a time, in either direction.
         Reference = "reference",
-        /// 6 Gb/s, one request at a time, either way.
+        /// SATA at 6 Gb/s: one request at a time, in either direction.
         Sata = "sata",
-        /// Reads and writes do not wait for each other.
+        /// PCIe: reads and writes do not wait for each other.
         Pcie = "pcie",
     }
 }
@@ -97,7 +97,7 @@ section! {
         kind: LinkKind = "link.kind", Kind::Choice(LinkKind::WORDS), Some("\"reference\""), &[],
             "Host link. `reference`: one bus, one request at a time, completions first. `sata`: 6 Gb/s, half duplex, as `reference` except that read commands are accepted at any time. `pcie`: full duplex.", "ours";
         command_overhead: Time = "link.command_overhead_us", Kind::Micros(STEP_US), Some("0"), &[],
-            "Delay of every request before the device receives it.", "not printed anywhere";
+            "Delay of every request before the device receives it.", "ours: no paper prints it";
         bus_per_sector: Time = "link.bus_ns_per_sector", Kind::Nanos(TRANSFER_NS), Some("0"), REFERENCE,
             "Transfer time of a 512-byte sector on the host bus, which carries one request at a time.", "the reference as shipped: 238.4";
         pcie_generation: u32 = "link.pcie_generation", Kind::Count(1, 5), Some("3"), PCIE,
@@ -113,8 +113,8 @@ section! {
     /// Time that the controller's processor needs for its own work (D-10).
     pub struct Controller(v) in (spec: DeviceSpec => Some(&spec.controller)) {
         request: Time = "controller.request_us", Kind::Micros(STEP_US), Some("0"), &[],
-            "Time of the controller's processor per request; it has one processor.", "D-10: 2 for CDA-GC's platform, else 0";
+            "Time that the controller's only processor needs for each request.", "D-10: 2 for CDA-GC's platform, else 0";
         scan_entry: Time = "controller.scan_entry_ns", Kind::Nanos(TRANSFER_NS), Some("0"), &[],
-            "Time of the controller's processor per list entry that the published policy inspects to find a victim.", "D-10: 100 for CDA-GC's platform, else 0";
+            "Time that the controller's processor needs for each list entry that the published policy inspects to find a victim.", "D-10: 100 for CDA-GC's platform, else 0";
     }
 }

@@ -1,8 +1,8 @@
-//! The tables of all keys: what the reader checks against, what suggestions for unknown keys come from, and what
-//! `docs/devices.md` and `flashtwin device show` print.
+//! The tables of all keys. The reader checks files against them, unknown keys get suggestions from them, and
+//! `docs/devices.md` and `flashtwin device show` print them.
 //!
-//! Keys are declared in their sections (`section.rs`), parameters of policies, rules and layers in their own files
-//! (`crate::component`); here they come together.
+//! Keys are declared in their sections (`section.rs`). Parameters of policies, rules and layers are declared in the
+//! files of these components (`crate::component`). This file combines them.
 
 use std::sync::LazyLock;
 
@@ -36,7 +36,7 @@ pub(super) const ROWS: &[&[Row<DeviceSpec>]] = &[
     Published::ROWS,
 ];
 
-/// Sections in the order of the documentation.
+/// All sections, in the order of the documentation.
 const SECTIONS: [&str; 12] = [
     "",
     "geometry",
@@ -58,21 +58,21 @@ pub fn keys() -> &'static [KeyDoc] {
         let declared = ROWS.iter().copied().flatten().flat_map(with_components);
         let all = declared.chain(of_policies()).chain(FIGURES.iter().copied());
         let mut all: Vec<KeyDoc> = all.collect();
-        // `nand.backend` is declared with the whole device.
+        // `nand.backend` is declared together with the whole device, so the rows must be sorted.
         all.sort_by_key(|doc| SECTIONS.iter().position(|name| *name == section_of(doc)));
         all
     });
     &KEYS
 }
 
-/// The documentation of a key; of one that chooses among components with their names and what they do, and their
-/// parameters behind it.
+/// Returns the documentation of a key. If the key chooses among components, it includes their names and descriptions,
+/// and is followed by their parameters.
 pub(super) fn with_components<R>(row: &Row<R>) -> Vec<KeyDoc> {
     let (doc, components) = (&row.doc, (row.among)());
     if components.is_empty() {
         return vec![*doc];
     }
-    // What a static table would hold lives as long as the program.
+    // Leaks the text, because a static table lives as long as the program.
     let names: Vec<&str> = components.iter().map(|component| component.name).collect();
     let with_line = components.iter().filter(|c| !c.line.is_empty());
     let lines = with_line.map(|c| format!(" `{}`: {}.", c.name, c.line));
@@ -93,7 +93,7 @@ pub(super) fn with_components<R>(row: &Row<R>) -> Vec<KeyDoc> {
         .collect()
 }
 
-/// The parameters of all policies, each with the names of those that have it.
+/// Returns the parameters of all policies, each with the names of the policies that have it.
 fn of_policies() -> Vec<KeyDoc> {
     let each = |entry: &'static Entry| {
         let name = match entry.name {
@@ -121,12 +121,12 @@ fn of_policies() -> Vec<KeyDoc> {
 /// A parameter with the components that have it.
 struct Shared {
     parameter: &'static Parameter,
-    /// Description, of each component where they differ.
+    /// Description; if the components' descriptions differ, all of them.
     doc: String,
     names: Vec<&'static str>,
 }
 
-/// Each parameter once, in the order in which they first appear.
+/// Returns each parameter once, in order of first appearance.
 fn shared(all: impl Iterator<Item = (&'static Parameter, &'static str)>) -> Vec<Shared> {
     let mut found: Vec<Shared> = Vec::new();
     for (parameter, name) in all {
@@ -148,7 +148,8 @@ fn shared(all: impl Iterator<Item = (&'static Parameter, &'static str)>) -> Vec<
 }
 
 impl Shared {
-    /// The parameter as a key behind the one that chooses the component; `more` is another condition.
+    /// Returns the parameter as a key whose condition is that `selector` chooses one of its components; `more` is a
+    /// further condition.
     fn row(self, selector: &'static str, more: Option<Condition>) -> KeyDoc {
         let Parameter {
             key,
@@ -159,7 +160,7 @@ impl Shared {
         } = *self.parameter;
         let mut only: Vec<Condition> = vec![(selector, self.names.leak())];
         only.extend(more);
-        // What a static table would hold lives as long as the program.
+        // Leaks the texts, because a static table lives as long as the program.
         KeyDoc {
             key: format!("{}.{key}", split(selector).0).leak(),
             kind,
@@ -171,7 +172,7 @@ impl Shared {
     }
 }
 
-/// Keys that are parameters of the policy called `name`; for the filter those that it adds to its base's.
+/// Returns the keys that are parameters of the policy called `name`; for GCaR, the keys that the filter adds.
 pub fn policy_keys(name: &str) -> Vec<&'static KeyDoc> {
     let of_filter = |doc: &&KeyDoc| {
         let mut names = ChosenPolicy::base_names();
@@ -187,24 +188,24 @@ pub fn policy_keys(name: &str) -> Vec<&'static KeyDoc> {
 /// The key that names the policy.
 pub(super) const POLICY: &str = Buffer::policy.name();
 
-/// Stands for every policy filtered by GCaR in the conditions of a key.
+/// In the conditions of a key, stands for every policy filtered by GCaR.
 const ANY_GCAR: &str = "gcar-*";
 
 impl KeyDoc {
-    /// The key is a parameter of some policies.
+    /// Whether the key is a parameter of a policy.
     pub fn is_policy_parameter(&self) -> bool {
         self.only.iter().any(|(selector, _)| *selector == POLICY)
     }
 
-    /// The key has a meaning for this policy, as far as policies go. A filtered policy has the
-    /// parameters of its base.
+    /// Whether the key's conditions on the policy are met by this policy. A filtered policy also has the parameters
+    /// of its base.
     pub fn is_for_policy(&self, name: &str) -> bool {
         let mut conditions = self.only.iter().filter(|(s, _)| *s == POLICY);
         conditions.all(|(selector, wanted)| is_met(selector, wanted, name))
     }
 }
 
-/// Whether the value of a selector is one of those wanted.
+/// Whether the value of a selector is one of the wanted ones.
 pub(super) fn is_met(selector: &str, wanted: &[&str], value: &str) -> bool {
     if wanted.contains(&value) {
         return true;
@@ -215,18 +216,18 @@ pub(super) fn is_met(selector: &str, wanted: &[&str], value: &str) -> bool {
     }
 }
 
-/// The documentation of a key.
+/// Returns the documentation of a key.
 pub(super) fn find(key: &str) -> Option<&'static KeyDoc> {
     keys().iter().find(|doc| doc.key == key)
 }
 
-/// The row of a key that a section declares.
+/// Returns the row of a key that a section declares.
 pub(super) fn row<R>(rows: &'static [&[Row<R>]], key: &str) -> Option<&'static Row<R>> {
     let mut rows = rows.iter().copied().flatten();
     rows.find(|row| row.doc.key == key)
 }
 
-/// Whether all selectors of a key have values that it needs.
+/// Whether all selectors of a key have values with which the key has a meaning.
 pub(super) fn has_meaning<R>(rows: &'static [&[Row<R>]], spec: &R, doc: &KeyDoc) -> bool {
     doc.only.iter().all(|(selector, wanted)| {
         let value = row(rows, selector).and_then(|row| (row.write)(spec));
@@ -293,7 +294,7 @@ mod tests {
                 for name in values.iter().filter(|_| *selector == POLICY) {
                     assert!(*name == ANY_GCAR || ChosenPolicy::is_name(name), "{name}");
                 }
-                // The reader decides selectors before what depends on them.
+                // The reader decides a selector before the keys that depend on it.
                 assert!(keys().iter().any(|d| d.key == *selector), "{selector}");
                 assert!(!values.is_empty());
             }

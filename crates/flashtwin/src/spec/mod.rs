@@ -1,11 +1,11 @@
 //! Specification of a device: geometry, timing, over-provisioning, policies.
 //!
-//! A [`DeviceSpec`] is read from TOML, checked as a whole, and is from then on only data. Every
-//! number in it carries its unit in its type or at the end of its name.
+//! A [`DeviceSpec`] is read from TOML and checked as a whole; it contains only data. The unit of every number is in
+//! its type or at the end of its name.
 //!
-//! A key is declared once, in the section that has it (`geometry.rs`, `host.rs`, `nand.rs`, `ftl.rs`, `buffer.rs`,
-//! `published.rs`, `array/mod.rs`): see `section.rs`. The tables of all keys are in `keys.rs`, the way from text to
-//! a spec in `read.rs`, the way back in `write.rs`, and what must hold between keys in `check.rs`.
+//! A key is declared once, in its section (`geometry.rs`, `host.rs`, `nand.rs`, `ftl.rs`, `buffer.rs`,
+//! `published.rs`, `array/mod.rs`); `section.rs` describes how. `keys.rs` has the tables of all keys, `read.rs` reads
+//! a spec from text, `write.rs` writes it, and `check/` has the conditions between keys.
 
 #![warn(
     clippy::cast_possible_truncation,
@@ -61,14 +61,14 @@ use crate::component::Kind;
 use nand::Backend;
 use section::{section, Only};
 
-/// Largest count.
+/// Largest count that a key may have.
 const U32: u32 = u32::MAX - 1;
-/// A flash step or a request's overhead: a second. Real ones stay below 20 ms.
+/// Largest duration of a flash step or of a request's overhead: one second. Real ones stay below 20 ms.
 const STEP_US: u32 = 1_000_000;
-/// Transfer of a byte or a sector: a millisecond.
+/// Largest transfer time of a byte or a sector: one millisecond.
 const TRANSFER_NS: u32 = 1_000_000;
 
-/// The value of `ftl.kind` that is no layer of a chip.
+/// The value of `ftl.kind` for the page map of the whole device.
 const PAGE_MAP: &str = "page";
 
 const PAGE: Only = &[(Ftl::kind.name(), &[PAGE_MAP])];
@@ -104,7 +104,7 @@ section! {
         controller: Controller = Controller::from_values(v);
         /// The buffer in front of the flash, if there is one.
         buffer: Option<Buffer> = v.has(&Buffer::capacity_pages).then(|| Buffer::from_values(v));
-        /// Published figures of the drive that this is to resemble; the device does not depend on it.
+        /// Published figures of the real drive that this device models; they do not influence the device.
         published: Published = Published::from_values(v);
     }
 }

@@ -7,7 +7,7 @@ use crate::component::{words, FromSetting, Kind, Value};
 use crate::units::{saturating_u32, Time};
 
 words! {
-    /// The words of [`Nand`].
+    /// Values of `nand.backend`; [`Nand`] adds their parameters.
     pub(super) enum Backend {
         /// [`Nand::Msr`].
         Msr = "msr",
@@ -19,7 +19,7 @@ words! {
 /// The flash back end.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Nand {
-    /// The element model of the MSR SSD extension, exact.
+    /// The element model of the MSR SSD extension, which reproduces that reference exactly.
     Msr(MsrNand),
     /// Channels shared by dies; GC as queued operations.
     Modern(ModernNand),
@@ -59,21 +59,21 @@ impl Field for Nand {
 }
 
 words! {
-    /// Block number to plane ("plane block mapping" of the reference; its 2 is broken there).
+    /// Mapping of blocks to planes (the reference's "plane block mapping", whose value 2 is broken).
     pub enum PlaneMapping {
-        /// 1: plane = block / blocks_per_plane.
+        /// The reference's value 1: plane = block / blocks_per_plane.
         Concatenated = "concatenated",
-        /// 3: plane = block mod planes.
+        /// The reference's value 3: plane = block mod planes.
         Striped = "striped",
     }
 }
 
 words! {
-    /// "Allocation pool logic" of the reference (its 0, gangs, is not modelled).
+    /// Planes that may take a write (the reference's "allocation pool logic", whose value 0, gangs, is not modelled).
     pub enum AllocationPool {
-        /// 1: any plane of the chip.
+        /// The reference's value 1: any plane of the chip.
         Chip = "chip",
-        /// 2: the plane of the old copy.
+        /// The reference's value 2: the plane of the old copy.
         Plane = "plane",
     }
 }
@@ -82,9 +82,9 @@ section! {
     /// Parameters of the reference's element model.
     pub struct MsrNand(v) in (spec: DeviceSpec => spec.nand.msr()) {
         parallel_units: u32 = "nand.parallel_units", Kind::Count(1, 4), Some("1"), MSR_PAGE,
-            "Number of parallel units (1, 2 or 4) among which the planes are split evenly; 1 without copy-back.", "the reference as shipped: 1";
+            "Number of parallel units of a chip (1, 2 or 4), among which its planes are split evenly. Must be 1 without copy-back.", "the reference as shipped: 1";
         copy_back: bool = "nand.copy_back", Kind::Bool, None, &[],
-            "GC moves pages inside the chip, and each plane is a pool. Otherwise pages cross the pins, and the chip is the pool.", "the reference as shipped: true",
+            "GC moves pages inside the chip, and each plane is a pool of blocks that collects by itself. Otherwise the pages cross the chip's pins, and the whole chip is one pool.", "the reference as shipped: true",
             write Some(Value::Bool(spec.copy_back()));
         plane_mapping: PlaneMapping = "nand.plane_mapping", Kind::Choice(PlaneMapping::WORDS), Some("\"striped\""), MSR_PAGE,
             "Mapping of blocks to planes: `concatenated` = block / blocks_per_plane, `striped` = block mod planes.", "the reference as shipped: striped (3)";
@@ -96,27 +96,27 @@ section! {
 }
 
 words! {
-    /// Bits that a flash cell holds, one for each page type.
+    /// Bits of a flash cell. The pages of a block have one type for each bit.
     pub enum Cell {
-        /// One.
+        /// One bit.
         Slc = "slc",
-        /// Two: lower and upper page.
+        /// Two bits: lower and upper page.
         Mlc = "mlc",
-        /// Three: lower, middle, upper.
+        /// Three bits: lower, middle and upper page.
         Tlc = "tlc",
-        /// Four.
+        /// Four bits.
         Qlc = "qlc",
     }
 }
 
 impl Cell {
-    /// Page types.
+    /// Returns the number of page types.
     pub fn page_types(self) -> usize {
         self as usize + 1
     }
 }
 
-/// A share in parts per million; device files have it in percent.
+/// A share in parts per million. Device files have it in percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ppm(pub u32);
 
@@ -147,28 +147,28 @@ section! {
         cell: Cell = "nand.cell", Kind::Choice(Cell::WORDS), Some("\"slc\""), MODERN,
             "Bits per cell, 1 to 4: the number of page types for which `read_us` and `program_us` may differ. Rows of a block cycle through the types.", "published parts";
         multi_plane: u32 = "nand.multi_plane", Kind::Count(1, 16), Some("1"), MODERN_PAGE,
-            "Planes over which a block is striped: waiting writes fill a flash page in each plane and are programmed together, waiting reads of a row are performed together, and one erase covers all planes.", "ONFI multi-plane commands";
+            "Number of planes over which a block is striped. Waiting writes fill a flash page in each plane and are programmed together; waiting reads of a row (a flash page in each plane) are performed together; one erase covers all planes.", "ONFI multi-plane commands";
         independent_reads: bool = "nand.independent_reads", Kind::Bool, Some("false"), MODERN_PAGE,
             "Waiting reads of different rows are also performed together if each is on another plane.", "ONFI asynchronous plane reads";
         cached_commands: bool = "nand.cached_commands", Kind::Bool, Some("false"), MODERN_PAGE,
-            "Overlap of transfers and array operations: the data of the next program cross the channel while the array programs, and the array reads the next page while the data of the last one cross (D-68).", "ONFI: page cache program, read cache";
+            "Overlap of transfers and array operations: the data of the next program cross the channel while the array programs, and the array reads the next page while the data of the previous page cross it (D-68).", "ONFI: page cache program, read cache";
         program_wait: Time = "nand.program_wait_us", Kind::Micros(STEP_US), Some("0"), MODERN_PAGE,
-            "Time a write-back waits for others to fill its program. A flush, or a write for which the host waits, starts it immediately.", "our decision";
+            "Maximum time that a write-back waits for other writes to share its program. A flush, or a write for which the host waits, starts the program immediately.", "our decision";
         suspend: bool = "nand.suspend", Kind::Bool, Some("false"), MODERN_PAGE,
             "An arriving host read suspends a running program or erase and is served first, except while the data of a program cross the channel.", "measured on a Micron 7300 PRO (ublk-disksim, VALIDATION section 5)";
         suspend_cost: Time = "nand.suspend_us", Kind::Micros(STEP_US), Some("20"), MODERN_PAGE,
-            "Cost of a suspension: lost once when the array stops and again when it resumes.", "Wu and He, FAST '12: a verify phase of some 24";
+            "Time lost by a suspension: once when the array stops, and again when it resumes.", "Wu and He, FAST '12: a verify phase of some 24";
         suspend_rest: Time = "nand.suspend_rest_us", Kind::Micros(STEP_US), OPTIONAL, MODERN_PAGE,
             "A program or erase with at most this time left is not suspended; default: `suspend_us`.", "our decision (D-66)",
             follows suspend_cost;
         suspend_limit: u32 = "nand.suspend_limit", Kind::Count(1, 65_535), Some("16"), MODERN_PAGE,
-            "Maximum read commands served before one program or erase; later ones wait for its end.", "our decision: a program must end";
+            "Maximum number of read commands for which one program or erase is suspended; later reads wait for its end.", "our decision: a program must end";
         read_retry: Ppm = "nand.read_retry_percent", Kind::Percent, Some("0"), MODERN_PAGE,
-            "Share of flash page reads that must be retried; each retry needs another with the same probability, up to 8 times.", "our decision";
+            "Share of flash page reads that fail and are retried. A retry fails with the same probability; there are at most 8 retries.", "our decision";
     } and {
-        /// GC moves pages inside the die, without the channel.
+        /// Whether GC moves pages inside the die, without the channel.
         copy_back: bool = v.field(&MsrNand::copy_back);
-        /// Blocks used with one bit a cell as a write cache.
+        /// The write cache of blocks in SLC mode (one bit per cell), if there is one.
         slc_cache: Option<SlcCache> = Some(SlcCache::from_values(v)).filter(|cache| cache.percent > 0.0);
     }
 }
@@ -177,13 +177,13 @@ section! {
     /// A write cache of blocks in SLC mode.
     pub struct SlcCache(v) in (spec: DeviceSpec => spec.slc_cache()) {
         percent: f64 = "nand.pslc_percent", Kind::Percent, Some("0"), MODERN_PAGE,
-            "Maximum share of a chip's blocks used as a write cache in SLC mode. A block in SLC mode holds 1/`cell` of its pages (D-65).", "consumer drives",
+            "Maximum share of a chip's blocks used as a write cache in SLC mode (one bit per cell). In this mode a block has fewer pages: their number is divided by the bits per cell (D-65).", "consumer drives",
             write Some(Value::Float(spec.slc_cache().map_or(0.0, |cache| cache.percent)));
         read: Time = "nand.pslc_read_us", Kind::Micros(STEP_US), Some("25"), MODERN_PAGE,
-            "Page read latency in SLC mode; this key and the next two have no effect while `pslc_percent` is 0.", "published parts: 20 to 30";
+            "Page read latency in SLC mode. The `pslc_` keys have no effect while `pslc_percent` is 0.", "published parts: 20 to 30";
         program: Time = "nand.pslc_program_us", Kind::Micros(STEP_US), Some("200"), MODERN_PAGE,
             "Page program latency in SLC mode.", "published parts: 160 to 300";
         idle: Time = "nand.pslc_idle_us", Kind::Micros(STEP_US), Some("100000"), MODERN_PAGE,
-            "Idle time after which a chip folds: moves pages from blocks in SLC mode to other blocks.", "our decision";
+            "Idle time after which a chip folds, that is, moves pages from blocks in SLC mode to normal blocks.", "our decision";
     }
 }

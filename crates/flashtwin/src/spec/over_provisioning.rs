@@ -1,7 +1,8 @@
-//! `geometry.over_provisioning`, the other definition of the reserve: hidden capacity as a share of the exported one.
+//! `geometry.over_provisioning`: the reserve as a share of the exported capacity, as in data sheets and closed forms.
+//! In contrast, `geometry.reserve_percent` is a share of all blocks.
 //!
-//! Data sheets and closed forms count so; `geometry.reserve_percent` is the share of all blocks. A device file or an
-//! override may give either; a device has the latter.
+//! A device file or an override may give either key. It is converted to `geometry.reserve_percent`, which is the only
+//! one that a device has.
 
 use super::error::{Problem, SpecError};
 use super::tree::{Entry, Node, Tree};
@@ -9,10 +10,10 @@ use super::Geometry;
 
 const KEY: &str = "geometry.over_provisioning";
 
-/// Replaces the key in a file.
+/// Converts the key in a file.
 ///
 /// # Errors
-/// Fails if the value is no share, or if the file has both keys.
+/// Fails if the value is not a valid percentage, or if the file has both keys.
 pub(super) fn translate_file(tree: &mut Tree) -> Result<(), SpecError> {
     let Some(entry) = tree.get(KEY).cloned() else {
         return Ok(());
@@ -28,10 +29,10 @@ pub(super) fn translate_file(tree: &mut Tree) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// Replaces the key among overrides.
+/// Converts the key among overrides.
 ///
 /// # Errors
-/// Fails if a value is no share.
+/// Fails if a value is not a valid percentage.
 pub(super) fn translate_overrides(overrides: &mut [(&str, Entry)]) -> Result<(), SpecError> {
     for (key, entry) in overrides {
         if *key == KEY {

@@ -1,13 +1,13 @@
 //! The device profiles that come with flashtwin.
 
-/// Names with the texts of their files.
+/// Pairs of a profile's name and the text of its file.
 macro_rules! files {
     ($($name:literal),+) => {
         &[$(($name, include_str!(concat!("../../devices/", $name, ".toml")))),+]
     };
 }
 
-/// Profiles of devices, in the order a list shows them.
+/// Profiles of devices, in the order of lists.
 #[rustfmt::skip]
 const PROFILES: &[(&str, &str)] = files![
     "cbm", "cosmos", "demo", "ecr", "gcar", "gcar-14g",
@@ -18,7 +18,7 @@ const PROFILES: &[(&str, &str)] = files![
 /// Profiles of arrays.
 const ARRAYS: &[(&str, &str)] = files!["gcar-array", "harmonia-array", "raid5-array", "raid6-nvme"];
 
-/// The TOML text of the array called `name`.
+/// Returns the TOML text of the array profile called `name`.
 pub fn builtin_array(name: &str) -> Option<&'static str> {
     let mut arrays = ARRAYS.iter();
     arrays
@@ -26,12 +26,12 @@ pub fn builtin_array(name: &str) -> Option<&'static str> {
         .map(|(_, text)| *text)
 }
 
-/// Names of all arrays that come with flashtwin.
+/// Returns the names of all array profiles.
 pub fn builtin_array_names() -> impl Iterator<Item = &'static str> {
     ARRAYS.iter().map(|(name, _)| *name)
 }
 
-/// The TOML text of the profile called `name`.
+/// Returns the TOML text of the device profile called `name`.
 pub fn builtin(name: &str) -> Option<&'static str> {
     PROFILES
         .iter()
@@ -39,7 +39,7 @@ pub fn builtin(name: &str) -> Option<&'static str> {
         .map(|(_, text)| *text)
 }
 
-/// Names of all profiles.
+/// Returns the names of all device profiles.
 pub fn builtin_names() -> impl Iterator<Item = &'static str> {
     PROFILES.iter().map(|(name, _)| *name)
 }

@@ -1,4 +1,4 @@
-//! Published figures of a drive, to be compared with those measured.
+//! Published figures of a drive. They are compared with the figures that the model measures.
 
 use super::section::{section, KeyDoc, Values, OPTIONAL};
 use super::tree::split;
@@ -6,27 +6,28 @@ use super::DeviceSpec;
 use crate::component::{FromSetting, Kind, Value};
 
 section! {
-    /// Figures of a drive, to be compared with those measured.
+    /// Published figures of a drive. They are compared with the figures that the model measures.
     #[derive(Default)]
     pub struct Published(v) in (spec: DeviceSpec => Some(&spec.published)) {
         source: String = "published.source", Kind::Text, Some("\"\""), &[],
             "Source of the figures of this section.", "ours",
             write source(&spec.published);
     } and {
-        /// Names and values in the order of the keys. `_min` and `_max` after the name of a figure is a bound of it.
+        /// Names and values, in the order of the keys. A name that ends in `_min` or `_max` gives a bound of the
+        /// figure before it.
         figures: Vec<(&'static str, f64)> = figures(v);
     }
 }
 
 impl Published {
-    /// The value of a figure by its name.
+    /// Returns the value of a figure by its name.
     pub fn figure(&self, name: &str) -> Option<f64> {
         let found = self.figures.iter().find(|(known, _)| *known == name)?;
         Some(found.1)
     }
 }
 
-/// Written if anything is published.
+/// Returns the source, which is only written if there are figures.
 fn source(published: &Published) -> Option<Value> {
     (*published != Published::default()).then(|| Value::Text(published.source.clone()))
 }
@@ -39,7 +40,7 @@ fn figures(v: &Values) -> Vec<(&'static str, f64)> {
     FIGURES.iter().filter_map(given).collect()
 }
 
-/// Rows of figures, which all are of one kind: key, description, source.
+/// Rows of figures, all of the same kind, from key, description and source.
 macro_rules! figures {
     ($($key:literal, $doc:literal, $from:literal;)+) => {
         &[$(KeyDoc {
@@ -52,28 +53,28 @@ macro_rules! figures {
 pub(super) const FIGURES: &[KeyDoc] = figures! {
     "published.read_128k_mbs", "Sequential reads of 128 KiB at depth 32, in MB/s.", "data sheets";
     "published.write_128k_mbs", "Sequential writes of 128 KiB at depth 32 to a new drive, in MB/s.", "data sheets";
-    "published.write_cache_full_mbs", "The same once the cache in SLC mode (`nand.pslc_percent`) is full.", "data sheets, reviews";
-    "published.read_qd1_us", "Random reads of 4 KiB one at a time: the mean.", "data sheets";
-    "published.read_p17_us", "The same: the middle of the fastest third.", "measurements of drives with three page types";
-    "published.read_p50_us", "The same: the median.", "measurements of drives";
-    "published.read_p83_us", "The same: the middle of the slowest third.", "measurements of drives with three page types";
-    "published.read_qd32_iops", "Random reads of 4 KiB a second at depth 32.", "data sheets";
-    "published.write_qd1_us", "Random writes of 4 KiB one at a time into an empty buffer: the mean.", "data sheets";
-    "published.write_steady_iops", "Random writes of 4 KiB a second at depth 32 to a drive worn in by such writes.", "data sheets";
-    "published.write_steady_iops_min", "The least of what is published of such drives.", "data sheets, reviews";
-    "published.write_steady_iops_max", "The most of what is published of such drives.", "data sheets, reviews";
-    "published.write_steady_p99_us", "The same: the 99th percentile.", "data sheets, reviews";
-    "published.write_steady_p99_us_max", "The most of what is published of such drives.", "data sheets, reviews";
-    "published.mixed_steady_iops", "The same drive, 70 % of the requests reads of 4 KiB, the others writes: requests a second at depth 32.", "data sheets, reviews";
-    "published.mixed_steady_iops_min", "The least of what is published of such drives, or follows from it.", "data sheets, reviews";
-    "published.mixed_steady_iops_max", "The most of what is published of such drives, or follows from it.", "data sheets, reviews";
-    "published.mixed_read_p99_us", "The same: the 99th percentile of the reads.", "data sheets, reviews";
-    "published.mixed_read_p99_us_max", "The most of what is published of such drives.", "data sheets, reviews";
-    "published.beside_p50_us", "Random reads of 4 KiB one at a time, beside a writer of 4 KiB that syncs after each (D-67): the median.", "measurements of drives";
-    "published.beside_p75_us", "The same: the 75th percentile.", "measurements of drives";
-    "published.beside_p90_us", "The same: the 90th percentile.", "measurements of drives";
-    "published.beside_p95_us", "The same: the 95th percentile.", "measurements of drives";
-    "published.beside_p99_us", "The same: the 99th percentile.", "measurements of drives";
-    "published.beside_p995_us", "The same: the 99.5th percentile.", "measurements of drives";
-    "published.beside_p999_us", "The same: the 99.9th percentile.", "measurements of drives";
+    "published.write_cache_full_mbs", "Sequential writes of 128 KiB at depth 32 once the cache in SLC mode (`nand.pslc_percent`) is full, in MB/s.", "data sheets, reviews";
+    "published.read_qd1_us", "Random reads of 4 KiB at depth 1: mean latency in us.", "data sheets";
+    "published.read_p17_us", "Random reads of 4 KiB at depth 1: middle of the fastest third of the latencies (17th percentile), in us.", "measurements of drives with three page types";
+    "published.read_p50_us", "Random reads of 4 KiB at depth 1: median latency in us.", "measurements of drives";
+    "published.read_p83_us", "Random reads of 4 KiB at depth 1: middle of the slowest third of the latencies (83rd percentile), in us.", "measurements of drives with three page types";
+    "published.read_qd32_iops", "Random reads of 4 KiB at depth 32, per second.", "data sheets";
+    "published.write_qd1_us", "Random writes of 4 KiB at depth 1 into an empty buffer: mean latency in us.", "data sheets";
+    "published.write_steady_iops", "Random writes of 4 KiB at depth 32 to a drive in the steady state of such writes, per second.", "data sheets";
+    "published.write_steady_iops_min", "Smallest published value of `write_steady_iops` for such drives.", "data sheets, reviews";
+    "published.write_steady_iops_max", "Largest published value of `write_steady_iops` for such drives.", "data sheets, reviews";
+    "published.write_steady_p99_us", "The writes of `write_steady_iops`: 99th percentile of the latency, in us.", "data sheets, reviews";
+    "published.write_steady_p99_us_max", "Largest published value of `write_steady_p99_us` for such drives.", "data sheets, reviews";
+    "published.mixed_steady_iops", "Requests of 4 KiB at depth 32, 70 % of them random reads and the others random writes, on the drive of `write_steady_iops`, per second.", "data sheets, reviews";
+    "published.mixed_steady_iops_min", "Smallest value of `mixed_steady_iops` for such drives that is published or follows from published values.", "data sheets, reviews";
+    "published.mixed_steady_iops_max", "Largest value of `mixed_steady_iops` for such drives that is published or follows from published values.", "data sheets, reviews";
+    "published.mixed_read_p99_us", "The reads of `mixed_steady_iops`: 99th percentile of the latency, in us.", "data sheets, reviews";
+    "published.mixed_read_p99_us_max", "Largest published value of `mixed_read_p99_us` for such drives.", "data sheets, reviews";
+    "published.beside_p50_us", "Random reads of 4 KiB at depth 1, beside a writer of 4 KiB that syncs after each write (D-67): median latency in us.", "measurements of drives";
+    "published.beside_p75_us", "Random reads of 4 KiB at depth 1, beside a writer of 4 KiB that syncs after each write (D-67): 75th percentile of the latency, in us.", "measurements of drives";
+    "published.beside_p90_us", "Random reads of 4 KiB at depth 1, beside a writer of 4 KiB that syncs after each write (D-67): 90th percentile of the latency, in us.", "measurements of drives";
+    "published.beside_p95_us", "Random reads of 4 KiB at depth 1, beside a writer of 4 KiB that syncs after each write (D-67): 95th percentile of the latency, in us.", "measurements of drives";
+    "published.beside_p99_us", "Random reads of 4 KiB at depth 1, beside a writer of 4 KiB that syncs after each write (D-67): 99th percentile of the latency, in us.", "measurements of drives";
+    "published.beside_p995_us", "Random reads of 4 KiB at depth 1, beside a writer of 4 KiB that syncs after each write (D-67): 99.5th percentile of the latency, in us.", "measurements of drives";
+    "published.beside_p999_us", "Random reads of 4 KiB at depth 1, beside a writer of 4 KiB that syncs after each write (D-67): 99.9th percentile of the latency, in us.", "measurements of drives";
 };

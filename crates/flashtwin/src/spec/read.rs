@@ -1,4 +1,4 @@
-//! From TOML text to a checked [`DeviceSpec`].
+//! Reads a checked [`DeviceSpec`] from TOML text.
 
 use super::check;
 use super::convert::{convert, wrong_value};
@@ -21,12 +21,12 @@ impl DeviceSpec {
         Self::with_overrides(toml_text, origin, &[])
     }
 
-    /// As [`DeviceSpec::parse`], after setting dotted keys to values in TOML syntax or as bare
-    /// words: `("buffer.capacity", "32MiB")`.
+    /// Works like [`DeviceSpec::parse`], after setting dotted keys to values in TOML syntax or as bare words:
+    /// `("buffer.capacity", "32MiB")`.
     ///
-    /// The value `none` removes a key or a section (`("buffer", "none")`). When an override
-    /// changes what another key depends on (the policy, the back end), keys of the file that
-    /// thereby lose their meaning are dropped; as part of the file itself they are errors.
+    /// The value `none` removes a key or a section (`("buffer", "none")`). If an override changes a selector such as
+    /// the policy or the back end, keys of the file may lose their meaning; these are dropped. In the file itself,
+    /// keys without meaning are errors.
     ///
     /// # Errors
     /// Fails as [`DeviceSpec::parse`] does.
@@ -41,11 +41,11 @@ impl DeviceSpec {
     }
 }
 
-/// A setting given as text.
+/// Returns a setting given as text as an entry of the tree.
 pub(super) fn given<'a>(key: &'a str, text: &str) -> (&'a str, Entry) {
     let key = key.trim();
     let node = match find(key).map(|doc| doc.kind) {
-        // Words stay words, be they `true` or `1`.
+        // Values of word keys are words, even `true` or `1`.
         Some(Kind::Name | Kind::Text) if !text.trim().starts_with(['"', '\'']) => {
             Node::Str(text.into())
         }
@@ -57,7 +57,7 @@ pub(super) fn given<'a>(key: &'a str, text: &str) -> (&'a str, Entry) {
     (key, Entry { place, node })
 }
 
-/// The device that the tree describes after some of its keys were set anew.
+/// Returns the device that the tree describes, with overrides applied.
 pub(super) fn from_tree(
     tree: &mut Tree,
     overrides: Vec<(&str, Entry)>,
@@ -72,7 +72,7 @@ pub(super) fn from_tree(
     Ok(spec)
 }
 
-/// The values of the tree after some of its keys were set anew, each checked alone.
+/// Returns the values of the tree with overrides applied. Each value is checked by itself.
 pub(super) fn read(
     tree: &mut Tree,
     mut overrides: Vec<(&str, Entry)>,
@@ -109,7 +109,7 @@ fn apply(tree: &mut Tree, overrides: Vec<(&str, Entry)>) -> Result<(), SpecError
         tree.set(key, entry);
         set.push(key);
     }
-    // Keys of the file that an overridden selector made meaningless.
+    // Keys of the file that lose their meaning because an override changed a selector.
     let dropped: Vec<&str> = keys()
         .iter()
         .filter(|doc| {
@@ -125,7 +125,7 @@ fn apply(tree: &mut Tree, overrides: Vec<(&str, Entry)>) -> Result<(), SpecError
     Ok(())
 }
 
-/// A file, and the table of the keys that it may have.
+/// A file, and the keys that it may have.
 pub(super) struct Table<'a> {
     pub tree: &'a Tree,
     pub keys: &'static [KeyDoc],
@@ -136,7 +136,7 @@ impl Table<'_> {
         self.keys.iter().find(|doc| doc.key == key)
     }
 
-    /// The first condition of a key that does not hold.
+    /// Returns the first condition of a key that is not met.
     pub fn unmet(&self, doc: &KeyDoc) -> Option<Condition> {
         doc.only.iter().copied().find(|(selector, wanted)| {
             let value = match self.tree.get(selector).map(|entry| &entry.node) {
@@ -147,12 +147,12 @@ impl Table<'_> {
                     None => return false,
                 },
             };
-            // A selector that is itself wrong is reported for itself.
+            // A wrong selector is reported by itself, not as the reason for others.
             self.is_word(selector, value) && !is_met(selector, wanted, value)
         })
     }
 
-    /// Whether a selector of this key is missing or wrong itself.
+    /// Whether a selector of this key is missing or wrong.
     fn undecided(&self, doc: &KeyDoc) -> bool {
         let mut selectors = doc.only.iter().map(|(selector, _)| selector);
         selectors.any(
@@ -164,7 +164,7 @@ impl Table<'_> {
         )
     }
 
-    /// Whether the selector knows this word.
+    /// Whether the selector permits this word.
     fn is_word(&self, selector: &str, value: &str) -> bool {
         match self.find(selector).map(|doc| doc.kind) {
             Some(Kind::Choice(words)) => words.contains(&value),
@@ -173,7 +173,7 @@ impl Table<'_> {
         }
     }
 
-    /// Reads a key: its value is added to `values`, or the message returned.
+    /// Reads a key. Adds its value to `values`, or returns the error message.
     pub fn read(&self, doc: &KeyDoc, default: Option<&str>, values: &mut Values) -> Option<String> {
         let value = match (self.tree.get(doc.key), self.unmet(doc)) {
             (Some(entry), None) => match convert(doc.kind, &entry.node) {
@@ -200,7 +200,8 @@ impl Table<'_> {
         None
     }
 
-    /// The reference's chips have their own pins: as many channels as chips.
+    /// Reports `geometry.channels` on `msr`, where each chip has its own pins, unless there are as many channels as
+    /// chips.
     fn channels_on_msr(&self, entry: &Entry) -> Option<String> {
         let chips = self.tree.get(Geometry::chips.name());
         if chips.map(|chips| &chips.node) == Some(&entry.node) {
@@ -224,7 +225,7 @@ impl Table<'_> {
     }
 }
 
-/// The default of a key with this policy.
+/// Returns the default of a key with this policy.
 fn default_with(policy: &str, doc: &KeyDoc) -> Option<&'static str> {
     let own = || {
         let (entry, base) = catalog::find(policy)?;
@@ -244,11 +245,11 @@ fn words_or(words: &[&str]) -> String {
         .join(" or ")
 }
 
-/// Every key that has a meaning for this device, from the file or by default.
+/// Returns all keys that have a meaning for this device, with the value from the file or the default.
 fn values(tree: &Tree) -> Result<Values, SpecError> {
     let table = Table { tree, keys: keys() };
     let mut problems = unknown(tree);
-    // A missing key may be in the file misspelt: one thing at a time.
+    // If keys are misspelt, missing keys are not reported: a missing key may be one of the misspelt ones.
     let misspelt = !problems.is_empty();
     let mut values = Values::default();
     let policy = match tree.get(POLICY).map(|entry| &entry.node) {
@@ -271,7 +272,7 @@ fn values(tree: &Tree) -> Result<Values, SpecError> {
     Ok(values)
 }
 
-/// Sections and keys that are not in the table.
+/// Reports sections and keys that are not in the table.
 fn unknown(tree: &Tree) -> Vec<Problem> {
     let mut problems = Vec::new();
     let is_section = |name: &str| keys().iter().any(|doc| section_of(doc) == name);
@@ -289,7 +290,7 @@ fn unknown(tree: &Tree) -> Vec<Problem> {
                 "" => name.clone(),
                 section => format!("{section}.{name}"),
             };
-            // A root key with a dot in its name, or a key in `[""]`, is not the dotted key.
+            // A root key with a dot in its name, and a key in the section `[""]`, are not the dotted key.
             if find(&key).is_some_and(|doc| split(doc.key) == (section, name)) {
                 continue;
             }

@@ -1,5 +1,5 @@
-//! One declaration a key: [`section!`] makes of it the field, the row of the documentation, the reader and the
-//! writer.
+//! Declaration of a section of keys. From one declaration per key, [`section!`] creates the field, the row of the
+//! documentation, the reader and the writer.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,33 +11,33 @@ use super::tree::{split, Node};
 use crate::component::{Chosen, Component, FromSetting, Kind, Parameter, Settings, Value, Word};
 use crate::units::Time;
 
-/// Conditions of a key, which all must hold.
+/// Conditions of a key, all of which must be met.
 pub type Only = &'static [Condition];
 
-/// A selector, and its values with which a key has a meaning.
+/// A condition: a selector, and the values of it with which the key has a meaning.
 pub type Condition = (&'static str, &'static [&'static str]);
 
 /// One key of a device file.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyDoc {
-    /// Dotted: `buffer.capacity`.
+    /// Dotted name, such as `buffer.capacity`.
     pub key: &'static str,
-    /// Kind of its values, with the unit.
+    /// Kind of the value, with its unit.
     pub kind: Kind,
     /// TOML text of the default; `None`: the key must be given.
     pub default: Option<&'static str>,
-    /// The key has a meaning only when every one of these selectors has one of these values.
+    /// Conditions under which the key has a meaning.
     pub only: Only,
     /// Description.
     pub doc: &'static str,
-    /// Where the key or its default comes from.
+    /// Source of the key or of its default.
     pub provenance: &'static str,
 }
 
-/// The default of a key that may be left out and then follows another.
+/// The default of a key that may be omitted and then has no value, or that of another key.
 pub(super) const OPTIONAL: Option<&str> = Some("none");
 
-/// Section that the keys of a table belong to: a key of the root has the empty one.
+/// Returns the section of a key; empty for a key of the root.
 pub(super) fn section_of(doc: &KeyDoc) -> &'static str {
     split(doc.key).0
 }
@@ -58,17 +58,17 @@ impl<T> Key<T> {
         }
     }
 
-    /// The dotted name.
+    /// Returns the dotted name.
     pub(crate) const fn name(&self) -> &'static str {
         self.doc.key
     }
 
-    /// The name without the section.
+    /// Returns the name without the section.
     pub(super) fn short_name(&self) -> &'static str {
         split(self.doc.key).1
     }
 
-    /// The key as a row of a table.
+    /// Returns the key as a row of a table.
     pub(super) const fn row<R>(self, write: fn(&R) -> Option<Value>) -> Row<R> {
         Row {
             doc: self.doc,
@@ -84,35 +84,35 @@ impl<T> fmt::Display for Key<T> {
     }
 }
 
-/// A key of a table, with the way back from a spec of type `R` to its value.
+/// A key in a table, with the function that reads its value from a spec of type `R`.
 pub(super) struct Row<R> {
     pub doc: KeyDoc,
-    /// Components that the key chooses among; none for other keys.
+    /// Components among which the key chooses; empty for other keys.
     pub among: fn() -> Vec<Component>,
-    /// The key's value; `None` if it is left out.
+    /// Returns the key's value; `None` if it is omitted.
     pub write: fn(&R) -> Option<Value>,
 }
 
-/// A type that the field of a key may have.
+/// A type of fields that keys can have.
 pub(super) trait Field: Sized {
-    /// The field's value out of those read.
+    /// Returns the field's value from the values that were read.
     fn read(v: &Values, key: &Key<Self>) -> Self;
 
-    /// The value that reads back to this one; `None` if the key is left out.
+    /// Returns the value that reads back to this one; `None` if the key is omitted.
     fn write(&self) -> Option<Value>;
 }
 
-/// Values of keys, checked one by one.
+/// Values of keys, each checked by itself.
 #[derive(Debug, Default)]
 pub(super) struct Values(pub BTreeMap<&'static str, Value>);
 
 impl Values {
-    /// The value of a key for its field.
+    /// Returns the value of a key, as the type of its field.
     pub fn field<T: Field>(&self, key: &Key<T>) -> T {
         T::read(self, key)
     }
 
-    /// The value of a key as a setting of another type than its field's.
+    /// Returns the value of a key, as another type than its field's.
     pub fn setting<S: FromSetting, T>(&self, key: &Key<T>) -> S {
         let value = self.0.get(key.name()).cloned();
         let value = value.or_else(|| neutral(&key.doc));
@@ -120,35 +120,35 @@ impl Values {
         setting.unwrap_or_else(|| unreachable!("{key} was checked against its kind"))
     }
 
-    /// The value of a key itself; `None` if it is left out or has no meaning for the device.
+    /// Returns the raw value of a key; `None` if it is omitted or has no meaning for the device.
     pub fn get<T>(&self, key: &Key<T>) -> Option<&Value> {
         self.0.get(key.name())
     }
 
-    /// Whether the key has a value: it has a meaning for the device and is not left out.
+    /// Whether the key has a value, i.e. has a meaning for the device and is not omitted.
     pub fn has<T>(&self, key: &Key<T>) -> bool {
         self.get(key).is_some()
     }
 
-    /// The value of a parameter of what `selector` chose.
+    /// Returns the value of a parameter of the component that `selector` chooses.
     pub fn parameter<T>(&self, selector: &Key<T>, parameter: &Parameter) -> Option<&Value> {
         let section = section_of(&selector.doc);
         self.0.get(format!("{section}.{}", parameter.key).as_str())
     }
 }
 
-/// The default of a key as a value.
+/// Returns the default of a key as a value.
 pub(super) fn default_value(kind: Kind, text: &str) -> Value {
     let value = convert(kind, &Node::from_override(text));
     value.expect("a default is of its key's kind")
 }
 
-/// The value of a key that has no meaning for the device: a switch is off, others have their default or are zero.
+/// Returns the value of a key that has no meaning for the device: false for a switch, otherwise the default or zero.
 fn neutral(doc: &KeyDoc) -> Option<Value> {
     match (doc.kind, doc.default) {
         (_, OPTIONAL) => None,
         (Kind::Bool, _) => Some(Value::Bool(false)),
-        // Names of components are not words of the kind until the tables are made.
+        // The names of components are not known to the kind before the tables are made.
         (Kind::Choice(_), Some(text)) => Some(Value::Text(text.trim_matches('"').into())),
         (kind, Some(text)) => Some(default_value(kind, text)),
         (_, None) => Some(Value::Float(0.0)),
@@ -165,7 +165,7 @@ impl<T: Word> Field for T {
     }
 }
 
-/// A key that may be left out.
+/// A key that may be omitted.
 impl<T: Field> Field for Option<T> {
     fn read(v: &Values, key: &Key<Option<T>>) -> Option<T> {
         v.has(key)
@@ -177,7 +177,7 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// A count of which 0 means that there is none.
+/// A count for which 0 means "none".
 impl Field for Option<NonZeroU32> {
     fn read(v: &Values, key: &Key<Option<NonZeroU32>>) -> Option<NonZeroU32> {
         NonZeroU32::new(v.setting(key))
@@ -209,7 +209,7 @@ impl Field for Chosen {
     }
 }
 
-/// Implements [`Field`] for types that a value turns into and back.
+/// Implements [`Field`] for types that convert to a value and back.
 macro_rules! fields {
     ($($Type:ty, $field:ident => $value:expr;)+) => {$(
         impl Field for $Type {
@@ -270,14 +270,14 @@ impl FromSetting for Vec<Time> {
 /// ```
 ///
 /// `v` names the values that the reader takes, `spec` the whole that the writer takes, with the way to the section.
-/// A key has its dotted name, its kind, the text of its default, the conditions of its meaning, its description
-/// and its source. Behind them may stand
+/// An entry has the key's dotted name, its kind, the text of its default, its conditions, its description and its
+/// source. These may follow:
 ///
-/// * `follows FIELD`: left out, it has the value of an earlier field, and with that value it is not written;
-/// * `among COMPONENTS`: it chooses among components, whose parameters become keys behind it;
-/// * `read EXPR` and `write EXPR`, where the field is not the value itself; `read` may use earlier fields.
+/// * `follows FIELD`: if omitted, the key has the value of an earlier field; with that value, it is not written;
+/// * `among COMPONENTS`: the key chooses among components, whose parameters become keys after it;
+/// * `read EXPR` and `write EXPR`: conversions, if the field is not the value itself; `read` may use earlier fields.
 ///
-/// Fields behind `and` are no keys; they follow from others.
+/// Fields after `and` are not keys; they are computed from other fields.
 macro_rules! section {
     (
         $(#[$meta:meta])*
@@ -322,7 +322,7 @@ macro_rules! section {
                 }),
             )*];
 
-            /// The section that the values describe, not yet checked as a whole.
+            /// Returns the section that the values describe. It has not been checked as a whole yet.
             pub(in crate::spec) fn from_values(
                 $v: &$crate::spec::section::Values
                 $(, $arg: $Arg)*

@@ -1,7 +1,7 @@
-//! The word that was meant where one is misspelt.
+//! Suggests the intended word for a misspelt one.
 
-/// The candidate nearest to `word`, if it is near enough to be meant: at most a third of its
-/// letters differ, and at least one edit is always forgiven.
+/// Returns the candidate nearest to `word`, if it is similar enough: at most a third of its letters differ, or one
+/// edit suffices.
 pub(super) fn nearest<'a>(
     word: &str,
     candidates: impl Iterator<Item = &'a str>,
@@ -14,8 +14,8 @@ pub(super) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// Insertions, deletions and replacements that make `a` into `b`; anything above `limit` may be
-/// reported as `limit + 1`.
+/// Returns the number of insertions, deletions and replacements that turn `a` into `b`. A result above `limit` may be
+/// given as `limit + 1`.
 fn edits(a: &str, b: &str, limit: usize) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > limit {

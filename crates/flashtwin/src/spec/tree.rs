@@ -1,7 +1,7 @@
-//! The TOML text as sections of keys, each with its place.
+//! The TOML text as sections of keys, each with its location.
 //!
-//! Nothing here knows which keys exist; every file becomes two levels, the root being the section
-//! with the empty name.
+//! This module does not know which keys exist. Every file becomes two levels; the root is the section with the empty
+//! name.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use toml::Spanned;
 use super::error::{Place, Problem};
 use crate::units::saturating_u32;
 
-/// Longest device file; a real one has two kilobytes.
+/// Largest length of a device file in bytes; real files have two kilobytes.
 const TEXT_BYTES_MAX: usize = 1 << 16;
 
 /// A value of the file.
@@ -25,18 +25,18 @@ pub(super) enum Node {
     Table(Vec<(String, usize, Node)>),
     /// An array.
     List(Vec<Node>),
-    /// Something no key takes, by the name to call it in a message.
+    /// A type that no key takes, under the name used in messages.
     Other(&'static str),
 }
 
-/// A value and where its key stands.
+/// A value and the location of its key.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub place: Place,
     pub node: Node,
 }
 
-/// A section: where its header stands, and its keys.
+/// A section: the location of its header, and its keys.
 #[derive(Clone, Debug)]
 pub(super) struct Section {
     pub place: Place,
@@ -51,7 +51,7 @@ pub(super) struct Tree {
 }
 
 impl Node {
-    /// The value as a message shows it.
+    /// Returns the value as messages show it.
     pub fn show(&self) -> String {
         match self {
             Node::Str(s) => {
@@ -70,7 +70,7 @@ impl Node {
         }
     }
 
-    /// A value given outside a file: TOML if it reads as TOML, else a bare word.
+    /// Returns a value given outside a file: parsed as TOML if possible, otherwise a bare word.
     pub fn from_override(text: &str) -> Node {
         match toml::from_str::<Node>(&format!("v = {text}")) {
             Ok(Node::Table(mut fields)) if fields.len() == 1 && fields[0].0 == "v" => {
@@ -115,7 +115,7 @@ impl Tree {
         for (name, offset, node) in fields {
             let place = lines.place(offset);
             match node {
-                // `[""]` is a section too, though never a known one.
+                // `[""]` is a section as well, though always an unknown one.
                 Node::Table(fields) if !name.is_empty() => {
                     let keys = fields
                         .into_iter()
@@ -143,13 +143,13 @@ impl Tree {
         })
     }
 
-    /// The entry of a dotted key.
+    /// Returns the entry of a dotted key.
     pub fn get(&self, key: &str) -> Option<&Entry> {
         let (section, name) = split(key);
         self.sections.get(section)?.keys.get(name)
     }
 
-    /// Where to point for a key: itself, else its section, else the file.
+    /// Returns the location to report for a key: its own, else its section's, else the file.
     pub fn place(&self, key: &str) -> Place {
         if let Some(entry) = self.get(key) {
             return entry.place.clone();
@@ -162,7 +162,7 @@ impl Tree {
         }
     }
 
-    /// A problem of a key.
+    /// Returns a problem of a key.
     pub fn problem(&self, key: &str, message: String) -> Problem {
         Problem::new(self.place(key), key, message)
     }
@@ -192,12 +192,12 @@ impl Tree {
     }
 }
 
-/// `buffer.capacity` as (`buffer`, `capacity`); a key of the root has the empty section.
+/// Splits `buffer.capacity` into `buffer` and `capacity`. The section of a root key is empty.
 pub(super) fn split(key: &str) -> (&str, &str) {
     key.split_once('.').unwrap_or(("", key))
 }
 
-/// Where the lines of a text begin.
+/// Byte offsets at which the lines of a text begin.
 struct Lines<'a> {
     text: &'a str,
     origin: &'a str,
@@ -214,7 +214,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Line and column of a byte offset.
+    /// Returns the line and column of a byte offset.
     fn place(&self, offset: usize) -> Place {
         let line = self.starts.partition_point(|&start| start <= offset);
         let before = self.text.get(self.starts[line - 1]..offset).unwrap_or("");
@@ -268,7 +268,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
         let mut fields = Vec::new();
         loop {
-            // Every key of a document has a span; only the parser's stand-in for a date has none.
+            // Every key of a document has a span, except the parser's placeholder for a date.
             let Ok(key) = map.next_key::<Spanned<String>>() else {
                 return Ok(Node::Other("a date"));
             };

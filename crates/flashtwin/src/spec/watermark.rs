@@ -1,7 +1,8 @@
-//! `gc.low_percent_of_reserve`, the other form of the GC watermark: as a share of the reserve, so that a device with
-//! another reserve, or fewer blocks, keeps its share of free blocks.
+//! `gc.low_percent_of_reserve`: the GC watermark as a share of the reserve. It is useful if devices with different
+//! reserves or block counts are compared.
 //!
-//! A device file or an override may give either form; a device has `gc.low_percent`.
+//! A device file or an override may give either this key or `gc.low_percent`. It is converted to `gc.low_percent`,
+//! which is the only one that a device has.
 
 use super::error::{Problem, SpecError};
 use super::tree::{Entry, Node, Tree};
@@ -9,11 +10,11 @@ use super::{Gc, Geometry};
 
 const KEY: &str = "gc.low_percent_of_reserve";
 
-/// Renames the key to `gc.low_percent` in file and overrides, and returns the share that was given last; none if the
-/// watermark is given directly.
+/// Renames the key to `gc.low_percent` in file and overrides. Returns the share that was given last; `None` if
+/// `gc.low_percent` itself was given.
 ///
 /// # Errors
-/// Fails if the value is no share, or if the file has both keys.
+/// Fails if the value is not a valid percentage, or if the file has both keys.
 pub(super) fn rename(
     tree: &mut Tree,
     overrides: &mut [(&str, Entry)],
@@ -49,8 +50,8 @@ pub(super) fn rename(
     Ok(share)
 }
 
-/// Replaces the share by the watermark, if the device has one: at least one block of a plane, or the last one would be
-/// written before collection.
+/// Converts the share to the watermark, if the device has one. The result is at least one block of a plane; otherwise
+/// the last free block could be written before a collection starts.
 pub(super) fn resolve(tree: &mut Tree, share: Option<Entry>) {
     let Some(entry) = share.filter(|_| tree.get(Gc::low_percent.name()).is_some()) else {
         return;
@@ -59,7 +60,7 @@ pub(super) fn resolve(tree: &mut Tree, share: Option<Entry>) {
     let reserve = of(Geometry::reserve_percent.name());
     let one_block = (1e6 / of(Geometry::blocks_per_plane.name())).ceil() / 1e4;
     let low = (reserve * number(Some(&entry)) * 100.0).round() / 1e4;
-    // Where a number is missing, the message about that is enough.
+    // If another number is missing, the message about that one is sufficient.
     let low = match (low + one_block).is_finite() {
         true => low.max(one_block),
         false => 0.0,
@@ -101,7 +102,7 @@ mod tests {
         assert_eq!(low(&[("gc.low_percent", "1")]), Ok(1.0));
         let set = [("gc.low_percent", "1"), ("gc.low_percent_of_reserve", "10")];
         assert_eq!(low(&set), Ok(1.5), "the last one counts");
-        // A fifth of 15 % of 25 blocks is less than one.
+        // A fifth of a reserve of 15 % of 25 blocks is less than one block.
         let few = [
             ("geometry.blocks_per_plane", "25"),
             ("gc.low_percent_of_reserve", "10"),

@@ -1,4 +1,4 @@
-//! From a [`DeviceSpec`] to the TOML text that reads back to it.
+//! Writes a [`DeviceSpec`] as TOML text, which reads back as the same spec.
 
 use super::convert::text;
 use super::keys::{find, has_meaning, keys, row, ROWS};
@@ -8,8 +8,8 @@ use super::{Buffer, DeviceSpec, Ftl, Gc, Wear};
 use crate::component::Value;
 
 impl DeviceSpec {
-    /// Canonical text: every key that has a meaning for this device, in the order of
-    /// [`keys`](super::keys()); [`DeviceSpec::parse`] reads it back to an equal spec.
+    /// Returns the canonical text: every key that has a meaning for this device, in the order of
+    /// [`keys`](super::keys()). [`DeviceSpec::parse`] reads it back to an equal spec.
     pub fn to_toml(&self) -> String {
         let mut text = String::new();
         let mut current = "";
@@ -27,7 +27,7 @@ impl DeviceSpec {
         text
     }
 
-    /// The value of a dotted key as TOML text; `None` if it has no meaning for this device.
+    /// Returns the value of a dotted key as TOML text; `None` if the key has no meaning for this device.
     pub fn value_toml(&self, key: &str) -> Option<String> {
         let doc = find(key)?;
         if !has_meaning(ROWS, self, doc) {
@@ -39,7 +39,7 @@ impl DeviceSpec {
         }
     }
 
-    /// The value of a key that no section declares: a parameter of a component, or a published figure.
+    /// Returns the value of a key that no section declares: a parameter of a component, or a published figure.
     fn parameter_toml(&self, doc: &KeyDoc) -> Option<String> {
         let (section, name) = split(doc.key);
         let is_of = |selector: &str| split(selector).0 == section;

@@ -1,21 +1,22 @@
-//! The copy of the buffer policy's filter by which GC finds the class of a page that it moves (`gc.moves`, D-220).
+//! A copy of the buffer policy's filter, from which GC determines the class of a page that it moves (`gc.moves`,
+//! D-220).
 //!
-//! The flash never calls the buffer. The copy is made for the same settings, the same writes enter it at the same
-//! instants, and it is renewed when the policy is: it always has what the policy's filter has.
+//! The flash never calls the buffer. The copy has the same settings, the same writes enter it at the same instants,
+//! and it is replaced whenever the policy is. So its contents always equal those of the policy's filter.
 
 use super::Flash;
 use crate::buffer::{Filter, Setup};
 use crate::nand::Nand;
 use crate::spec::{DeviceSpec, Moves};
 
-/// A copy with nothing in it; `None` where moves do not depend on it.
+/// Creates an empty copy; `None` if moves do not depend on it.
 pub(super) fn classes(spec: &DeviceSpec) -> Option<Box<Filter>> {
     let needed = spec.moves() == Moves::Class;
     needed.then(|| Box::new(Filter::new(&Setup::of(spec))))
 }
 
 impl Flash {
-    /// Exchanges the flash for another of the same device. The buffer and what its policy knows stay.
+    /// Replaces the flash by another of the same device. The buffer and the state of its policy stay.
     pub(super) fn replace_nand(&mut self, nand: Nand) {
         let classes = self.nand.exchange_classes(None);
         self.nand = nand;
@@ -30,7 +31,7 @@ mod tests {
     use crate::spec::builtin;
     use crate::{DeviceSpec, Ssd};
 
-    /// The filter that GC asks is that of the policy, wherever the flash is exchanged or the policy begins anew.
+    /// Checks that the copy for GC equals the policy's filter, after the flash or the policy was replaced.
     fn assert_same(ssd: &Ssd, after: &str) {
         let copy = ssd.clone().backend.nand.exchange_classes(None);
         let copy = format!("{:?}", copy.expect("moves go by class"));

@@ -1,12 +1,12 @@
-//! A drive ordered to collect now, by its server (D-143).
+//! Orders from its server to a drive to collect garbage now (D-143).
 
 use super::Ssd;
 use crate::refused::CollectError;
 
 impl Ssd {
-    /// Orders a die, or all of them, to collect a block each at this instant, whatever the number of free blocks;
-    /// where superblocks are collected, one of those. What is not worth collecting stays. Returns the number of
-    /// dies.
+    /// Orders a die, or all of them, to collect one block each at this instant, whatever the number of free blocks.
+    /// If the device collects superblocks, it collects one superblock. Nothing is collected if that would gain
+    /// nothing. Returns the number of dies.
     ///
     /// # Errors
     /// Fails if there is no such die, or if the device cannot collect a single block.
@@ -18,7 +18,7 @@ impl Ssd {
         Ok(dies)
     }
 
-    /// The number of dies to which [`Ssd::collect`] would give the order.
+    /// Returns the number of dies to which [`Ssd::collect`] would give the order.
     pub(crate) fn may_collect(&self, die: Option<u32>) -> Result<u32, CollectError> {
         let dies = self.spec().geometry.chips;
         if self.backend.nand.orders().is_none() {

@@ -1,4 +1,4 @@
-//! An SSD whose buffer gets another policy while it is at work (D-144).
+//! Replacement of the buffer's policy of a running SSD (D-144).
 
 use super::classes::classes;
 use super::{front, Ssd};

@@ -1,6 +1,6 @@
 //! One SSD: the flash behind a front end.
 //!
-//! [`Flash`] is the chips with the rule that gives a page its chip.
+//! [`Flash`] combines the chips and the assignment of pages to chips.
 
 mod classes;
 mod collect;
@@ -31,10 +31,10 @@ pub struct Flash {
     spec: Box<DeviceSpec>,
     nand: Nand,
     placement: Places,
-    /// The round robin of dynamic placement: pages written since it began, modulo a whole turn. A chip
-    /// gets as many as one of its programs takes before the next one does.
+    /// Position of the round robin of dynamic placement: pages written so far, modulo a whole round. A chip receives
+    /// as many pages as one of its programs takes before the next chip follows.
     next_write: u32,
-    /// Some die is dead.
+    /// Whether a die is dead.
     has_dead: bool,
 }
 
@@ -57,19 +57,20 @@ impl Places {
         }
     }
 
-    /// Chip of a page under static striping.
+    /// Returns the chip of a page under static striping.
     #[inline(always)]
     fn chip(&self, lpn: Lpn) -> u32 {
         self.by_chips.div_rem(self.by_stride.div(lpn.0)).1
     }
 
-    /// Pages that the round robin hands out until it begins anew.
+    /// Returns the number of pages in a whole round of the round robin.
     fn writes_a_turn(&self) -> u32 {
         self.by_chips.by() * self.pages_per_program
     }
 }
 
-/// Kinds of flash: with static placement and pages in the streams that are asked for, the most frequent ones.
+/// Kinds of flash. The most frequent ones have static placement, and write pages to the streams that the caller asks
+/// for.
 const ANY: u8 = 0;
 const STATIC_MSR: u8 = 1;
 const STATIC_MODERN: u8 = 2;
@@ -94,7 +95,7 @@ unsafe impl Work for Flash {
         }
     }
 
-    // SAFETY: the caller's, that the kind is `kind`.
+    // SAFETY: the caller guarantees that the kind is `kind`.
     #[inline(always)]
     unsafe fn assume(&self, kind: u8) {
         let is_kind = match (kind, &self.nand) {
@@ -102,7 +103,7 @@ unsafe impl Work for Flash {
             (STATIC_MODERN, Nand::Modern(n)) => n.ftl.shape.apart == Apart::AsAsked,
             _ => kind == ANY,
         };
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the kind is `kind`.
         unsafe {
             std::hint::assert_unchecked(kind == ANY || self.placement.is_static);
             std::hint::assert_unchecked(is_kind);
@@ -254,7 +255,7 @@ impl Backend for Flash {
 }
 
 impl Flash {
-    /// The chip whose turn it is.
+    /// Returns the next chip in turn.
     #[inline]
     fn next_turn(&mut self) -> u32 {
         let chip = self.next_write / self.placement.pages_per_program;
@@ -265,7 +266,7 @@ impl Flash {
         chip
     }
 
-    /// Processes the event of an array's member, in which no die is dead, as [`Work::on_event`] does.
+    /// Processes the event of an array's member, as [`Work::on_event`] does. No die of a member is dead.
     #[inline(always)]
     pub(crate) fn process_event(
         &mut self,
@@ -278,7 +279,7 @@ impl Flash {
         self.nand.on_event_into(resource, now, events, done)
     }
 
-    /// Has its resources of the event queue from this one on.
+    /// Sets the number of its first resource in the event queue.
     pub(crate) fn set_first_resource(&mut self, first: usize) {
         self.nand.set_first_resource(first);
     }
@@ -316,12 +317,12 @@ fn front(spec: &DeviceSpec) -> Front<'_> {
 }
 
 impl Ssd {
-    /// A device that was never written.
+    /// Creates a device that was never written.
     pub fn new(spec: &DeviceSpec) -> Ssd {
         Ssd::build(spec, None)
     }
 
-    /// A device whose buffer is managed by `policy` instead of the one that `spec` names.
+    /// Creates a device whose buffer is managed by `policy` instead of the one that `spec` names.
     pub fn with_policy(spec: &DeviceSpec, policy: Box<dyn UserPolicy>) -> Ssd {
         Ssd::build(spec, Some(policy))
     }
@@ -339,10 +340,10 @@ impl Ssd {
         Device::behind(&front(spec), flash, policy)
     }
 
-    /// Simulates a power loss at this instant: the buffer is empty afterwards, with the policy that [`Ssd::spec`]
-    /// names, and the result lists what is lost of its contents. Requests in flight never complete,
-    /// [`Device::now`] moves to when the flash is at rest, and counters start at zero (D-135). `None` if the
-    /// flash does not come to rest within `steps` steps; the device is not to be used then.
+    /// Simulates a power loss at this instant. Afterwards the buffer is empty and has the policy that [`Ssd::spec`]
+    /// names. The result lists the lost contents. Requests in flight never complete, [`Device::now`] advances until
+    /// the flash is idle, and counters start at zero (D-135). Returns `None` if the flash is not idle within `steps`
+    /// events; the device must not be used then.
     pub fn cut_power(&mut self, steps: u64) -> Option<PowerCut> {
         let spec = self.backend.spec.clone();
         self.backend.nand.exchange_classes(classes(&spec));
@@ -365,63 +366,63 @@ impl Ssd {
         self.set_buffer_log(on);
     }
 
-    /// Flash operations are logged.
+    /// Whether flash operations are logged.
     pub(crate) fn is_logged(&self) -> bool {
         self.backend.nand.is_logged()
     }
 
-    /// Free blocks of all chips.
+    /// Returns the free blocks of all chips.
     pub fn free_blocks(&self) -> u32 {
         let chips = 0..self.spec().geometry.chips as usize;
         chips.map(|chip| self.backend.nand.free_blocks(chip)).sum()
     }
 
-    /// Takes the flash operations logged since the last call.
+    /// Returns the flash operations logged since the last call.
     pub fn take_flash_log(&mut self) -> Vec<FlashEvent> {
         self.backend.nand.take_log()
     }
 
-    /// The chips that are in GC.
+    /// Returns the chips that are in GC.
     #[inline]
     pub(crate) fn chips_in_gc(&self) -> &ChipSet {
         self.backend.nand.chips_in_gc()
     }
 
-    /// Some chip is in GC.
+    /// Whether a chip is in GC.
     pub(crate) fn is_in_gc(&self) -> bool {
         !self.chips_in_gc().is_empty()
     }
 
-    /// The chip of a page.
+    /// Returns the chip of a page.
     #[inline]
     pub(crate) fn backend_unit(&self, lpn: Lpn) -> Option<ChipId> {
         self.backend.unit_of(lpn)
     }
 
-    /// Orders the drive to stop.
+    /// Orders the drive to stop collecting.
     pub(crate) fn cancel_forced_gc(&mut self) {
         if let Some(orders) = self.backend.nand.orders_mut() {
             orders.cancel_forced_gc();
         }
     }
 
-    /// Pools with an unfinished order to collect.
+    /// Returns the number of pools with an unfinished order to collect.
     pub(crate) fn gc_left(&self) -> u32 {
         self.backend.nand.orders().map_or(0, Orders::left)
     }
 
-    /// Fewest free blocks of a pool that took one since this was last asked.
+    /// Returns the fewest free blocks of any pool directly after it took one, since the last call.
     #[inline]
     pub(crate) fn take_lowest(&mut self) -> Option<u32> {
         self.backend.nand.take_lowest()
     }
 
-    /// Blocks of a pool, those that are reserved, and the watermark.
+    /// Returns the numbers of blocks of a pool: all, reserved, and the watermark.
     pub(crate) fn pool_blocks(&self) -> PoolBlocks {
         self.backend.nand.pool_blocks()
     }
 
-    /// Checks the tables against each other, for tests: costs a pass over the device.
+    /// Checks that all tables agree with each other. For tests; takes a pass over the device.
     ///
     /// # Errors
     /// Names the first table that disagrees.
@@ -430,18 +431,18 @@ impl Ssd {
         self.backend.nand.check()
     }
 
-    /// Logical pages with a flash copy.
+    /// Returns the number of logical pages with a flash copy.
     pub fn pages_mapped(&self) -> u64 {
         self.backend.nand.pages_mapped()
     }
 
-    /// Pages of flash that can be programmed without an erase, summary pages among them.
+    /// Returns the number of flash pages that can be programmed without an erase, including summary pages.
     pub fn free_flash_pages(&self) -> u64 {
         self.backend.nand.free_pages()
     }
 
-    /// Pages that blocks opened in SLC mode so far have fewer than others: they are neither free nor programmed
-    /// until the erase.
+    /// Returns the number of pages that blocks opened in SLC mode so far had less than normal blocks. Until the
+    /// erase, these pages are neither free nor programmed.
     pub fn slc_pages_lacked(&self) -> u64 {
         self.backend.nand.slc_pages_lacked()
     }

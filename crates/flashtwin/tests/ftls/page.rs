@@ -81,12 +81,8 @@ fn section(text: &mut String, e: &Entry) {
     let s = e.source;
     write!(text, "\n### {}\n\n**{}.** {}\n\n", e.name, e.title, e.line).unwrap();
     let (authors, title, venue, year) = (s.authors, s.title, s.venue, s.year);
-    let rule = e.provenance.word();
-    writeln!(
-        text,
-        "{authors}: *{title}*, {venue}, {year}. Rule: {rule}.\n"
-    )
-    .unwrap();
+    let rule = e.provenance.sentence();
+    writeln!(text, "{authors}: *{title}*, {venue}, {year}. {rule}\n").unwrap();
     for sentence in e.rule {
         writeln!(text, "- {sentence}").unwrap();
     }

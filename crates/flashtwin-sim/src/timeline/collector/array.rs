@@ -1,4 +1,4 @@
-//! Operations of an array on its members with the requests behind them, and its orders to collect.
+//! Slices of an array: its operations on members, the requests behind them, and its orders to collect.
 
 use flashtwin::{ArrayEvent, GcMessage, Op, SentFor, Time};
 
@@ -128,7 +128,7 @@ impl Collector {
         }
     }
 
-    /// A member has failed: all of its operations end.
+    /// Ends all operations of a member that has failed.
     fn lost(&mut self, member: usize, now: Time) {
         let of_member = |track: &Track| track.member == Some(member);
         let mut ended: Vec<Track> = self.open.keys().copied().filter(of_member).collect();

@@ -10,7 +10,7 @@ use flashtwin::{Breakdown, BufferEvent, Completion, FlashEvent, Op, Place, Reque
 use super::slices::{Detail, Gauge, Instant, Shown, Slice, Slices, Track};
 use crate::Logged;
 
-/// A request, of the device itself or of a member, by its number there.
+/// A request of the device itself (`None`) or of a member, by its number there.
 type Asked = (Option<usize>, u32);
 
 /// Slices collected so far. A slice's number is its index.
@@ -20,19 +20,19 @@ pub(super) struct Collector {
     from: Time,
     /// Time from which on no slice begins.
     pub until: Time,
-    /// Difference between the device's numbers of requests and the run's, which are shown.
+    /// Difference between the device's request numbers and those of the run, which are shown.
     ahead: u32,
     open: HashMap<Track, u32>,
     /// Slice of each chip that it was suspended in.
     held: HashMap<Track, u32>,
-    /// The last slice begun on each track, while its pages are being listed.
+    /// For each track, the last slice begun, while its pages are being listed.
     last: HashMap<Track, u32>,
     requests: HashMap<Asked, u32>,
     /// Requests of the device that are not done.
     waiting: HashSet<u32>,
-    /// Requests of members that are not done, by the array's number.
+    /// Slices of requests to members in flight, by the array's number.
     parts: HashMap<u32, u32>,
-    /// Requests behind page operations and jobs of the array.
+    /// Requests that caused page operations and jobs of the array.
     ops: HashMap<u32, u32>,
     jobs: HashMap<u32, Vec<u32>>,
     gauges: HashMap<Gauge, u64>,
@@ -114,7 +114,7 @@ impl Collector {
 
     // ---- requests ----
 
-    /// A request has been submitted with this number.
+    /// Records that a request was submitted with this number.
     pub fn submitted(&mut self, number: u32, request: &Request, at: Time) {
         if !self.takes(at) {
             return;

@@ -1,4 +1,4 @@
-//! The columns that the option names, found in the header.
+//! Finds the columns that the option names in the header.
 
 use std::cell::Cell;
 
@@ -43,7 +43,7 @@ fn find_column<'a>(
     header: &[&[u8]],
     first: &[u8],
 ) -> Result<Found<'a>, Refused> {
-    // The longest text before a colon that is a column: names may hold colons.
+    // The longest text before a colon that is a column name, because names may contain colons.
     let is_column = |text: &str| header.contains(&text.as_bytes());
     let mut colons = value.rmatch_indices(':').map(|(at, _)| at);
     let cut = match colons.find(|&at| is_column(&value[..at])) {
@@ -55,7 +55,7 @@ fn find_column<'a>(
         Some(at) => (&value[..at], Some(&value[at + 1..])),
         None => (value, None),
     };
-    // Digits count columns, from 1; a name must be in the header.
+    // Digits are the number of a column, from 1; a name must be in the header.
     let counted = !column.is_empty() && column.bytes().all(|b| b.is_ascii_digit());
     let index = if counted {
         column.parse::<usize>().ok().and_then(|n| n.checked_sub(1))
@@ -81,7 +81,7 @@ fn find_column<'a>(
     }
 }
 
-/// The parts of the option. A part without a key continues the codes before it: `op=type:write=2a,8a`.
+/// Splits the option into its parts. A part without a key continues the codes before it: `op=type:write=2a,8a`.
 pub(super) fn parts(columns: &str) -> Result<Vec<(&str, String)>, WorkloadError> {
     let mut parts: Vec<(&str, String)> = Vec::new();
     for part in columns.split(',') {
@@ -144,7 +144,7 @@ fn without_hex(suffix: Option<&str>) -> (bool, Option<&str>) {
 }
 
 impl Columns {
-    /// Reads the option and finds its columns in a line of the file `name`, split in `header`.
+    /// Reads the option, and finds its columns in a line of the file `name`, which is split in `header`.
     pub(super) fn find(
         parts: &[(&str, String)],
         opts: &TraceOptions,
@@ -155,7 +155,7 @@ impl Columns {
         let (mut times, mut offset, mut size) = (None, None, None);
         let (mut ops, mut volume, mut placement) = (None, None, None);
         let mut named = false;
-        // The option for addresses is for columns without a unit of their own.
+        // The option for the address unit applies to columns without a unit of their own.
         let unused = Cell::new(opts.address_unit);
         for (key, value) in parts {
             let known = match *key {
@@ -286,7 +286,7 @@ impl Columns {
         used
     }
 
-    /// Whether the time and the address of a line are such.
+    /// Whether the time and the address of a line are valid.
     pub(super) fn begins(&self, fields: &[&[u8]]) -> bool {
         let at = |index: usize| fields.get(index).copied().unwrap_or(b"");
         let is_number = |column: &Column| number(at(column.index), column.hex).is_some();

@@ -1,6 +1,6 @@
 //! Fields of a line, and their numbers in whole units.
 
-/// The fields of a line; quotes around a field are taken off, and a separator within them is text.
+/// Splits a line into fields. Quotes around a field are removed; separators within them belong to the field.
 pub(crate) fn split(line: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(line);
     std::iter::from_fn(move || {
@@ -81,7 +81,7 @@ pub(crate) fn whole_number(text: &[u8]) -> Option<u128> {
     whole.then_some(value)
 }
 
-/// `number * unit`, cut to whole ones, and whether it was whole; `None` if it is too large.
+/// Returns `number * unit` as a whole number, cut off, and whether it was whole; `None` if it is too large.
 pub(super) fn scaled((value, power): (u128, i32), unit: u64) -> Option<(u128, bool)> {
     if value == 0 {
         return Some((0, true));
@@ -94,7 +94,7 @@ pub(super) fn scaled((value, power): (u128, i32), unit: u64) -> Option<(u128, bo
     let Some(scale) = 10u128.checked_pow(power.unsigned_abs()) else {
         return Some((0, false));
     };
-    // Whole part and remainder apart, so that the product fits.
+    // Whole part and remainder are multiplied separately, so that the products fit.
     let (whole, rest) = (value / scale, value % scale);
     let whole = whole.checked_mul(u128::from(unit))?;
     let (part, exact) = match rest.checked_mul(u128::from(unit)) {

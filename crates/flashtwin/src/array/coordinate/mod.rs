@@ -1,4 +1,4 @@
-//! The coordinator of garbage collection, and further knowledge of members.
+//! The coordinator of garbage collection, with the state of the members as the scheme sees it.
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +12,7 @@ use crate::spec::ArraySpec;
 use crate::ssd::Ssd;
 use crate::units::Time;
 
-/// Members of such an array collect when they must, each for itself.
+/// Whether the members of such an array collect without coordination.
 pub(super) fn is_local(spec: &ArraySpec) -> bool {
     Coordination::of(&spec.coordination, spec.members.len()).is_local()
 }
@@ -30,18 +30,18 @@ impl Message {
     }
 }
 
-/// The coordinator, its knowledge of the members, and its messages to them.
+/// The coordinator: its scheme, its view of the members, and its messages to them.
 #[derive(Clone, Debug)]
 pub(crate) struct Coordinator {
     scheme: Coordination,
     views: Vec<MemberView>,
     messages: Vec<Message>,
-    /// The array has nothing to do.
+    /// Whether no request is in flight in the array.
     idle: bool,
 }
 
 impl Coordinator {
-    /// The coordinator of members with these pools.
+    /// Creates the coordinator of members with these pools.
     pub fn new(spec: &ArraySpec, pools: impl Iterator<Item = PoolBlocks>) -> Coordinator {
         let view = |pool: PoolBlocks| {
             let of = |percent: f64| (f64::from(pool.blocks) * percent / 100.0) as u32;
@@ -63,17 +63,17 @@ impl Coordinator {
         }
     }
 
-    /// Members go their own ways.
+    /// Whether members collect without coordination.
     pub fn is_local(&self) -> bool {
         self.scheme.is_local()
     }
 
-    /// From now on members go their own ways.
+    /// Ends coordination: from now on, each member decides for itself when to collect.
     pub fn dismiss(&mut self) {
         self.scheme = Coordination::LOCAL;
     }
 
-    /// The member was ordered to collect and has not finished.
+    /// Whether the member was ordered to collect and has not finished.
     pub fn has_ordered(&self, member: usize) -> bool {
         self.views[member].ordered
     }
@@ -96,17 +96,17 @@ impl Coordinator {
         finished
     }
 
-    /// The next message to be carried out.
+    /// Takes the next message to be carried out.
     pub fn take_message(&mut self) -> Option<Message> {
         (!self.messages.is_empty()).then(|| self.messages.remove(0))
     }
 
-    /// Records that a member was ordered to collect (true), or to stop, or that its order no longer counts (false).
+    /// Records that a member has an unfinished order to collect (true), or that it has none any more (false).
     pub fn set_ordered(&mut self, member: usize, ordered: bool) {
         self.views[member].ordered = ordered;
     }
 
-    /// Returns when the coordinator checks the members next on its own; [`Time::NEVER`] if it does not.
+    /// Returns the instant of the scheme's next periodic check; [`Time::NEVER`] if there is none.
     pub fn next_check(&mut self) -> Time {
         self.scheme
             .get()
@@ -122,7 +122,7 @@ impl Coordinator {
         }
     }
 
-    /// Notes a request of the host; returns true if the array was idle before.
+    /// Records a host request; returns true if the array was idle before.
     pub fn leave_idle(&mut self) -> bool {
         let was_idle = std::mem::take(&mut self.idle);
         if was_idle {
@@ -133,7 +133,7 @@ impl Coordinator {
         was_idle
     }
 
-    /// The array has nothing to do any more.
+    /// Records that no request is in flight any more.
     pub fn become_idle(&mut self, now: Time) {
         self.idle = true;
         if let Some(scheme) = self.scheme.get() {
@@ -141,7 +141,7 @@ impl Coordinator {
         }
     }
 
-    /// The array has nothing to do.
+    /// Whether no request is in flight in the array.
     pub fn is_idle(&self) -> bool {
         self.idle
     }

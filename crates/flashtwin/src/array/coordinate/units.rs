@@ -1,4 +1,5 @@
-//! The units whose GC the array's buffer observes: members, their chips, or sets of members that share a stripe.
+//! The *units* of an array, whose GC the array's buffer observes: members, their chips, or sets of members that share
+//! a stripe.
 
 use crate::array::layout::{Layout, Spot, Stripe};
 use crate::array::member::Member;
@@ -15,9 +16,9 @@ pub(crate) struct Units {
     first: TrustedTable<u32>,
     /// Members that count as being in GC.
     in_gc: TrustedTable<bool>,
-    /// The number of chips in GC from which on a member counts.
+    /// For each member, the number of chips in GC from which on the member counts as in GC.
     least_chips: Vec<u32>,
-    /// One chip in GC puts its member in GC.
+    /// Whether one chip in GC suffices for its member to count as in GC.
     pub any_chip_counts: bool,
     level: Level,
     protect: Protect,
@@ -45,7 +46,7 @@ impl Units {
         }
         Units {
             collecting: ChipSet::none(units),
-            // SAFETY: there are as many entries as in `first`; see there.
+            // SAFETY: has as many entries as `first`, which is described below.
             in_gc: unsafe { TrustedTable::new(vec![false; first.len()]) },
             // SAFETY: indexed by members of the array, whose number never changes.
             first: unsafe { TrustedTable::new(first) },
@@ -57,7 +58,7 @@ impl Units {
         }
     }
 
-    /// The first unit of a member.
+    /// Returns the first unit of a member.
     #[inline]
     pub fn first_of(&self, member: usize) -> usize {
         self.first[member] as usize
@@ -79,7 +80,7 @@ impl Units {
         }
     }
 
-    /// The unit of a page.
+    /// Returns the unit of a page.
     #[inline]
     pub fn of_page(&self, layout: &Layout, members: &[Member], lpn: Lpn) -> Option<ChipId> {
         match self.have_homes() {
@@ -88,13 +89,13 @@ impl Units {
         }
     }
 
-    /// A page has its unit, wherever on the member its copy lies.
+    /// Whether the unit of a page does not depend on the chip that holds its copy.
     #[inline(always)]
     pub fn have_homes(&self) -> bool {
         self.protect == Protect::Stripe || self.member_in_gc != MemberInGc::Chip
     }
 
-    /// The unit of a page, where [`Units::have_homes`].
+    /// Returns the unit of a page if [`Units::have_homes`].
     #[inline(always)]
     pub fn home_of(&self, layout: &Layout, lpn: Lpn) -> u32 {
         let (_, place, placed) = layout.placed(lpn);
@@ -105,7 +106,7 @@ impl Units {
         }
     }
 
-    /// The unit of a page of a member, where units are members or their chips.
+    /// Returns the unit of a page of a member, if units are members or their chips.
     #[inline(always)]
     pub fn of_spot(&self, members: &[Member], spot: Spot) -> Option<ChipId> {
         let chip = match self.member_in_gc {
@@ -115,7 +116,7 @@ impl Units {
         Some(ChipId::of(self.first[spot.member] + u32::from(chip)))
     }
 
-    /// Looks at whether a member, or which of its chips, is in GC.
+    /// Updates whether a member, or which of its chips, is in GC.
     #[inline(always)]
     pub fn note(&mut self, member: usize, chips: &ChipSet) {
         if !self.any_chip_counts || !self.is_noted(member, chips) {
@@ -146,7 +147,7 @@ impl Units {
         }
     }
 
-    /// A member has gone into GC or come out of it.
+    /// Updates the units after a member has begun or ended GC.
     fn mark(&mut self, member: usize) {
         if self.protect == Protect::Data {
             let unit = ChipId::of(self.first[member]);
@@ -171,14 +172,14 @@ impl Units {
         }
     }
 
-    /// True if the member counts as being in GC.
+    /// Whether the member counts as in GC.
     #[cfg(test)]
     pub fn is_in_gc(&self, member: usize) -> bool {
         self.in_gc[member]
     }
 }
 
-/// The chip that holds a page of a stripe on a member is in GC.
+/// Whether the chip on a member that holds the pages of a stripe is in GC.
 #[inline]
 pub(crate) fn collects_at(member: &Member, stripe: Stripe) -> bool {
     let ssd = &member.drive.ssd;
@@ -208,7 +209,7 @@ mod tests {
         Array::new(&ArraySpec::with_overrides(text, "harmonia-array", &set).unwrap())
     }
 
-    /// Of the first pages, those whose unit is in GC while `member` is.
+    /// Returns which of the first pages have a unit that is in GC while `member` is.
     fn kept(level: &str, protect: &str, member: usize) -> Vec<u32> {
         let io = &mut array(level, protect).backend.io;
         let units = &mut io.watch.units;

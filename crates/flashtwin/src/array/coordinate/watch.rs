@@ -1,4 +1,4 @@
-//! Observes members: records which are in GC, notifies their coordinator, and executes its messages.
+//! Watches the members: records which are in GC, notifies their coordinator, and executes its messages.
 
 use super::units::Units;
 use super::Coordinator;
@@ -11,14 +11,14 @@ use crate::coordinate::Message;
 use crate::spec::ArraySpec;
 use crate::units::Time;
 
-/// The observer of the members.
+/// The watch over the members.
 #[derive(Clone, Debug)]
 pub(crate) struct Watch {
     pub units: Units,
     pub coordinator: Coordinator,
-    /// The scheme is `local`: members collect without coordination.
+    /// Whether members collect without coordination.
     pub is_local: bool,
-    /// When members collect, if that is logged.
+    /// Log of the intervals in which members collect, if it is kept.
     pub timeline: Option<Timeline>,
     sees_only_gc: bool,
 }
@@ -42,20 +42,19 @@ impl Watch {
         self.is_local && self.timeline.is_none() && self.units.any_chip_counts
     }
 
-    /// Whether all there is to see of a member is whether any chip of it is in GC.
+    /// Whether the only state of a member to watch is whether any chip of it is in GC.
     pub fn sees_only_gc(&self) -> bool {
         self.sees_only_gc
     }
 
-    /// Returns true if a member is known to be unchanged since it was last observed; otherwise call
-    /// [`Watch::look_at`].
+    /// Whether a member is known to be unchanged since it was last checked. If not, call [`Watch::look_at`].
     #[inline(always)]
     pub fn has_seen(&self, member: usize, members: &Members) -> bool {
         let chips = members[member].drive.ssd.chips_in_gc();
         self.sees_only_gc && self.units.is_noted(member, chips)
     }
 
-    /// Observes a member after an event there: records whether it is in GC, and notifies the coordinator.
+    /// Checks a member after one of its events: records whether it is in GC, and notifies the coordinator.
     #[inline(always)]
     pub fn look_at(
         &mut self,
@@ -87,7 +86,7 @@ impl Watch {
         self.wake_for_check(members, clock);
     }
 
-    /// Looks at whether a member is in GC.
+    /// Records whether a member is in GC.
     #[inline(always)]
     fn note(&mut self, member: usize, members: &Members, now: Time) {
         self.units
@@ -142,14 +141,14 @@ impl Watch {
         }
     }
 
-    /// The coordinator's own time may have come.
+    /// Runs the coordinator's periodic check if it is due.
     pub fn check(&mut self, members: &mut Members, record: &mut Record, clock: &mut Clock) {
         self.coordinator.check(clock.now);
         self.carry_out(members, record, clock);
         self.wake_for_check(members, clock);
     }
 
-    /// The host wants something.
+    /// Notifies the coordinator of a host request.
     #[inline(always)]
     pub fn leave_idle(&mut self, members: &mut Members, record: &mut Record, clock: &mut Clock) {
         if !self.is_local && self.coordinator.leave_idle() {
@@ -157,13 +156,13 @@ impl Watch {
         }
     }
 
-    /// The array has nothing to do any more.
+    /// Notifies the coordinator that no request is in flight any more.
     pub fn become_idle(&mut self, members: &mut Members, clock: &mut Clock) {
         self.coordinator.become_idle(clock.now);
         self.wake_for_check(members, clock);
     }
 
-    /// Starts or stops the log of when members collect.
+    /// Starts or stops the log of the intervals in which members collect.
     pub fn set_timeline(&mut self, on: bool, members: &Members, now: Time) {
         self.timeline = on.then(|| Timeline::new(members.len()));
         self.sees_only_gc = self.may_see_only_gc();

@@ -1,25 +1,25 @@
-//! Optional features of an array, and code compiled without them.
+//! Optional features of an array, and copies of the code without them.
 //!
 //! An array's code is written once and compiled several times: for every array, and for *plain* ones ([`Io::copy`]).
-//! In a plain array all members are present and respond immediately, and whether they are in GC is all that is
-//! observed of them. Plain copies exist for flash of any kind and for the two most frequent kinds. The code tests the
-//! constants of [`Features`], so that the compiler omits code that such an array cannot need. [`with_features`]
+//! In a plain array, all members are present and respond immediately, and the only state of members to watch is
+//! whether they are in GC. Plain copies exist for any kind of flash and for the two most frequent kinds. The code
+//! tests the constants of [`Features`], so that the compiler omits what such an array cannot need. [`with_features`]
 //! chooses the copy at each entry.
 //!
 //! [`Io::copy`]: super::io::Io::copy
 
-/// The parts of an array that a copy of its code serves.
+/// The features that a copy of the code supports.
 pub(crate) trait Features {
-    /// Members that are missing, slow, simulated ahead, or have a front end; coordination and timelines; hedged
-    /// reads; volumes of segments.
+    /// All features except the log: members that are missing, slow, simulated ahead, or have a front end;
+    /// coordination and timelines; hedged reads; volumes of segments.
     const ALL: bool;
-    /// The log.
+    /// Logging.
     const LOG: bool;
-    /// The kind of all members' flash ([`Work::kind`](crate::device::Work::kind)); 0 for any kind.
+    /// The kind of all members' flash ([`Work::kind`](crate::device::Work::kind)); 0 stands for any kind.
     const KIND: u8;
 }
 
-/// Every part.
+/// All features.
 pub(crate) enum Every {}
 
 impl Features for Every {
@@ -28,7 +28,7 @@ impl Features for Every {
     const KIND: u8 = 0;
 }
 
-/// No features, except that in builds with debug assertions tests may log ([`crate::Array::log_plain_path`]).
+/// No features, except that tests may log in builds with debug assertions ([`crate::Array::log_plain_path`]).
 pub(crate) enum Plain<const KIND: u8> {}
 
 impl<const KIND: u8> Features for Plain<KIND> {
@@ -37,23 +37,23 @@ impl<const KIND: u8> Features for Plain<KIND> {
     const KIND: u8 = KIND;
 }
 
-/// A copy of an array's code.
+/// A copy of the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Copy(pub u8);
 
 impl Copy {
-    /// For [`Every`] array.
+    /// The copy for [`Every`] array.
     pub const EVERY: Copy = Copy(0);
 
-    /// For [`Plain`] ones with flash of any kind.
+    /// The copy for [`Plain`] arrays with flash of any kind.
     const ANY_FLASH: Copy = Copy::plain(0);
 
-    /// For [`Plain`] ones with flash of this kind.
+    /// Returns the copy for [`Plain`] arrays with flash of this kind.
     pub const fn plain(kind: u8) -> Copy {
         Copy(kind + 1)
     }
 
-    /// As the table of paths in ARCHITECTURE.md calls it.
+    /// Returns the name that the table of paths in ARCHITECTURE.md uses.
     pub fn name(self) -> &'static str {
         match self {
             Copy::EVERY => "general array",
@@ -63,7 +63,7 @@ impl Copy {
     }
 }
 
-/// Runs something with the features of a [`Copy`], by this name.
+/// Runs an expression in which the given type name stands for the features of a [`Copy`].
 macro_rules! with_features {
     ($copy:expr, $features:ident => $work:expr) => {
         with_features!($copy, $features => $work, 0 1 2)

@@ -1,9 +1,9 @@
 //! Hedged reads (Dean, Barroso, "The Tail at Scale", CACM 2013): if a member has not returned a page after a certain
-//! time, the page is also requested elsewhere, from another copy or from the rest of its stripe. The first response
-//! is used; the later read was in vain.
+//! time, the page is also read elsewhere, from another copy or from the rest of its stripe. The response that arrives
+//! first counts.
 //!
-//! A page requested twice is two operations of the back end, each the *twin* of the other. The first to complete is
-//! passed to the front end; the other is then *late* and dropped (D-109).
+//! A page that is read twice is two operations of the back end; each is the *twin* of the other. The first to
+//! complete is passed to the front end. The other is then *late* and is dropped (D-109).
 
 use std::collections::VecDeque;
 
@@ -14,27 +14,27 @@ use crate::array::table::NONE;
 use crate::spec::{ArraySpec, Reads};
 use crate::units::Time;
 
-/// Values in place of an operation's twin, for an operation whose twin completed first: [`LATE`] for an original
-/// read, [`LATE_HEDGE`] for a hedge.
+/// Marks in place of an operation's twin, for an operation whose twin has completed: [`LATE`] for an original read,
+/// [`LATE_HEDGE`] for a hedge.
 const LATE: u32 = NONE - 1;
 const LATE_HEDGE: u32 = NONE - 2;
-/// Flag in the number of a twin: the twin is a hedge.
+/// Flag in the number of a twin: the twin is the hedge.
 const IS_HEDGE: u32 = 1 << 31;
 
 /// Number of reads after which the quantile of their latencies is computed again.
 const WINDOW: u32 = 256;
-/// Parts of a factor of two by which response times are distinguished.
+/// Buckets per factor of two of the response times.
 const PARTS: u64 = 16;
 
-/// How long to wait before a read is hedged.
+/// Delay before a read is hedged.
 #[derive(Clone, Debug)]
 enum After {
     /// A fixed delay.
     Fixed(Time),
-    /// A quantile of the latencies of earlier reads, in which recent reads weigh more; `millionths` is its share.
+    /// A quantile of the latencies of earlier reads, given in `millionths`, with more weight on recent reads.
     Share {
         millionths: u64,
-        /// Reads by how long they took.
+        /// Number of reads in each latency bucket.
         counts: Vec<u64>,
         seen: u32,
         now: Time,
@@ -48,7 +48,7 @@ impl After {
         (u64::from(doubled) * PARTS + (ns >> doubled)) as usize
     }
 
-    /// No time of the bucket is longer.
+    /// Returns the longest time in a bucket.
     fn end_of(bucket: usize) -> Time {
         let bucket = bucket as u64;
         let doubled = (bucket / PARTS).saturating_sub(1);
@@ -98,17 +98,18 @@ impl After {
 #[derive(Clone, Debug)]
 pub(crate) struct Hedge {
     after: After,
-    /// Requests to members, in order of time: when to hedge, request number, and when it was sent, since numbers are
-    /// reused.
+    /// Requests to members, by the instant at which to hedge them. Each also has its number and the instant at which
+    /// it was sent, since numbers are reused.
     waiting: VecDeque<(Time, u32, Time)>,
     /// Alarm for the next request to hedge.
     pub alarm: Alarm,
-    /// For each page operation its twin, [`NONE`], or a mark that it is late.
+    /// For each page operation: its twin, [`NONE`], or a mark that it is late.
     twins: Vec<u32>,
 }
 
 impl Hedge {
-    /// Returns `None` if reads are not hedged. `resource` is the resource of the event queue for hedging.
+    /// Creates the state of hedging; `None` if reads are not hedged. `resource` is the resource of the event queue
+    /// for hedging.
     pub fn of(spec: &ArraySpec, resource: usize) -> Option<Box<Hedge>> {
         let after = match spec.hedge_after {
             Some(time) => After::Fixed(time),
@@ -139,12 +140,12 @@ impl Hedge {
         self.twins.get(op as usize).copied().unwrap_or(NONE)
     }
 
-    /// A page operation has no twin.
+    /// Whether a page operation has no twin.
     pub fn is_alone(&self, op: u32) -> bool {
         self.twin(op) == NONE
     }
 
-    /// True if the twin of the operation completed first.
+    /// Whether the twin of the operation completed first.
     pub fn is_late(&self, op: u32) -> bool {
         matches!(self.twin(op), LATE | LATE_HEDGE)
     }
@@ -155,8 +156,8 @@ impl Hedge {
         self.set(hedge, op);
     }
 
-    /// Notes that a page operation has completed. Returns false if its twin completed first, so that no other
-    /// operation waits for this one.
+    /// Records that a page operation has completed. Returns false if its twin completed first, so that its result is
+    /// not needed.
     #[inline]
     pub fn done(&mut self, op: u32, layout: &Layout, stats: &mut RaidStats) -> bool {
         let twin = self.twin(op);
@@ -181,14 +182,14 @@ impl Hedge {
         !matches!(twin, LATE | LATE_HEDGE)
     }
 
-    /// A request of the front end's reads is done.
+    /// Records the latency of a completed request for reads of the front end.
     #[inline]
     pub fn took(&mut self, time: Time) {
         self.after.took(time);
     }
 
-    /// Notes that a request of the front end's reads was sent to a member. Removes completed requests from the front
-    /// of the list.
+    /// Records that a request for reads of the front end was sent to a member. Removes completed requests from the
+    /// head of the list.
     pub fn watch(
         &mut self,
         request: u32,
@@ -206,14 +207,15 @@ impl Hedge {
         {
             waiting.pop_front();
         }
-        // In the order of time, though waiting may have become shorter.
+        // Keeps the list in order of time even if the delay has become shorter.
         let last = waiting.back().map_or(clock.now, |&(at, _, _)| at);
         let at = (clock.now + after).max(last);
         waiting.push_back((at, request, clock.now));
         self.wake(clock);
     }
 
-    /// Takes the next request to hedge by `now`, and the instant at which it was sent; it may have completed.
+    /// Takes the next request that is due to be hedged by `now`, and the instant at which it was sent. It may already
+    /// have completed.
     pub fn take_due(&mut self, now: Time) -> Option<(u32, Time)> {
         let &(at, request, sent) = self.waiting.front()?;
         if at > now {
@@ -223,7 +225,7 @@ impl Hedge {
         Some((request, sent))
     }
 
-    /// Sets the alarm to the next request.
+    /// Sets the alarm for the next request.
     pub fn wake(&mut self, clock: &mut Clock) {
         if let Some(&(at, _, _)) = self.waiting.front() {
             self.alarm.set(at, clock);

@@ -1,4 +1,4 @@
-//! Converts page operations to requests to members; shared by all ways of serving the front end.
+//! Converts page operations of the front end to requests to members.
 //!
 //! Consecutive pages on a member become one request to it ([`Io::join`]). A request is sent ([`Io::send`]), and its
 //! originator is notified when it completes.
@@ -41,7 +41,7 @@ pub(crate) struct Order {
     pub origin: Origin,
 }
 
-/// The members, and all that is in flight between them and the front end.
+/// The members, and all operations in flight between them and the front end.
 #[derive(Clone, Debug)]
 pub(crate) struct Io {
     pub layout: Layout,
@@ -52,26 +52,26 @@ pub(crate) struct Io {
     pub runs: Runs,
     pub requests: Requests,
     pub hedge: Option<Box<Hedge>>,
-    /// A member has memory that a power loss empties.
+    /// Whether a member has volatile memory.
     pub volatile: bool,
-    /// Forces all writes through the members' buffers (D-91): the array's buffer survives a power loss and the
-    /// members' buffers do not, so pages evicted from it must reach flash.
+    /// Whether all writes are forced through the members' buffers (D-91). This is so if the array's buffer survives a
+    /// power loss and the members' buffers do not: pages evicted from it must reach flash.
     pub through: bool,
-    /// Pages are read from elsewhere while their chip collects.
+    /// Whether pages are read from elsewhere while their chip collects.
     reads_around_gc: bool,
     /// Whether an event is being processed; the front end then takes finished operations at the end of the event.
     pub in_event: bool,
     /// Whether pages are sent to members one by one: each page completes independently, since there is neither
     /// redundancy nor coordination.
     pub sends_single_pages: bool,
-    /// There are groups of segments instead of rows.
+    /// Whether the array is a volume of segments (SWAN), without rows.
     has_volume: bool,
     copy: Copy,
 }
 
 impl Io {
-    /// Creates the `Io` of a new array. `hedging` is the resource of the event queue for hedging, `before` the number
-    /// of resources before those of members' flash.
+    /// Creates the `Io` of a new array. `hedging` is the resource of the event queue for hedging; `before` is the
+    /// number of resources before those of the members' flash.
     pub fn new(spec: &ArraySpec, hedging: usize, before: usize) -> Io {
         let members = Members::new(spec, before);
         let volatile = members.iter().any(|member| member.volatile);
@@ -124,8 +124,8 @@ impl Io {
         }
     }
 
-    /// The copy of the code to run: a plain one if all members are present and respond immediately, only whether they
-    /// are in GC is observed, and nothing is logged.
+    /// Returns the copy of the code to run. It is a plain one if all members are present and respond immediately, the
+    /// only state of members to watch is whether they are in GC, and nothing is logged.
     #[inline(always)]
     pub fn copy(&self) -> Copy {
         debug_assert!(self.copy == Copy::EVERY || self.copy == self.find_copy());
@@ -140,19 +140,19 @@ impl Io {
         }
     }
 
-    /// Nothing is in flight.
+    /// Whether nothing is in flight.
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty() && self.ops.is_empty()
     }
 
-    /// Looks at a member after something happened there.
+    /// Checks a member after one of its events.
     #[inline(never)]
     pub fn look_at(&mut self, member: usize, clock: &mut Clock) {
         let (members, record) = (&mut self.members, &mut self.record);
         self.watch.look_at(member, members, record, clock);
     }
 
-    /// Looks at a bare member after its flash did something.
+    /// Checks a bare member after an event of its flash.
     #[inline(always)]
     pub fn look_at_flash<F: Features>(&mut self, member: usize, clock: &mut Clock) {
         let may_have_changed = match F::ALL {
@@ -167,7 +167,7 @@ impl Io {
         }
     }
 
-    /// Looks at which members are in GC.
+    /// Updates which members are in GC.
     pub fn note_gc(&mut self) {
         for (number, member) in (0..).zip(self.members.iter()) {
             self.watch
@@ -176,19 +176,19 @@ impl Io {
         }
     }
 
-    /// The coordinator's own time may have come.
+    /// Runs the coordinator's periodic check if it is due.
     pub fn check(&mut self, clock: &mut Clock) {
         let (members, record) = (&mut self.members, &mut self.record);
         self.watch.check(members, record, clock);
     }
 
-    /// The host wants something.
+    /// Notifies the coordinator of a host request.
     pub fn leave_idle(&mut self, clock: &mut Clock) {
         let (members, record) = (&mut self.members, &mut self.record);
         self.watch.leave_idle(members, record, clock);
     }
 
-    /// The array may have nothing to do any more.
+    /// Notifies the coordinator if the array has become idle.
     #[inline(always)]
     pub fn may_be_idle(&mut self, clock: &mut Clock) {
         if !self.watch.is_local && !self.watch.coordinator.is_idle() && self.is_empty() {
@@ -196,14 +196,14 @@ impl Io {
         }
     }
 
-    /// A member failed, was replaced or became whole.
+    /// Begins a phase, because a member failed, was replaced or became complete.
     pub fn begin_phase(&mut self, now: Time) {
         self.record.begin_phase(self.members.condition(), now);
     }
 
     // ---- page operations ----
 
-    /// The front end asks for something.
+    /// Adds an operation of the front end.
     #[inline]
     pub fn take_in(&mut self, mut op: PageOp, what: Op, now: Time) -> u32 {
         op.enqueued = now;
@@ -224,7 +224,7 @@ impl Io {
         });
     }
 
-    /// The operations of a chain are done.
+    /// Finishes the operations of a chain.
     #[inline(always)]
     pub fn finish<F: Features>(&mut self, mut chain: Chain, spent: Spent, written: bool) {
         while chain.head != NONE {
@@ -246,7 +246,7 @@ impl Io {
         }
     }
 
-    /// Passes finished operations to the front end, at this instant.
+    /// Passes finished operations to the front end at this instant.
     #[inline(always)]
     pub fn deliver(&mut self, clock: &mut Clock) {
         if !self.in_event && !self.ops.done.is_empty() {
@@ -256,7 +256,7 @@ impl Io {
 
     // ---- requests to members ----
 
-    /// Sends a request to a member, of which a record is kept.
+    /// Sends a request to a member, and stores a record of it.
     pub fn send(
         &mut self,
         order: Order,
@@ -294,8 +294,8 @@ impl Io {
         part
     }
 
-    /// Sends one page to a member's flash without a request record; the page's owner has the necessary data. Returns
-    /// false, with nothing done, if the member or the page needs [`Io::send`].
+    /// Sends one page to a member's flash without a request record; the page's owner has the necessary data. Does
+    /// nothing and returns false if [`Io::send`] is needed for this member or page.
     #[inline(always)]
     pub fn send_page<F: Features>(&mut self, member: usize, ask: &Ask, clock: &mut Clock) -> bool {
         let m = &mut self.members[member];
@@ -309,7 +309,7 @@ impl Io {
         true
     }
 
-    /// Logs the page of an owner that was sent without a record.
+    /// Logs a page that was sent without a record.
     #[inline(always)]
     pub fn log_page_sent<F: Features>(
         &mut self,
@@ -347,14 +347,14 @@ impl Io {
         }
     }
 
-    /// Whether single pages may be sent without a request record: not while logging, since the log contains every
-    /// request. The log of a plain array in tests is an exception.
+    /// Whether single pages may be sent without a request record. Not while logging, since the log has every request,
+    /// except for the log of a plain array in tests.
     #[inline(always)]
     pub fn may_send_pages<F: Features>(&self) -> bool {
         !F::ALL || !self.record.log.is_on()
     }
 
-    /// Adds a page to the run of its member.
+    /// Adds a page to the run of consecutive pages on its member.
     pub fn join<F: Features>(
         &mut self,
         Spot { member, lpn }: Spot,
@@ -433,27 +433,27 @@ impl Io {
         }
     }
 
-    /// Sends all that was put together.
+    /// Sends all runs.
     pub fn send_runs(&mut self, clock: &mut Clock) {
         while let Some(member) = self.runs.take_member() {
             self.send_run(member, clock);
         }
     }
 
-    /// Returns the member and the page operations of a request of the front end's reads that was sent at `sent`;
+    /// Returns the member and the page operations of a request for reads of the front end that was sent at `sent`;
     /// `None` if it is no longer in flight.
     pub fn host_reads(&self, request: u32, sent: Time) -> Option<(usize, Chain)> {
         self.requests.host_reads(&self.ops, request, sent)
     }
 
-    // ---- where pages can be read ----
+    // ---- sources of a page ----
 
-    /// The member holds what belongs there of a stripe.
+    /// Whether the member has its page of a stripe.
     pub fn has(&self, member: usize, stripe: Stripe) -> bool {
         self.members.has(member, self.layout.row_of(stripe))
     }
 
-    /// Places of a stripe whose members do not have them, as bits.
+    /// Returns the places of a stripe whose members do not have their page, as bits.
     pub fn missing(&self, stripe: Stripe) -> Places {
         if self.members.whole {
             return 0;
@@ -463,8 +463,8 @@ impl Io {
     }
 
     /// Returns the member to read a page from: of several copies, the member with the fewest requests in flight.
-    /// Returns `None` if the page must be reconstructed, because no copy is present or, where reads avoid GC, because
-    /// that is faster.
+    /// Returns `None` if the page must be reconstructed, because no copy is present, or because reads avoid GC and
+    /// reconstruction does not have to wait.
     pub fn readable_copy(&self, stripe: Stripe, place: u32) -> Option<usize> {
         let copies = self.layout.copies_at(stripe, place);
         let copies = copies.filter(|&member| self.has(member, stripe));
@@ -478,7 +478,7 @@ impl Io {
         (!around).then_some(from)
     }
 
-    /// A page can be worked out from members whose chips are not in GC.
+    /// Whether a page can be reconstructed from members whose chips are not in GC.
     fn others_are_free(&self, stripe: Stripe, place: u32) -> bool {
         let layout = &self.layout;
         let missing = self.missing(stripe) | 1 << place;
@@ -491,7 +491,7 @@ impl Io {
             .all(|at| !collects_at(&self.members[layout.member_at(stripe, at)], stripe))
     }
 
-    /// Starts loading what a write of a page of a stripe to a member will touch.
+    /// Prefetches the data that a write of a page of a stripe to a member accesses.
     #[inline(always)]
     pub fn prefetch_old_copy<F: Features>(&self, member: usize, stripe: Stripe) {
         let drive = &self.members[member].drive;
@@ -499,8 +499,8 @@ impl Io {
     }
 }
 
-/// Returns the log's number of a page sent without a request record. It exceeds all numbers of requests, and is
-/// unique because an owner has at most one such page in flight per member.
+/// Returns the number that the log gives to a page sent without a request record. It exceeds all numbers of requests,
+/// and is unique because an owner has at most one such page in flight per member.
 fn part_without_record(owner: Owner, member: usize) -> u32 {
     1 << 31
         | (owner.number() << 6 | member as u32) << 1

@@ -1,11 +1,11 @@
-//! Page operations of the front end while they are with the array, and chains of them.
+//! Page operations that the front end has passed to the array, and chains of them.
 
 use std::collections::VecDeque;
 
 use crate::array::table::{Table, NONE};
 use crate::nand::{Done, PageOp};
 
-/// Page operations one after the other, first and last by their places in the table.
+/// A linked list of page operations, given by its first and last entry in the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chain {
     pub head: u32,
@@ -18,34 +18,34 @@ impl Chain {
         tail: NONE,
     };
 
-    /// One operation.
+    /// Returns a chain of one operation.
     pub fn only(op: u32) -> Chain {
         Chain { head: op, tail: op }
     }
 }
 
-/// A page operation with the array.
+/// A page operation in the array.
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
     op: PageOp,
-    /// The operation after it in its chain, or [`NONE`].
+    /// The next operation of its chain, or [`NONE`].
     next: u32,
-    /// Member of one that was sent without a record of a request, else [`NONE`].
+    /// For an operation sent without a request record: its member; otherwise [`NONE`].
     member: u32,
-    /// Place in the order of sending of one that was sent without a record.
+    /// For an operation sent without a request record: its position in the order of sending.
     order: u64,
 }
 
-/// The table of page operations, and those that are done.
+/// The table of page operations, and those that have finished.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ops {
     table: Table<InFlight>,
-    /// Done, and not handed to the front end yet.
+    /// Operations that have finished and were not passed to the front end yet.
     pub done: VecDeque<Done>,
 }
 
 impl Ops {
-    /// All that were added are done.
+    /// Whether no operation is in the table.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()
@@ -67,14 +67,14 @@ impl Ops {
         self.table.remove(op);
     }
 
-    /// Notes that an operation was sent to a member without a record of a request.
+    /// Records that an operation was sent to a member without a request record.
     #[inline(always)]
     pub fn note_sent(&mut self, op: u32, member: usize, order: u64) {
         let item = &mut self.table[op];
         (item.member, item.order) = (member as u32, order);
     }
 
-    /// Takes back the operations sent without a request record, to one member or to all; returns each with its
+    /// Takes back the operations sent without a request record to one member, or to all; returns each with its
     /// position in the order of sending.
     pub fn take_sent(&mut self, to: Option<usize>) -> Vec<(u64, u32)> {
         let is_to = |member: u32| to.is_none_or(|to| to == member as usize);
@@ -92,7 +92,7 @@ impl Ops {
         &self.table[op].op
     }
 
-    /// Returns the operation after this one in its chain, or [`NONE`].
+    /// Returns the next operation in the chain, or [`NONE`].
     #[inline(always)]
     pub fn after(&self, op: u32) -> u32 {
         self.table[op].next
@@ -116,13 +116,13 @@ impl Ops {
         Some(first)
     }
 
-    /// The operations of a chain.
+    /// Returns the operations of a chain.
     pub fn of(&self, chain: Chain) -> impl Iterator<Item = u32> + '_ {
         let next = |&at: &u32| Some(self.after(at)).filter(|&next| next != NONE);
         std::iter::successors(Some(chain.head).filter(|&head| head != NONE), next)
     }
 
-    /// Whether a chain holds reads; all operations of a chain are of one kind.
+    /// Whether the operations of a chain are reads; all operations of a chain are of one kind.
     pub fn are_reads(&self, chain: Chain) -> bool {
         let first = self.table.get(chain.head);
         first.is_some_and(|item| item.op.is_read())

@@ -1,4 +1,4 @@
-//! Requests to members that are not done.
+//! Requests in flight to members of an array.
 
 use super::ops::{Chain, Ops};
 use crate::array::table::Table;
@@ -7,11 +7,11 @@ use crate::units::Time;
 /// The originator of a request to a member.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Origin {
-    /// Page operations of the front end, or none.
+    /// Page operations of the front end; an empty chain if nothing waits for the request.
     Host(Chain),
-    /// A job.
+    /// A job ([`Jobs`](crate::array::jobs::Jobs)), by number.
     Job(u32),
-    /// A task of the volume.
+    /// A task of a SWAN volume, by number.
     Task(u32),
 }
 
@@ -20,18 +20,18 @@ pub(crate) enum Origin {
 pub(crate) struct Request {
     pub member: usize,
     pub origin: Origin,
-    /// Pages of it that are not done, if its member takes pages.
+    /// Number of pages that are still in flight, if the member takes single pages.
     left: u32,
-    /// None of them was refused.
+    /// Whether all pages completed so far were written.
     written: bool,
     in_use: bool,
-    /// When its member was asked.
+    /// Instant at which the request was sent.
     pub sent: Time,
     /// Number of requests sent before this one. Numbers in the table are reused, so they do not order requests.
     pub order: u64,
 }
 
-/// All of them.
+/// All requests in flight.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Requests {
     table: Table<Request>,
@@ -44,7 +44,7 @@ impl Requests {
         self.table.is_empty()
     }
 
-    /// Returns the place of what is sent next in the order of sending, and uses it up.
+    /// Returns the position of the next request in the order of sending, and advances that order.
     #[inline(always)]
     pub fn take_order(&mut self) -> u64 {
         self.sent += 1;
@@ -65,7 +65,7 @@ impl Requests {
         })
     }
 
-    /// When a request was sent.
+    /// Returns the instant at which a request was sent.
     pub fn sent(&self, id: u32) -> Time {
         self.table[id].sent
     }
@@ -83,7 +83,7 @@ impl Requests {
         (request.left == 0).then_some(request.written)
     }
 
-    /// Takes a request that is done.
+    /// Removes and returns a completed request.
     #[inline(always)]
     pub fn take(&mut self, id: u32) -> Request {
         let request = &mut self.table[id];
@@ -93,7 +93,7 @@ impl Requests {
         request
     }
 
-    /// Takes the requests to a member.
+    /// Removes and returns all requests to a member.
     pub fn take_of(&mut self, member: usize) -> Vec<Request> {
         let all = self.table.iter_mut();
         let of_member = all.filter(|(_, request)| request.in_use && request.member == member);
@@ -101,13 +101,13 @@ impl Requests {
         ids.into_iter().map(|id| self.take(id)).collect()
     }
 
-    /// Takes all requests.
+    /// Removes and returns all requests.
     pub fn take_all(&mut self) -> Vec<Request> {
         let all = std::mem::take(&mut self.table);
         all.iter().filter(|r| r.in_use).copied().collect()
     }
 
-    /// Returns the member and the page operations of a request of the front end's reads that was sent at `sent`;
+    /// Returns the member and the page operations of a request for reads of the front end that was sent at `sent`;
     /// `None` if it is no longer in flight.
     pub fn host_reads(&self, ops: &Ops, id: u32, sent: Time) -> Option<(usize, Chain)> {
         let request = self.table.get(id)?;

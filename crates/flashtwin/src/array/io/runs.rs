@@ -1,9 +1,9 @@
-//! Consecutive pages on a member, before they become one request to it.
+//! Runs: consecutive pages on a member, before they become one request to it.
 
 use super::ops::Chain;
 use crate::request::Op;
 
-/// Pages put together.
+/// Consecutive pages on a member.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     pub first: u32,
@@ -22,7 +22,7 @@ impl Run {
         chain: Chain::EMPTY,
     };
 
-    /// Whether a page can be added to it.
+    /// Whether a page can be appended to the run.
     pub fn is_followed_by(&self, page: u32, op: Op, fua: bool) -> bool {
         self.pages > 0 && self.op == op && self.fua == fua && self.first + self.pages == page
     }
@@ -32,9 +32,9 @@ impl Run {
 #[derive(Clone, Debug)]
 pub(crate) struct Runs {
     runs: Vec<Run>,
-    /// Members that have one, as bits.
+    /// Members that have a run, as bits.
     joining: u64,
-    /// Only one page was queued at this instant, so there are no pages to join.
+    /// Whether only one page was queued at this instant, so that there is nothing to join.
     pub alone: bool,
 }
 
@@ -51,7 +51,7 @@ impl Runs {
         &mut self.runs[member]
     }
 
-    /// Begins a run of no pages yet.
+    /// Begins an empty run at the page `first`.
     pub fn begin(&mut self, member: usize, first: u32, op: Op, fua: bool) {
         self.joining |= 1 << member;
         self.runs[member] = Run {

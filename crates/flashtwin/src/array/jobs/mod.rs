@@ -1,7 +1,7 @@
-//! Operations on stripes: writes with their parity, reconstruction of pages from others, trims.
+//! Jobs: operations on stripes, such as writes with their parity, reconstruction of pages, and trims.
 //!
-//! Each is a *job* on adjacent page stripes of one row. Jobs of a row are executed one after the other. A job reads
-//! first, then writes: every write waits for all reads. Sending a flush to all members is also a job, but has no row;
+//! A *job* concerns adjacent page stripes of one row. The jobs of a row are executed one after the other. A job first
+//! reads, then writes: every write waits for all reads. Sending a flush to all members is also a job, but has no row.
 //! `stretch` has the jobs that rebuild members.
 
 mod rebuild;
@@ -34,15 +34,15 @@ pub(crate) enum Kind {
     Write(Places),
     /// Reconstruct these places: data whose member cannot be read.
     Recover(Places),
-    /// Write what members lack that are being rebuilt.
+    /// Write the pages that members being rebuilt lack.
     Rebuild,
-    /// Trim these data places, and the parity; in an array with parity they are all data places of the stripe.
+    /// Trim these data places, and the parity. In an array with parity, these are all data places of the stripe.
     Trim(Places),
-    /// Have all members write what they hold in volatile memory.
+    /// Make all members write their volatile memory.
     Flush,
 }
 
-/// A task on adjacent page stripes, and the page operations that wait for it.
+/// Description of a job: adjacent page stripes, and the page operations that wait for it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JobSpec {
     pub kind: Kind,
@@ -79,25 +79,25 @@ enum Phase {
 #[derive(Clone, Debug)]
 struct Job {
     what: JobSpec,
-    /// Rows it needs to itself, from the first on, and those it has.
+    /// Rows that the job must hold, given by the first row and their number, and the number it already holds.
     first_row: u32,
     rows: u32,
     rows_held: u32,
     phase: Phase,
-    /// A member failed while it was read from.
+    /// Whether a member failed that the job was reading from.
     again: bool,
     /// Places to write; for a rebuild, members to write to.
     writes: Places,
-    /// Requests to members in flight.
+    /// Number of requests to members in flight.
     left: u32,
-    /// The members, as bits, that some of these went to as pages without a record ([`Io::send_page`]).
+    /// Members, as bits, to which pages of the job were sent without a request record ([`Io::send_page`]).
     pages_at: u64,
     spent: Spent,
     written: bool,
 }
 
 impl Job {
-    /// One that waits for its rows, from `first_row` on.
+    /// Creates a job that waits for its rows, from `first_row` on.
     #[inline(always)]
     fn new(what: JobSpec, first_row: u32, rows: u32) -> Job {
         Job {
@@ -119,7 +119,7 @@ impl Job {
 /// All jobs.
 #[derive(Clone, Debug)]
 pub(crate) struct Jobs {
-    /// Layout of the array, a copy that is read while requests are sent to its members.
+    /// Copy of the array's layout. It can be read while requests are sent to the members.
     layout: Layout,
     jobs: Table<Job>,
     rows: RowLocks,
@@ -149,14 +149,14 @@ impl Jobs {
         self.jobs.add(Job::new(what, first_row, rows))
     }
 
-    /// Has this done once it is its turn in the rows it is about.
+    /// Adds a job; it begins as soon as it holds its rows.
     #[inline(always)]
     pub fn add<F: Features>(&mut self, io: &mut Io, what: JobSpec, clock: &mut Clock) {
         let id = self.new_job(io, what);
         self.take_rows::<F>(io, id, clock);
     }
 
-    /// Works out a page from the others of its stripe.
+    /// Reconstructs a page from the others of its stripe.
     pub fn recover(
         &mut self,
         io: &mut Io,
@@ -169,7 +169,7 @@ impl Jobs {
         self.add::<Every>(io, what, clock);
     }
 
-    /// Completes the operation once all that members have acknowledged is on their flash.
+    /// Completes the operation once all data that members have acknowledged are on their flash.
     pub fn flush(&mut self, io: &mut Io, op: u32, clock: &mut Clock) {
         let what = JobSpec::new(Kind::Flush, (Stripe(0), 0), (Chain::only(op), true));
         let id = self.new_job(io, what);
@@ -194,7 +194,7 @@ impl Jobs {
         }
     }
 
-    /// Locks the rows of a job in ascending order, so that two jobs never wait for each other. The job begins when it
+    /// Locks the rows of a job in ascending order, so that two jobs never wait for each other. The job begins once it
     /// holds all its rows.
     #[inline(always)]
     fn take_rows<F: Features>(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
@@ -237,8 +237,8 @@ impl Jobs {
             }
             Kind::Recover(places) => {
                 stats.pages_recovered += pages;
-                // While the job waited for its row, the requested member may have been restored, and another member
-                // may have failed.
+                // While the job waited for its row, the member may have been restored, and another one may have
+                // failed.
                 let without = match count(missing | places) as usize > parity {
                     true => missing,
                     false => missing | places,
@@ -299,7 +299,7 @@ impl Jobs {
             return;
         }
         if F::ALL {
-            // A member may have failed since this was planned.
+            // A member may have failed since the writes were planned.
             job.writes &= !io.missing(job.what.stripe);
         }
         let op = match job.what.kind {
@@ -368,7 +368,7 @@ impl Jobs {
         self.step_done::<Every>(io, id, Spent::default(), true, clock);
     }
 
-    /// A page that was sent to this member without a record is done.
+    /// Records that a page which was sent to this member without a request record is done.
     #[inline(always)]
     pub fn page_done<F: Features>(
         &mut self,
@@ -382,7 +382,7 @@ impl Jobs {
         self.step_done::<F>(io, id, spent, written, clock);
     }
 
-    /// Takes the pages that were sent to this member without a record, and returns their jobs.
+    /// Takes the pages that were sent to this member without a request record, and returns their jobs.
     pub fn take_pages_of(&mut self, member: usize) -> Vec<u32> {
         let is_lost = |job: &mut Job| {
             let is_there = job.pages_at >> member & 1 == 1;
@@ -394,7 +394,7 @@ impl Jobs {
             .collect()
     }
 
-    /// A request of a job is done.
+    /// Records that a request of a job is done.
     #[inline(always)]
     pub fn step_done<F: Features>(
         &mut self,
@@ -410,7 +410,7 @@ impl Jobs {
         if job.left > 0 {
             return;
         }
-        // The last one is what the others waited for.
+        // The job's time is that of its last request, since the others ended before.
         job.spent.add(spent);
         let again = F::ALL && std::mem::take(&mut job.again);
         match job.phase {
@@ -448,7 +448,7 @@ impl Jobs {
         }
     }
 
-    /// Gives a job a row that it waited for.
+    /// Gives a job a row for which it was waiting.
     #[inline(never)]
     fn next_of_row<F: Features>(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         self.jobs[id].rows_held += 1;
@@ -463,18 +463,19 @@ impl Jobs {
         self.rebuild_on(io, clock);
     }
 
-    /// The instant set for the next stretch has come.
+    /// Begins the stretches that are due, at the alarm of rebuilding.
     pub fn rebuild_due(&mut self, io: &mut Io, clock: &mut Clock) {
         self.rebuild.alarm.went_off();
         self.rebuild_on(io, clock);
     }
 
-    /// Begins with as many stretches as may run, and when they may.
+    /// Begins as many stretches as may run now, and sets the alarm for the next one.
     fn rebuild_on(&mut self, io: &mut Io, clock: &mut Clock) {
         while let Some((row, rows)) = self.rebuild.next(&io.members, clock) {
             let pages = io.layout.chunk_pages();
             let stretch = (Stripe(row * pages), rows * pages);
-            // On flash, so that a power loss takes nothing that was safe before the member failed.
+            // The writes are forced to flash, so that a power loss cannot destroy data that were safe before the
+            // member failed.
             let what = JobSpec::new(Kind::Rebuild, stretch, (Chain::EMPTY, true));
             self.add::<Every>(io, what, clock);
         }
@@ -489,7 +490,7 @@ impl Jobs {
         }
     }
 
-    /// The page operations that wait for jobs.
+    /// Returns the page operations that wait for jobs.
     pub fn chains(&self) -> impl Iterator<Item = Chain> + '_ {
         self.jobs.iter().map(|job| job.what.chain)
     }

@@ -1,31 +1,32 @@
-//! Order and pace of the rows to rebuild.
+//! Order and pace of rebuilding rows.
 //!
-//! A restored row is read and written like any other; a row not restored yet as if the member were missing. One bit
-//! per row records which rows are restored, so that rows can be rebuilt in any order and several at a time. Adjacent
-//! rows are rebuilt together as a *stretch*, with one request to a member where its pages are consecutive (D-106).
+//! A restored row is read and written like any other. A row that is not restored yet is treated as if the member were
+//! missing. One bit per row records which rows are restored, so that rows can be rebuilt in any order and several at
+//! a time. Adjacent rows are rebuilt together as a *stretch*, with one request to a member where its pages are
+//! consecutive (D-106).
 
 use crate::array::clock::{Alarm, Clock};
 use crate::array::member::{Members, State};
 use crate::spec::ArraySpec;
 use crate::units::Time;
 
-/// Rows whose chunks are smaller than this together are rebuilt as one stretch.
+/// Size of a stretch on a member: as many adjacent rows as fit.
 const STRETCH_BYTES: u32 = 64 << 10;
 
-/// How far the rebuilding of all replaced members has come.
+/// Progress of the rebuild of all replaced members.
 #[derive(Clone, Debug)]
 pub(super) struct Rebuild {
     /// Rows before this one are restored or being rebuilt.
     pub next_row: u32,
-    /// Running stretches.
+    /// Number of running stretches.
     pub in_flight: u32,
-    /// Earliest start of the next stretch: the rate is limited.
+    /// Earliest start of the next stretch, given by the limit on the rate.
     not_before: Time,
     /// Alarm for the next stretch.
     pub alarm: Alarm,
     depth: u32,
     row_time: Time,
-    /// Rows of a stretch, at most.
+    /// Largest number of rows in a stretch.
     most: u32,
 }
 

@@ -1,19 +1,20 @@
-//! Rows as locks: one job at a time holds a row, and others wait for it in order of arrival.
+//! Row locks: one job at a time holds a row, and others wait for it in order of arrival.
 
 use std::collections::VecDeque;
 
 use crate::buffer::{Directory, PageId};
 use crate::units::Lpn;
 
-/// Number of locked rows that the table is sized for; with more, lookups take longer.
+/// Number of locked rows for which the table is sized; with more, lookups take longer.
 const ROWS: usize = 1024;
 
-/// Of each row that is a job's, the jobs that wait for it.
+/// The locked rows, each with the jobs that wait for it.
 #[derive(Clone, Debug)]
 pub(super) struct RowLocks {
-    /// The lock of each such row, by the row's number in place of a page's.
+    /// Index of the locks, by row number. (The directory is one for pages; the row number takes the place of a page
+    /// number.)
     locks: Directory,
-    /// Of each lock.
+    /// For each lock, the waiting jobs.
     waiting: Vec<VecDeque<u32>>,
     free: Vec<u32>,
 }

@@ -1,5 +1,5 @@
-//! Rebuilds a replaced member row by row under host load (D-89): the reads and writes of a *stretch* of adjacent
-//! rows.
+//! Rebuilds a replaced member row by row under host load (D-89). A *stretch* is a number of adjacent rows that are
+//! read and written together.
 
 use crate::array::clock::Clock;
 use crate::array::io::requests::Origin;
@@ -12,14 +12,14 @@ use crate::array::record::log::{ArrayEvent, SentFor};
 use crate::request::Op;
 use crate::units::Time;
 
-/// The first page stripe of adjacent rows, and how many page stripes they are.
+/// Adjacent rows: the first page stripe, and the number of page stripes.
 type Extent = (Stripe, u32);
 
-/// For each member, the pages to request together: first page and number.
+/// For each member, the pages to request together, as first page and number.
 #[derive(Clone, Debug)]
 pub(super) struct Stretch {
     runs: Vec<(u32, u32)>,
-    /// Requests sent.
+    /// Number of requests sent.
     sent: u32,
 }
 
@@ -115,7 +115,7 @@ impl Stretch {
         };
         let layout = io.layout.clone();
         io.send(order, clock, |_| {
-            // The member's place in each of these rows.
+            // Returns the member's place in each of these rows.
             let rows = (first..first + pages).step_by(layout.chunk_pages() as usize);
             let place = |row: u32| {
                 (0..layout.places()).find(|&at| layout.member_at(Stripe(row), at) == member)
@@ -136,13 +136,13 @@ impl Stretch {
     }
 }
 
-/// The rows of a stretch, each by its first page stripe.
+/// Returns the rows of a stretch, each by its first page stripe.
 fn rows_of(io: &Io, (first, pages): Extent) -> impl Iterator<Item = Stripe> {
     let chunk = io.layout.chunk_pages() as usize;
     (first.0..first.0 + pages).step_by(chunk).map(Stripe)
 }
 
-/// Places of a stripe that could be written and are not there.
+/// Returns the places of a stripe that are missing but could be written.
 fn lacking(io: &Io, stripe: Stripe) -> Places {
     io.layout.places_where(|at| {
         let member = io.layout.member_at(stripe, at);

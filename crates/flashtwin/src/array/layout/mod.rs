@@ -1,8 +1,9 @@
-//! The placement of pages in an array: striping, mirroring and rotating parity (D-23).
+//! Placement of pages in an array: striping, mirroring and rotating parity (D-23).
 //!
 //! A *unit* is a chunk of consecutive pages on one member; a *row* is the units at the same position on all members.
 //! The pages at the same offset within the units of a row form a *page stripe*. Parity is computed over page stripes,
-//! so writes are planned per page stripe.
+//! so writes are planned per page stripe. A *place* is the position of a page in its stripe: first the data places,
+//! then the parity.
 
 pub(crate) mod plan;
 
@@ -28,12 +29,12 @@ pub(crate) struct Stripe(pub u32);
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     level: Level,
-    /// Units of data and of parity in a row; with mirrors, the units of one copy.
+    /// Numbers of data units and of parity units in a row; with mirrors, the units of one copy.
     data: u32,
     pub parity: u32,
-    /// Copies of every page.
+    /// Number of copies of every page.
     pub copies: u32,
-    /// Members by place, for each rotation of the parity: members of data in order, then members of parity.
+    /// Members by place, for each rotation of the parity: the members of data in order, then the members of parity.
     members: Arc<[u8]>,
     chunk: Divider,
     by_data: Divider,
@@ -42,10 +43,10 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// `members` as many as the level allows, `chunk_pages` at least 1.
+    /// Creates a layout. `members` is a number that the level permits, `chunk_pages` at least 1.
     pub fn new(level: Level, rotation: Rotation, members: u32, chunk_pages: u32) -> Layout {
         let (parity, copies) = match level {
-            // Of swan only the groups have a layout, each that of RAID-5.
+            // With SWAN, only the groups have a layout: that of RAID-5.
             Level::Raid0 | Level::Swan => (0, 1),
             Level::Raid1 => (0, members),
             Level::Raid10 => (0, 2),
@@ -73,7 +74,7 @@ impl Layout {
         self.level
     }
 
-    /// Units of data in a row.
+    /// Returns the number of data units in a row.
     pub fn data(&self) -> usize {
         self.data as usize
     }
@@ -87,13 +88,13 @@ impl Layout {
         self.parity > 0 || self.copies > 1
     }
 
-    /// The row of a page stripe.
+    /// Returns the row of a page stripe.
     #[inline(always)]
     pub fn row_of(&self, stripe: Stripe) -> u32 {
         self.chunk.div(stripe.0)
     }
 
-    /// The page stripe of a page, and its place among the data units.
+    /// Returns the page stripe of a page, and the page's place among the data.
     #[inline(always)]
     pub fn stripe_of(&self, lpn: Lpn) -> (Stripe, u32) {
         let (stripe, place, _) = self.placed(lpn);
@@ -109,13 +110,13 @@ impl Layout {
         (stripe, place, self.members_of_row(row))
     }
 
-    /// The page at a place of a page stripe.
+    /// Returns the page at a place of a page stripe.
     pub fn page_of(&self, stripe: Stripe, place: u32) -> Lpn {
         let (row, offset) = self.chunk.div_rem(stripe.0);
         Lpn((row * self.data + place) * self.chunk.by() + offset)
     }
 
-    /// The members of a page stripe.
+    /// Returns the members of a page stripe.
     #[inline(always)]
     pub fn members_of(&self, stripe: Stripe) -> MembersOf<'_> {
         self.members_of_row(self.row_of(stripe))
@@ -133,7 +134,7 @@ impl Layout {
         }
     }
 
-    /// The member that holds the first copy of a data place of a page stripe.
+    /// Returns the member that holds the first copy of a data place of a page stripe.
     #[inline(always)]
     pub fn data_member(&self, stripe: Stripe, place: u32) -> usize {
         self.members_of(stripe).data(place)
@@ -147,36 +148,36 @@ impl Layout {
 
     // ---- places of a page stripe: data, then parity; with mirrors, the copies of each page ----
 
-    /// How many there are.
+    /// Returns the number of places.
     #[inline(always)]
     pub fn places(&self) -> u32 {
         self.data * self.copies + self.parity
     }
 
-    /// The member at a place.
+    /// Returns the member at a place.
     #[inline(always)]
     pub fn member_at(&self, stripe: Stripe, at: u32) -> usize {
         self.members_of(stripe).at(at)
     }
 
-    /// The places of which this is true.
+    /// Returns the places for which the predicate holds.
     pub fn places_where(&self, is: impl Fn(u32) -> bool) -> Places {
         let places = (0..self.places()).filter(|&at| is(at));
         places.fold(0, |bits, at| bits | 1 << at)
     }
 
-    /// All copies of these data places.
+    /// Returns all copies of these data places.
     pub fn copies_of(&self, data: Places) -> Places {
         self.places_where(|at| data >> (at / self.copies) & 1 == 1)
     }
 
-    /// The members that hold a copy of a data place.
+    /// Returns the places with a copy of a data place.
     pub fn copies_at(&self, stripe: Stripe, place: u32) -> std::ops::Range<usize> {
         let first = self.data_member(stripe, place);
         first..first + self.copies as usize
     }
 
-    /// Where the first copy of a page lies.
+    /// Returns the location of the first copy of a page.
     #[inline]
     pub fn spot(&self, lpn: Lpn) -> Spot {
         let (stripe, place, members) = self.placed(lpn);
@@ -187,22 +188,22 @@ impl Layout {
     }
 }
 
-/// Roles of the members in one page stripe.
+/// The members of one page stripe, by role.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MembersOf<'a> {
     layout: &'a Layout,
-    /// Index of its first place in the table of members.
+    /// Index, in the table of members, of the first place.
     first: u32,
 }
 
 impl MembersOf<'_> {
-    /// The first copy of a data place.
+    /// Returns the member with the first copy of a data place.
     #[inline(always)]
     pub fn data(&self, place: u32) -> usize {
         self.at(place * self.layout.copies)
     }
 
-    /// The member of parity `which`: 0 is P, 1 is Q.
+    /// Returns the member with parity `which`: 0 is P, 1 is Q.
     #[inline(always)]
     pub fn parity(&self, which: u32) -> usize {
         self.at(self.layout.data + which)
@@ -215,8 +216,8 @@ impl MembersOf<'_> {
     }
 }
 
-/// Returns the members by place for each rotation. P, and Q after it, move by one member per rotation. Data either
-/// follow them around the members (symmetric) or are placed in the order of members.
+/// Returns the members by place, for each rotation. P, and Q after it, move by one member per rotation. Data either
+/// follow them around the members (symmetric) or are in the order of the members (asymmetric).
 fn members_of_turns(rotation: Rotation, members: u32, parity: u32, turns: u32) -> Arc<[u8]> {
     let of_turn = |turn| {
         let first = match rotation.goes_left() {

@@ -1,31 +1,30 @@
-//! Plans a write to a page stripe: which pages are read first, and which are written then.
+//! Plans a write to a page stripe: the pages to read first, and the pages to write then.
 //!
 //! Read-modify-write reads the pages to be overwritten and the parity; reconstruct-write reads the data that are not
 //! overwritten. The method with fewer reads is chosen, read-modify-write if equal. If members are missing, the method
 //! that needs none of them is chosen; if both need one, all remaining pages are read and the missing data are
-//! reconstructed. DiskSim (disksim_redun.c) treats a row whose units are all touched as a full-stripe write even if
-//! units are only partly written, so its parity is wrong; here every page stripe is planned separately.
+//! reconstructed. DiskSim (disksim_redun.c) treats a write that touches all units of a row as a full-stripe write,
+//! even if units are only partly written, so its parity is wrong. Here, every page stripe is planned separately.
 
-/// Data places and parities of a page stripe, as bits: data place k is bit k, parity j is bit
-/// `data + j`.
+/// Set of places of a page stripe, as bits: data place k is bit k, parity j is bit `data + j`.
 pub(crate) type Places = u64;
 
-/// How the new parity is made.
+/// How the new parity is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// Every data place is written, so nothing is read.
     Write,
-    /// From the old parity, the old and the new data.
+    /// From the old parity and the old and new data of the written places.
     ReadModifyWrite,
-    /// From the data of the whole stripe.
+    /// From all data of the stripe.
     ReconstructWrite,
-    /// From all that is left, the missing data worked out first.
+    /// From all remaining pages, after the missing data have been reconstructed.
     Recover,
-    /// No parity to compute: only a part is written, and all parity of the stripe is missing.
+    /// Not at all: only a part of the stripe is written, and all its parity is missing.
     WithoutParity,
 }
 
-/// Reads and writes of a stripe's write.
+/// The reads and writes that a write to a stripe needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub method: Method,
@@ -37,7 +36,7 @@ fn bits(n: usize) -> Places {
     (1 << n) - 1
 }
 
-/// The places of a set, the first one first.
+/// Returns the places of a set, in ascending order.
 #[inline]
 pub(crate) fn each(mut places: Places) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {

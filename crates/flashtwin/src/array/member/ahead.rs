@@ -1,5 +1,5 @@
-//! Members simulated ahead of the array: pieces of requests given in advance, and recorded responses with their
-//! instants.
+//! Simulation of a member ahead of the array: pieces of requests received in advance, and recorded responses with
+//! their instants.
 
 use std::collections::VecDeque;
 
@@ -10,10 +10,10 @@ use crate::nand::Owner;
 use crate::request::Op;
 use crate::units::{Lpn, Time};
 
-/// Something a member is asked.
+/// A piece: the part of a request that concerns one member.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
-    /// Number of the array's request among those given together.
+    /// Number of the array's request among those received together.
     request: u32,
     at: Time,
     first: u32,
@@ -26,30 +26,30 @@ struct Piece {
 #[derive(Clone, Copy, Debug)]
 struct Foreseen {
     at: Time,
-    /// The response to a piece, whose owner is its slot; `None` for the last event of the member, which completes no
-    /// piece.
+    /// The response to a piece, whose owner is the piece's slot; `None` for the last event of the member, which
+    /// completes no piece.
     response: Option<Response>,
 }
 
 /// A piece in flight.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// Pages of it that are not done.
+    /// Number of pages still in flight.
     left: u32,
     written: bool,
-    /// The receiver of the array's, once the array has asked.
+    /// The receiver of the response in the array; `None` until the array has sent the request.
     owner: Option<Owner>,
 }
 
-/// Pieces that a member was given ahead of the array, and its responses to them.
+/// The pieces that a member received ahead of the array, and its responses to them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ahead {
     pieces: Vec<Piece>,
     slots: Table<Slot>,
-    /// Slots of the pieces that the array has not sent yet, in their order.
+    /// Slots of the pieces whose requests the array has not sent yet, in order.
     sent: VecDeque<u32>,
     responses: VecDeque<Foreseen>,
-    /// The member goes along with the array again, until more is foreseen.
+    /// Whether the member advances together with the array again, until further pieces are received.
     along: bool,
 }
 
@@ -59,10 +59,10 @@ impl Ahead {
         self.along = true;
     }
 
-    /// Request `number` of those given together will ask for a page at `at`.
+    /// Adds a page to the pieces: request `number` of those received together accesses it at `at`.
     pub fn foresee(&mut self, number: u32, at: Time, page: Lpn, op: Op, fua: bool) {
         match self.pieces.last_mut() {
-            // As pages are joined to one request.
+            // Consecutive pages are joined to one piece, as they would be to one request.
             Some(p) if p.request == number && p.first + p.pages == page.0 => p.pages += 1,
             _ => self.pieces.push(Piece {
                 request: number,
@@ -84,14 +84,14 @@ impl Ahead {
         }
     }
 
-    /// The next response, unless it is to something that the array has yet to ask.
+    /// Returns the next response, unless the array has not sent its request yet.
     fn first(&self) -> Option<&Foreseen> {
         let is_asked = |r: &Response| self.slots[r.owner.number()].owner.is_some();
         let first = self.responses.front();
         first.filter(|foreseen| foreseen.response.as_ref().is_none_or(is_asked))
     }
 
-    /// When the next known response comes, [`Time::NEVER`] if none does.
+    /// Returns the instant of the next known response; [`Time::NEVER`] if there is none.
     pub fn next_response(&self) -> Time {
         self.first().map_or(Time::NEVER, |foreseen| foreseen.at)
     }
@@ -104,7 +104,7 @@ impl Ahead {
         })
     }
 
-    /// Takes the next response that has come by `now`.
+    /// Takes the next response that is due by `now`.
     pub fn take(&mut self, now: Time) -> Option<Response> {
         loop {
             let foreseen = *self.first().filter(|foreseen| foreseen.at <= now)?;
@@ -118,18 +118,18 @@ impl Ahead {
         }
     }
 
-    /// Everything foreseen has been asked and has completed.
+    /// Whether all requests received in advance have been sent and completed.
     pub fn is_done(&self) -> bool {
         self.responses.is_empty() && self.slots.is_empty()
     }
 
-    /// Simulates all pieces, then events up to and including `until`; with `last` all events.
+    /// Simulates all pieces, and then all events up to and including `until`; if `last`, all events.
     pub fn run(&mut self, drive: &mut Drive, until: Time, last: bool) {
         self.along = false;
         let mut pieces = std::mem::take(&mut self.pieces);
         let mut request = NONE;
         for piece in pieces.drain(..) {
-            // What one request asks of a member comes all at once.
+            // All pieces of one request to a member are submitted together.
             if std::mem::replace(&mut request, piece.request) != piece.request {
                 self.note_responses(drive, piece.at);
             }
@@ -147,7 +147,7 @@ impl Ahead {
         self.pieces = pieces;
         self.note_responses(drive, until);
         if last {
-            // The array's clock advances to the member's last event.
+            // An entry for the member's last event, so that the array's clock advances to it.
             self.responses.push_back(Foreseen {
                 at: drive.ssd.now(),
                 response: None,
@@ -155,7 +155,8 @@ impl Ahead {
         }
     }
 
-    /// Submits a request of the array: its piece was simulated ahead, or the member advances together with the array.
+    /// Submits a request of the array. Either its piece was simulated ahead, or the member advances together with the
+    /// array.
     pub fn submit(&mut self, drive: &mut Drive, ask: &Ask, now: Time) {
         match self.sent.pop_front() {
             Some(slot) => self.slots[slot].owner = Some(ask.owner),
@@ -169,7 +170,7 @@ impl Ahead {
         }
     }
 
-    /// Lets all happen up to and at `until`.
+    /// Processes all events up to and including `until`, and records the responses.
     fn note_responses(&mut self, drive: &mut Drive, until: Time) {
         loop {
             self.collect(drive);
@@ -181,7 +182,7 @@ impl Ahead {
         }
     }
 
-    /// Notes what has been done by now.
+    /// Records the responses available now.
     fn collect(&mut self, drive: &mut Drive) {
         let at = drive.ssd.now();
         for response in drive.responses.drain(..) {
@@ -205,7 +206,7 @@ impl Ahead {
         }
     }
 
-    /// Lets all happen up to `now`, if the member goes along.
+    /// Processes all events up to `now`, if the member advances together with the array.
     pub fn advance(&mut self, drive: &mut Drive, now: Time) {
         if self.along {
             self.note_responses(drive, now);

@@ -1,4 +1,5 @@
-//! The SSD of a member. Pages are submitted singly where its front end takes no time, otherwise whole requests.
+//! The SSD of a member. If its front end takes no time, pages are submitted singly to the flash; otherwise, whole
+//! requests are submitted.
 
 use super::response::Response;
 use crate::array::features::{Every, Features};
@@ -12,10 +13,10 @@ use crate::spec::DeviceSpec;
 use crate::ssd::{Flash, Ssd};
 use crate::units::{Lpn, Stream, Time};
 
-/// Pages that a member is asked to read, write or trim, or a flush.
+/// A request to a member: pages to read, write or trim, or a flush.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask {
-    /// The first page on the member, and how many.
+    /// First page on the member, and number of pages.
     pub first: u32,
     pub pages: u32,
     pub op: Op,
@@ -24,14 +25,13 @@ pub(crate) struct Ask {
     pub owner: Owner,
 }
 
-/// An SSD, and how it is asked.
+/// An SSD, and how requests reach it.
 #[derive(Clone, Debug)]
 pub(crate) struct Drive {
     pub ssd: Ssd,
-    /// Whether the front end takes no time, so that pages go to the flash.
+    /// Whether the front end takes no time, so that pages go directly to the flash.
     pub is_bare: bool,
-    /// First resource of the flash in the array's event queue; `None` if the flash has its events in the SSD's own
-    /// queue.
+    /// First resource of the flash in the array's event queue; `None` if its events are in the SSD's own queue.
     pub first_resource: Option<usize>,
     /// Responses that the array has not taken yet: immediate ones, and those of [`Drive::advance`].
     pub responses: Vec<Response>,
@@ -70,7 +70,7 @@ impl Drive {
         (&mut self.ssd.backend, shared.unwrap_or(own))
     }
 
-    /// Lets the compiler leave out what flash of another kind does.
+    /// Lets the compiler omit the code for flash of other kinds.
     #[inline(always)]
     fn assume<F: Features>(&self) {
         let flash = &self.ssd.backend;
@@ -80,28 +80,28 @@ impl Drive {
         unsafe { flash.assume(F::KIND) };
     }
 
-    /// The chips that are in GC.
+    /// Returns the chips that are in GC.
     #[inline(always)]
     pub fn chips_in_gc<F: Features>(&self) -> &ChipSet {
         self.assume::<F>();
         self.ssd.chips_in_gc()
     }
 
-    /// Starts loading what an operation on a page will touch first.
+    /// Prefetches the first data that an operation on a page accesses.
     #[inline(always)]
     pub fn prefetch<F: Features>(&self, lpn: Lpn) {
         self.assume::<F>();
         self.ssd.backend.prefetch(lpn);
     }
 
-    /// Starts loading what a write of a page will touch.
+    /// Prefetches the data that a write of a page accesses.
     #[inline(always)]
     pub fn prefetch_old_copy<F: Features>(&self, lpn: Lpn) {
         self.assume::<F>();
         self.ssd.backend.prefetch_old_copy(lpn);
     }
 
-    /// Submits a request; each response goes to its owner. `shared` is the array's event queue if the events of the
+    /// Submits a request; each response goes to its owner. `shared` is the array's event queue, if the events of the
     /// flash are there.
     #[inline(never)]
     pub fn submit(&mut self, ask: &Ask, now: Time, mut shared: Option<&mut EventQueue>) {
@@ -119,7 +119,7 @@ impl Drive {
                     if self.submit_page::<Every>(op, now, shared) {
                         continue;
                     }
-                    // Nothing to read, or refused.
+                    // There is nothing to read, or the write was refused.
                     ask.op == Op::Read
                 }
                 None => self.trim_page(lpn, now, shared),
@@ -128,7 +128,7 @@ impl Drive {
         }
     }
 
-    /// Submits one page; returns false, with nothing done, if the page to read was never written or the write is
+    /// Submits one page. Does nothing and returns false if the page to read was never written, or if the write is
     /// refused.
     #[inline(always)]
     pub fn submit_one<F: Features>(
@@ -198,7 +198,7 @@ impl Drive {
         self.responses.extend(completed.map(Response::of_request));
     }
 
-    /// Processes the event of a resource of the flash, counted from its first one. Returns the chip to activate, as
+    /// Processes the event of a resource of the flash, numbered from its first one. Returns the chip to activate, as
     /// [`Work::on_event`] does, and stores the response to a finished page in `response`.
     #[inline(always)]
     pub fn on_event<F: Features>(
@@ -218,7 +218,7 @@ impl Drive {
         chip
     }
 
-    /// Lets a chip start its next operation, as [`Work::activate`] does.
+    /// Starts the next operation of a chip, as [`Work::activate`] does.
     #[inline(always)]
     pub fn activate<F: Features>(
         &mut self,
@@ -230,7 +230,7 @@ impl Drive {
         flash.activate(chip, now, events);
     }
 
-    /// Processes all events in its own queue that are due by `now`.
+    /// Processes all events in the SSD's own queue that are due by `now`.
     pub fn advance(&mut self, now: Time) {
         if !self.is_bare {
             self.ssd.advance(now);
@@ -251,7 +251,7 @@ impl Drive {
         self.ssd.set_now(self.ssd.now().max(now));
     }
 
-    /// Instant of the next event in its own queue, [`Time::NEVER`] if there is none.
+    /// Returns the instant of the next event in the SSD's own queue; [`Time::NEVER`] if there is none.
     #[inline(always)]
     pub fn next_event(&self) -> Time {
         match self.is_bare {
@@ -260,13 +260,13 @@ impl Drive {
         }
     }
 
-    /// Orders it to collect, as the coordinator specifies.
+    /// Orders the SSD to collect, as the coordinator specifies.
     pub fn force_gc(&mut self, force: Force, now: Time, shared: Option<&mut EventQueue>) {
         let (flash, events) = self.flash::<Every>(now, shared);
         flash.force_gc(force, now, events);
     }
 
-    /// Orders it, or one of its dies, to collect a block, which it can.
+    /// Orders the SSD, or one of its dies, to collect a block; the caller has checked that it can.
     pub fn collect(&mut self, die: Option<u32>, now: Time, shared: Option<&mut EventQueue>) {
         let (flash, events) = self.flash::<Every>(now, shared);
         flash.collect(die, now, events);

@@ -1,4 +1,4 @@
-//! The members of an array: the SSD of each, which of its rows are restored, and responses that the array has not
+//! The members of an array. A member has an SSD, the set of its restored rows, and responses that the array has not
 //! taken yet.
 
 pub(super) mod ahead;
@@ -28,7 +28,7 @@ use slow::Slow;
 pub(crate) enum State {
     There,
     Failed,
-    /// A new member; the rows in [`Member::rows`] are restored.
+    /// A new member; the rows in [`Member::rows`] are restored already.
     Rebuilding,
 }
 
@@ -39,21 +39,21 @@ pub(crate) struct Member {
     pub state: State,
     /// Rows restored so far, during a rebuild.
     pub rows: Rows,
-    /// The member has a buffer that a power loss empties.
+    /// Whether the member has a volatile buffer.
     pub volatile: bool,
-    /// Results of the member's simulation past the array's current instant.
+    /// State of a simulation ahead of the array's current instant.
     pub ahead: Option<Box<Ahead>>,
-    /// Requests in flight at the member.
+    /// Number of requests in flight at the member.
     pub in_flight: u32,
     pub alarm: Alarm,
     pub slow: Slow,
-    /// Whether page requests may bypass the member's front end: the array's queue holds the events of its flash, all
+    /// Whether pages may be sent directly to the member's flash: the array's queue has the events of its flash, all
     /// its responses come from flash, and the member was never slowed down.
     is_usual: bool,
 }
 
 impl Member {
-    /// The member with this number.
+    /// Creates the member with this number.
     pub fn new(spec: &DeviceSpec, number: usize) -> Member {
         let drive = Drive::new(spec);
         Member {
@@ -69,7 +69,7 @@ impl Member {
         }
     }
 
-    /// Whether all its responses come from its flash, at once.
+    /// Whether all responses of the member come from its flash, without further delay.
     #[inline(always)]
     pub fn is_usual(&self) -> bool {
         debug_assert!(
@@ -82,7 +82,7 @@ impl Member {
         self.is_usual
     }
 
-    /// Sets the factor, in thousandths, by which the member's responses are slowed down; 1000 restores their time.
+    /// Sets the factor, in thousandths, by which the member's response times are multiplied; 1000 means no delay.
     pub fn slow_down(&mut self, times_milli: u32) {
         self.is_usual = false;
         self.slow.set(times_milli);
@@ -98,13 +98,13 @@ impl Member {
         }
     }
 
-    /// Puts the events of its flash into the array's queue, from a resource on.
+    /// Moves the events of its flash to the array's queue, from resource `first` on.
     fn share_queue(&mut self, first: usize) {
         self.drive.set_first_resource(Some(first));
         self.is_usual = true;
     }
 
-    /// Another drive takes the place of this one.
+    /// Replaces the member's drive.
     pub fn exchange(&mut self, mut drive: Drive, clock: &mut Clock) {
         let first = self.drive.first_resource;
         if let Some(first) = first {
@@ -117,7 +117,7 @@ impl Member {
         self.drive.set_first_resource(first);
     }
 
-    /// Nothing was ever asked of it.
+    /// Whether the member never received a request.
     pub fn is_new(&self) -> bool {
         let drive = &self.drive.ssd;
         self.state == State::There
@@ -140,7 +140,7 @@ impl Member {
         }
     }
 
-    /// Processes all events in its own queue that are due by `now`.
+    /// Processes all events in the member's own queue that are due by `now`.
     #[inline(always)]
     pub fn advance(&mut self, now: Time) {
         match &mut self.ahead {
@@ -149,7 +149,8 @@ impl Member {
         }
     }
 
-    /// Instant of the next event in its own queue, or of its next response; [`Time::NEVER`] if there is none.
+    /// Returns the instant of the member's next event in its own queue, or of its next response; [`Time::NEVER`] if
+    /// there is none.
     pub fn next_event(&self) -> Time {
         let own = match &self.ahead {
             Some(ahead) => ahead.next_event(&self.drive),
@@ -158,7 +159,7 @@ impl Member {
         own.min(self.slow.next_response())
     }
 
-    /// Something it was sent is done and not taken yet.
+    /// Whether a response of the member is due that was not taken yet.
     #[inline(always)]
     pub fn has_responses(&self, now: Time) -> bool {
         if !self.drive.responses.is_empty() {
@@ -171,8 +172,8 @@ impl Member {
         ahead.is_some_and(|ahead| ahead.next_response() <= now) || self.slow.next_response() <= now
     }
 
-    /// Sets the member's alarm, if its next event in its own queue, or the next recorded or delayed response, is
-    /// earlier than before.
+    /// Sets the member's alarm, if its next own event, or its next recorded or delayed response, is earlier than
+    /// before.
     #[inline(always)]
     pub fn wake(&mut self, clock: &mut Clock) {
         match self.has_responses(clock.now) {
@@ -182,21 +183,22 @@ impl Member {
         }
     }
 
-    /// Orders it to collect, as the coordinator specifies.
+    /// Orders the member to collect, as the coordinator specifies.
     pub fn force_gc(&mut self, clock: &mut Clock, force: Force) {
         let now = clock.now;
         let shared = self.shared(clock);
         self.drive.force_gc(force, now, shared);
     }
 
-    /// Orders it, or one of its dies, to collect a block, which it can.
+    /// Orders the member, or one of its dies, to collect a block; the caller has checked that it can.
     pub fn collect(&mut self, clock: &mut Clock, die: Option<u32>) {
         let now = clock.now;
         let shared = self.shared(clock);
         self.drive.collect(die, now, shared);
     }
 
-    /// Advances the member to this instant; returns the array's event queue if the events of its flash are there.
+    /// Advances the member to this instant. Returns the array's event queue, if the events of the member's flash are
+    /// there.
     fn shared<'a>(&mut self, clock: &'a mut Clock<'_>) -> Option<&'a mut EventQueue> {
         if self.drive.first_resource.is_none() {
             self.advance(clock.now);
@@ -205,13 +207,13 @@ impl Member {
         Some(clock.events)
     }
 
-    /// The number of the last request to it.
+    /// Returns the number of the last request to the member.
     pub fn last_number(&self) -> u32 {
         self.drive.ssd.submitted().wrapping_sub(1) as u32
     }
 }
 
-/// The place of a member's flash in the array's event queue.
+/// The resources of a member's flash in the array's event queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     /// The first resource.
@@ -219,24 +221,25 @@ pub(crate) struct Place {
     pub member: u32,
 }
 
-/// All members, and what the array has to do itself.
+/// All members, and the alarm of the array itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Members {
     list: TrustedTable<Member>,
-    /// For each resource of flash in the array's event queue, its member and that member's first resource. `before`
-    /// is the number of resources before these.
+    /// For each flash resource in the array's event queue, its member and that member's first resource. The first
+    /// flash resource has number `before`.
     places: TrustedTable<Place>,
     before: usize,
-    /// No member is missing or being rebuilt.
+    /// Whether no member is missing or being rebuilt.
     pub whole: bool,
-    /// More members are missing than redundancy permits: no request is executed any more.
+    /// Whether more members are missing than the redundancy permits. No request is executed any more.
     pub lost: bool,
-    /// When the array itself has something to do.
+    /// Alarm for work of the array itself.
     pub own: Alarm,
 }
 
 impl Members {
-    /// Creates members; `before` resources of the array's event queue precede those of their flash.
+    /// Creates members. `before` is the number of resources that precede those of their flash in the array's event
+    /// queue.
     pub fn new(spec: &ArraySpec, before: usize) -> Members {
         let mut members = Members {
             // SAFETY: `replace` sets the members before any is accessed.
@@ -252,37 +255,37 @@ impl Members {
         members
     }
 
-    /// New members.
+    /// Creates new members.
     pub fn fresh(spec: &ArraySpec) -> Vec<Member> {
         let numbered = spec.members.iter().zip(0..);
         numbered.map(|(spec, at)| Member::new(spec, at)).collect()
     }
 
-    /// Resources of the array's event queue that are those of flash.
+    /// Returns the number of flash resources in the array's event queue.
     pub fn flash_resources(&self) -> usize {
         self.places.len()
     }
 
-    /// A resource is one of flash.
+    /// Whether a resource belongs to flash.
     #[inline(always)]
     pub fn is_flash(&self, resource: usize) -> bool {
         resource >= self.before
     }
 
-    /// The place of a resource of flash.
+    /// Returns the member of a flash resource.
     #[inline(always)]
     pub fn flash_at(&self, resource: usize) -> Place {
         self.places[resource - self.before]
     }
 
-    /// All members, whose places are empty until others take them.
+    /// Takes all members out; the table must not be accessed until [`Members::replace`] is called.
     pub fn take(&mut self) -> Vec<Member> {
         // SAFETY: no member is accessed before `replace`.
         let none = unsafe { TrustedTable::new(Vec::new()) };
         std::mem::replace(&mut self.list, none).into_records()
     }
 
-    /// Others take the places of all members.
+    /// Replaces all members.
     pub fn replace(&mut self, members: Vec<Member>) {
         // SAFETY: the layout numbers the members, and there are as many.
         self.list = unsafe { TrustedTable::new(members) };
@@ -304,7 +307,7 @@ impl Members {
         self.count();
     }
 
-    /// The member holds what belongs there of a row.
+    /// Whether the member has its pages of a row.
     #[inline(always)]
     pub fn has(&self, member: usize, row: u32) -> bool {
         let m = &self.list[member];
@@ -315,7 +318,7 @@ impl Members {
         }
     }
 
-    /// Looks at whether members are missing or being rebuilt.
+    /// Updates whether members are missing or being rebuilt.
     pub fn count(&mut self) {
         self.whole = self.list.iter().all(|member| member.state == State::There);
     }

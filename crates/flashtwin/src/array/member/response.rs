@@ -1,4 +1,4 @@
-//! The response of a member, and the parts of its time that are not waiting.
+//! Response of a member, and the parts of its time.
 
 use crate::nand::{Done, Finished, Owner, PageOp};
 use crate::request::{Breakdown, Completion, Status};
@@ -45,7 +45,7 @@ impl Spent {
         }
     }
 
-    /// Returns a page operation as one that took this time.
+    /// Returns a page operation as a finished one with these parts of time.
     pub fn on(self, op: PageOp, written: bool) -> Done {
         Done {
             op,
@@ -61,19 +61,19 @@ impl Spent {
 /// The response of a member to a request, or to a page of one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Response {
-    /// The receiver.
+    /// The receiver of the response.
     pub owner: Owner,
-    /// When a bare member was asked.
+    /// Instant at which the request was sent to a bare member.
     pub asked: Time,
     pub spent: Spent,
     /// False for a write that was refused.
     pub written: bool,
-    /// The response is to all of a request, not to a page of it.
+    /// Whether the response is to a whole request, not to a page of it.
     pub is_whole: bool,
 }
 
 impl Response {
-    /// Creates the response to a page that took no time, because it was never written or was refused.
+    /// Creates the response to a page that took no time because it was never written or was refused.
     pub fn at_once(owner: Owner, now: Time, written: bool) -> Response {
         Response {
             owner,

@@ -1,11 +1,11 @@
-//! Rows of a member under rebuild that are restored.
+//! The rows of a member under rebuild that are already restored.
 
 /// A set of rows, a bit each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rows {
     bits: Vec<u64>,
     pub there: u32,
-    /// Rows in all.
+    /// Total number of rows.
     pub of: u32,
 }
 
@@ -23,14 +23,14 @@ impl Rows {
         self.bits[row as usize / 64] >> (row % 64) & 1 == 1
     }
 
-    /// Adds a row, which may already be there; returns true if all rows are there.
+    /// Adds a row, which may already be in the set; returns true if the set now has all rows.
     pub fn add(&mut self, row: u32) -> bool {
         self.there += u32::from(!self.contain(row));
         self.bits[row as usize / 64] |= 1 << (row % 64);
         self.there == self.of
     }
 
-    /// The first row from `from` on that is not there.
+    /// Returns the first row from `from` on that is not in the set.
     pub fn lacking_from(&self, from: u32) -> Option<u32> {
         (from..self.of).find(|&row| !self.contain(row))
     }

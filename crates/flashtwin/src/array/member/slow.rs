@@ -1,20 +1,20 @@
-//! A slow member: it works at its normal speed, but its responses are delayed to a multiple of their response time
-//! (D-145). The array does not know why.
+//! A slow member. It works at its normal speed, but each of its responses is delayed to a multiple of its response
+//! time (D-145). The array sees only the delay, not its cause.
 
 use std::collections::VecDeque;
 
 use super::response::Response;
 use crate::units::Time;
 
-/// Thousandths of a member that is as fast as it is.
+/// Factor of a member that is not slow, in thousandths.
 const ONCE: u32 = 1000;
 
-/// How slow a member is, and which of its responses the array has not received yet.
+/// Slowdown of a member, and the responses that are being delayed.
 #[derive(Clone, Debug)]
 pub(crate) struct Slow {
-    /// Times as late, in thousandths.
+    /// Factor by which response times are multiplied, in thousandths.
     times_milli: u32,
-    /// The next one to come first.
+    /// Delayed responses with the instants of their delivery, the next one first.
     held: VecDeque<(Time, Response)>,
 }
 
@@ -28,32 +28,32 @@ impl Default for Slow {
 }
 
 impl Slow {
-    /// True if the member delays its responses.
+    /// Whether the member delays its responses.
     #[inline(always)]
     pub fn is_slow(&self) -> bool {
         self.times_milli > ONCE
     }
 
-    /// When the next response comes, [`Time::NEVER`] if none is in flight.
+    /// Returns the instant of the next delayed response; [`Time::NEVER`] if there is none.
     #[inline(always)]
     pub fn next_response(&self) -> Time {
         self.held.front().map_or(Time::NEVER, |(at, _)| *at)
     }
 
-    /// Multiplies response times by `times_milli` thousandths, at least 1000, from now on, including those of
-    /// requests in flight.
+    /// Multiplies response times by `times_milli` / 1000 (at least 1) from now on, including those of requests in
+    /// flight.
     pub fn set(&mut self, times_milli: u32) {
         self.times_milli = times_milli.max(ONCE);
     }
 
     fn times(&self, time: Time) -> Time {
         let scaled = u128::from(time.0) * u128::from(self.times_milli) / u128::from(ONCE);
-        // Later than all other instants; the device's clock does not reach it.
+        // If the time overflows, it becomes later than all other instants; the device's clock does not reach it.
         Time(u64::try_from(scaled).unwrap_or(u64::MAX / 2))
     }
 
-    /// Delays a response to a request submitted at `asked`. Of simultaneous responses the one that was delayed first
-    /// is returned first.
+    /// Delays a response to a request sent at `asked`. Of simultaneous responses, the one that was delayed first is
+    /// returned first.
     pub fn hold(&mut self, asked: Time, now: Time, mut response: Response) {
         response.spent = response.spent.map(|time| self.times(time));
         let at = asked + self.times(now - asked);
@@ -61,7 +61,7 @@ impl Slow {
         self.held.insert(place, (at, response));
     }
 
-    /// The next response that has come by `now`.
+    /// Takes the next delayed response that is due by `now`.
     pub fn take(&mut self, now: Time) -> Option<Response> {
         match self.next_response() <= now {
             true => self.held.pop_front().map(|(_, response)| response),

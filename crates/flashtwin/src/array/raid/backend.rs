@@ -1,4 +1,4 @@
-//! The array as its buffer's policy sees it: units, which are members or their chips.
+//! The view of the array for its buffer's policy: units, which are members or their chips.
 
 use super::Raid;
 use crate::array::member::Member;

@@ -1,4 +1,4 @@
-//! Turns the operations that the front end queued at one instant into member requests and stripe jobs.
+//! Converts the operations that the front end queued at one instant into member requests and stripe jobs.
 
 use crate::array::clock::Clock;
 use crate::array::features::{Every, Features};
@@ -12,15 +12,15 @@ use crate::array::table::NONE;
 use crate::request::Op;
 use crate::units::Lpn;
 
-/// A page of a stripe: stripe, data place, and the operation on it or [`NONE`].
+/// A page of a stripe: the stripe, the data place, and the operation on it or [`NONE`].
 type Placed = (Stripe, u32, u32);
 
-/// Stripes of one row that follow each other, all with the same places.
+/// Adjacent stripes of one row in which the same places are written.
 struct Stretch {
     stripe: Stripe,
     pages: u32,
     places: Places,
-    /// Where the next one begins.
+    /// Index of the first entry after the stretch.
     end: usize,
 }
 
@@ -53,10 +53,10 @@ impl Batch {
         }
     }
 
-    /// Page operations go back to where they began.
+    /// Queues page operations again that were already queued.
     pub fn again(&mut self, io: &mut Io, mut chain: Chain) {
         while let Some(op) = io.ops.take_first(&mut chain) {
-            // Nothing waits for it any more if its twin was before it.
+            // Nothing waits for the operation if its twin completed first.
             match io.hedge.as_ref().is_some_and(|hedge| hedge.is_late(op)) {
                 true => io.finish::<Every>(Chain::only(op), Spent::default(), true),
                 false => self.ops.push(op),
@@ -64,7 +64,7 @@ impl Batch {
         }
     }
 
-    /// Completes all of it as not done.
+    /// Completes all queued operations as not done.
     pub fn refuse(&mut self, io: &mut Io, clock: &mut Clock) {
         for &op in &self.ops {
             io.finish::<Every>(Chain::only(op), Spent::default(), false);
@@ -84,7 +84,7 @@ impl Batch {
         }
     }
 
-    /// [`Batch::place`] for anything queued.
+    /// [`Batch::place`] for any operations.
     #[inline(never)]
     fn place_any<F: Features>(&mut self, io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
         io.runs.alone = self.ops.len() == 1;
@@ -166,7 +166,7 @@ impl Batch {
     }
 }
 
-/// Writes one page, as [`Batch::write_stripes`] does several.
+/// Writes one page, with the same result as [`Batch::write_stripes`].
 #[inline(always)]
 fn write_one<F: Features>(io: &mut Io, jobs: &mut Jobs, id: u32, clock: &mut Clock) {
     let op = io.ops.get(id);
@@ -182,7 +182,7 @@ fn write_one<F: Features>(io: &mut Io, jobs: &mut Jobs, id: u32, clock: &mut Clo
     jobs.add::<F>(io, what, clock);
 }
 
-/// The stretch that begins at `from`, of places sorted by stripe.
+/// Returns the stretch that begins at `from`, among places sorted by stripe.
 fn stretch(layout: &Layout, sorted: &[Placed], from: usize) -> Stretch {
     let stripe_at = |from: usize| {
         let stripe = sorted[from].0;

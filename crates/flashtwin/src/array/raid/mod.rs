@@ -1,9 +1,9 @@
-//! The members of an array as a back end, which converts page operations to requests to members.
+//! The back end of an array: converts page operations to requests to members.
 //!
 //! Operations that the front end queues at one instant are processed together ([`Work::settle`]): pages that are
 //! consecutive on a member become one request to it, and pages of one stripe are written together. In arrays with
-//! redundancy the writes of a row are executed one after the other, so that no two compute parity from the same old
-//! contents; [`Jobs`] executes them.
+//! redundancy, the writes of a row are executed one after the other by [`Jobs`], so that no two compute parity from
+//! the same old contents.
 
 mod backend;
 mod batch;
@@ -34,16 +34,16 @@ use batch::Batch;
 pub type Array = Device<Raid>;
 
 impl Array {
-    /// The members, now.
+    /// Returns the back end, and the clock at the current instant.
     pub(super) fn raid_now(&mut self) -> (&mut Raid, Clock<'_>) {
         let (now, events) = (self.now(), &mut self.events);
         (&mut self.backend, Clock { now, events })
     }
 }
 
-/// Resources of the array's event queue: one for each member, then one for the array itself, for rebuilding and for
-/// hedging, which these numbers count from the array's own on. `OWN` is the number of these three. Those of members'
-/// flash follow.
+/// Resources of the array's event queue: one for each member; then the [`OWN`] resources of the array itself, that
+/// is, one for its own alarm, one for rebuilding and one for hedging; then those of the members' flash. These
+/// constants count from the array's own alarm on.
 pub(super) const REBUILDING: usize = 1;
 const HEDGING: usize = 2;
 const OWN: usize = 3;
@@ -54,14 +54,14 @@ pub struct Raid {
     pub(super) spec: Box<ArraySpec>,
     pub(super) io: Io,
     pub(super) jobs: Jobs,
-    /// Groups of members instead of rows.
+    /// Volume of a SWAN array, which has groups of members instead of rows.
     pub(super) swan: Option<Box<Swan>>,
     pub(super) batch: Batch,
     /// Member and chip of the event that the front end is processing; the chip is activated afterwards.
     active: Option<(usize, usize)>,
-    /// Members can be simulated each by itself ([`super::member::ahead`]).
+    /// Whether each member can be simulated by itself ([`super::member::ahead`]).
     pub(super) independent: bool,
-    /// Members have been simulated ahead to the end.
+    /// Whether members have been simulated ahead to the end of the requests.
     pub(super) ahead_ends: bool,
 }
 
@@ -93,7 +93,7 @@ impl Raid {
         (0..own + members.flash_resources()).map(group).collect()
     }
 
-    /// Places what the front end has queued.
+    /// Places the operations that the front end has queued.
     #[inline(never)]
     fn place_batch(&mut self, now: Time, events: &mut EventQueue) {
         let clock = &mut Clock { now, events };
@@ -118,10 +118,10 @@ impl Raid {
         self.io.deliver(clock);
     }
 
-    // ---- what members have done ----
+    // ---- responses of members ----
 
-    /// Processes the event of a resource of a member's flash. Returns the member's first unit if the front end must
-    /// process the event and then have the chip activated.
+    /// Processes the event of a flash resource of a member. Returns the member's first unit if the front end must
+    /// process the event and then activate the chip.
     #[inline(always)]
     fn flash_event<F: Features>(
         &mut self,
@@ -133,7 +133,7 @@ impl Raid {
         let Place { first, member } = self.io.members.flash_at(resource);
         let (resource, member) = (resource - first as usize, member as usize);
         if F::ALL && self.io.members.lost {
-            // Nothing waits for what members of a lost array still do.
+            // The array has lost data, so nothing waits for its members.
             return self.unit_of_event(member, finished);
         }
         let drive = &mut self.io.members[member].drive;
@@ -161,7 +161,7 @@ impl Raid {
         unit
     }
 
-    /// [`Raid::flash_event`] for every array.
+    /// [`Raid::flash_event`] for any array.
     #[inline(never)]
     fn any_flash_event(
         &mut self,
@@ -173,7 +173,7 @@ impl Raid {
         self.flash_event::<Every>(resource, now, events, finished)
     }
 
-    /// Lets a chip of a member start its next operation.
+    /// Starts the next operation of a chip of a member.
     #[inline(always)]
     fn activate_chip<F: Features>(&mut self, member: usize, chip: usize, clock: &mut Clock) {
         let drive = &mut self.io.members[member].drive;
@@ -181,7 +181,7 @@ impl Raid {
         self.note_member::<F>(member, clock);
     }
 
-    /// Looks at a member after its flash did something.
+    /// Checks a member after an event of its flash.
     #[inline(always)]
     fn note_member<F: Features>(&mut self, member: usize, clock: &mut Clock) {
         self.io.look_at_flash::<F>(member, clock);
@@ -190,10 +190,10 @@ impl Raid {
         }
     }
 
-    /// The first unit of a member, if what happened at it is of interest to the front end.
+    /// Returns the first unit of a member if the front end needs to process its event.
     #[inline(always)]
     fn unit_of_event(&self, member: usize, finished: &Option<Done>) -> Option<usize> {
-        // A unit is idle where its member has nothing to do.
+        // A unit counts as idle only if its member has nothing in flight.
         let is_quiet = finished.is_none() && self.io.members[member].in_flight > 0;
         (!is_quiet).then(|| self.io.watch.units.first_of(member))
     }
@@ -239,7 +239,7 @@ impl Raid {
         }
     }
 
-    /// Something happened in a member's own queue, or comes from it.
+    /// Processes the event of a member's own resource: events in its own queue, and responses that are due.
     fn member_event(&mut self, member: usize, clock: &mut Clock) {
         if self.io.members[member].drive.first_resource.is_none() {
             self.io.members[member].advance(clock.now);
@@ -259,7 +259,7 @@ impl Raid {
             self.respond::<Every>(member, response, clock);
         }
         let drive = &mut self.io.members[member].drive;
-        // Responses to what was asked meanwhile come by an event of their own.
+        // Responses to requests that were sent meanwhile get an event of their own.
         if drive.responses.is_empty() {
             drive.responses = responses;
         }
@@ -284,7 +284,7 @@ impl Raid {
         response
     }
 
-    /// Continues in a volume with what waited for its members.
+    /// Continues operations of a SWAN volume that were waiting for its members.
     #[inline(always)]
     fn continue_volume(&mut self, clock: &mut Clock) {
         if let Some(swan) = &mut self.swan {
@@ -316,7 +316,7 @@ impl Raid {
         }
     }
 
-    /// Something happens that is not in the members' flash.
+    /// Processes an event that is not one of the members' flash.
     #[inline(never)]
     fn other_event(
         &mut self,
@@ -328,7 +328,7 @@ impl Raid {
         let clock = &mut Clock { now, events };
         let members = self.io.members.len();
         if resource < members {
-            // Nothing waits for what members of a lost array still do.
+            // The array has lost data, so nothing waits for its members.
             if !self.io.members.lost {
                 self.io.members[resource].alarm.went_off();
                 self.member_event(resource, clock);
@@ -359,7 +359,7 @@ impl Raid {
         }
     }
 
-    /// Calls `touch` for each drive that a write of one page accesses: that of the page and those of its parity.
+    /// Calls `touch` for each drive that a write of one page accesses: those of the page and of its parity.
     #[inline(always)]
     fn for_each_touched(&self, lpn: Lpn, touch: impl Fn(&Drive, Lpn)) {
         let layout = &self.io.layout;
@@ -374,7 +374,7 @@ impl Raid {
         }
     }
 
-    /// Only a volume knows where a page goes and where it was.
+    /// In a SWAN array, only the volume knows the old and the new location of a page.
     #[inline(never)]
     fn prefetch_of_volume(&self, lpn: Lpn) {
         if let Some(swan) = &self.swan {
@@ -383,9 +383,10 @@ impl Raid {
     }
 }
 
-/// Nothing that a member of such an array does decides what another is asked, or when.
+/// Whether no member of such an array influences which requests another one receives, or when.
 fn members_are_independent(spec: &ArraySpec) -> bool {
-    // If a member is read-only, the array refuses writes. A member with a buffer may be ordered to write it back.
+    // A member must not become read-only, since the array would then refuse writes. It must have no buffer, since the
+    // array may order it to write the buffer back.
     let can_be_foreseen = |m: &DeviceSpec| m.wear.erase_limit.is_none() && m.buffer.is_none();
     spec.level == Level::Raid0
         && coordinate::is_local(spec)
@@ -418,7 +419,7 @@ unsafe impl Work for Raid {
     }
 
     fn unit_of_copy(&self, lpn: Lpn) -> Option<u32> {
-        // A member responds at once for a page that it does not have.
+        // A member responds immediately for a page that it does not have.
         Some(narrow(self.io.layout.spot(lpn).member))
     }
 
@@ -470,8 +471,8 @@ unsafe impl Work for Raid {
         self.jobs.flush(&mut self.io, id, clock);
     }
 
-    /// Adds the pages whose newest contents would not be on any member's flash (D-92). A page with a copy that is not
-    /// lost is not lost. A page of a missing member is lost if any page of its stripe is lost.
+    /// Adds the pages whose newest contents would not be on any member's flash (D-92). A page survives if one of its
+    /// copies does. A page of a missing member is lost if any page of its stripe is lost.
     fn lost(&self, lost: &mut Vec<Lpn>) {
         let (members, layout) = (&self.io.members, &self.io.layout);
         if let Some(swan) = &self.swan {
@@ -533,8 +534,8 @@ unsafe impl Work for Raid {
 
     #[inline]
     fn prefetch_old_copy(&self, lpn: Lpn) {
-        // With parity a write reads the page first; that read takes time, in which the data that the write accesses
-        // are loaded.
+        // With parity, a write reads the page first. That read takes time, in which the data for the write are
+        // prefetched.
         match self.swan {
             None if self.io.layout.parity > 0 => {}
             None => with_features!(self.io.copy(), F => {

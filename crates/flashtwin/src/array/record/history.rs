@@ -1,5 +1,4 @@
-//! Phases of an array, during each of which the same members are present, and its rebuilds, since the last reset of
-//! the metrics.
+//! Phases and rebuilds of an array since the last reset of the metrics. During a phase, the same members are present.
 
 use super::stats::RaidStats;
 use crate::units::Time;
@@ -7,18 +6,18 @@ use crate::units::Time;
 /// State of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// All members.
+    /// All members are complete.
     Whole,
-    /// Members are missing, none is being rebuilt.
+    /// Members are missing, and none is being rebuilt.
     Degraded,
     /// A member is being rebuilt.
     Rebuilding,
-    /// More members are missing than redundancy permits: no request is served any more.
+    /// More members are missing than the redundancy permits: no request is served any more.
     Lost,
 }
 
 impl Condition {
-    /// As results call it.
+    /// Returns the name used in results.
     pub fn name(self) -> &'static str {
         match self {
             Condition::Whole => "whole",
@@ -32,7 +31,7 @@ impl Condition {
 /// A span of time in which no member failed, was replaced, or became whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phase {
-    /// How much was there.
+    /// State of the array during the phase.
     pub condition: Condition,
     /// Start of the phase.
     pub from: Time,
@@ -40,7 +39,7 @@ pub struct Phase {
     pub stats_before: RaidStats,
 }
 
-/// A member that took the place of a failed one.
+/// The rebuild of a member that replaced a failed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemberRebuild {
     /// The member.
@@ -49,9 +48,9 @@ pub struct MemberRebuild {
     pub from: Time,
     /// Time at which the last row was restored; `None` while in progress, or if the member failed first.
     pub until: Option<Time>,
-    /// Pages written to it because it lacked them.
+    /// Pages written to the member because it lacked them.
     pub pages_written: u64,
-    /// Pages it lacked at first.
+    /// Pages that the member lacked at the start.
     pub pages: u64,
 }
 

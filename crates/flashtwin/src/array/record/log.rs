@@ -10,42 +10,42 @@ use crate::units::Lpn;
 pub enum JobKind {
     /// Write these data places.
     Write {
-        /// How the new parity is made.
+        /// How the new parity is computed.
         method: Method,
         /// The data places.
         places: Places,
     },
-    /// Work out these data places for reads.
+    /// Reconstruct these data places for reads.
     Recover {
         /// The data places.
         places: Places,
     },
-    /// Work out what members lack that are being rebuilt, and write it.
+    /// Reconstruct the pages that members being rebuilt lack, and write them.
     Rebuild,
-    /// Forget.
+    /// Trim a stripe.
     Trim,
 }
 
 /// Purpose of a request to a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SentFor {
-    /// Page operations, one per page; empty for a trim.
+    /// Page operations of the front end, one per page; empty for a trim.
     Pages(Vec<u32>),
-    /// A job, for this place of its stripes.
+    /// A job, for one place of its stripes.
     Job {
         /// The job's number.
         job: u32,
         /// The place.
         place: u32,
     },
-    /// The rebuilding of adjacent rows.
+    /// The rebuild of adjacent rows.
     Rows {
         /// The job's number.
         job: u32,
         /// The member's place in each row.
         places: Vec<u32>,
     },
-    /// The parity of a group's page stripe, all of which has been sent.
+    /// The parity of a page stripe of a group, whose data have all been sent.
     Parity,
     /// A page that is moved: a read followed by a write.
     Move {
@@ -54,7 +54,7 @@ pub enum SentFor {
     },
 }
 
-/// An event of an array. Numbers of operations, jobs and parts are reused once these are done.
+/// An event of an array. Numbers of operations, jobs and parts (requests to members) are reused after their end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArrayEvent {
     /// The front end started an operation.
@@ -73,12 +73,13 @@ pub enum ArrayEvent {
         /// The page.
         lpn: Lpn,
     },
-    /// An operation is done.
+    /// An operation completed.
     Answered {
         /// The operation's number.
         op: u32,
     },
-    /// A read returns what its newest write, which is in flight, will have written.
+    /// A read is served from the controller's memory: it returns the data of the page's newest write, which is in
+    /// flight.
     FromMemory {
         /// The operation's number.
         op: u32,
@@ -88,14 +89,14 @@ pub enum ArrayEvent {
         /// The operation's number.
         op: u32,
     },
-    /// A page is also read from other members: the first completion counts.
+    /// A page is also read from other members; the first completion counts.
     Hedged {
-        /// The operation.
+        /// The original operation's number.
         op: u32,
-        /// The second operation on the page.
+        /// The number of the second operation on the page.
         twin: u32,
     },
-    /// An operation is done after its twin.
+    /// An operation completed after its twin.
     Late {
         /// The operation's number.
         op: u32,
@@ -106,7 +107,7 @@ pub enum ArrayEvent {
         job: u32,
         /// The job's purpose.
         kind: JobKind,
-        /// The first page on each member, and how many.
+        /// First page on each member.
         first: u32,
         /// The number of pages.
         pages: u32,
@@ -135,7 +136,7 @@ pub enum ArrayEvent {
         /// The number of the request.
         part: u32,
     },
-    /// A member failed with its contents and all that was in flight there.
+    /// A member failed, with its contents and all requests in flight there.
     Failed {
         /// The member.
         member: usize,
@@ -150,38 +151,38 @@ pub enum ArrayEvent {
         /// The member.
         member: usize,
     },
-    /// A message of the coordinator's protocol.
+    /// A message of the coordination protocol.
     Message {
         /// The message.
         what: GcMessage,
         /// The sender, or the receiver of an order.
         member: usize,
     },
-    /// A member has finished its order.
+    /// A member has finished an ordered collection.
     Collected {
         /// The member.
         member: usize,
     },
 }
 
-/// The content of a message of the coordinator's protocol.
+/// Kind of a message of the coordination protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GcMessage {
     /// PARTICIPATE_GGC: the member is registered.
     Participate,
     /// REQUEST_GGC: the member must collect.
     Request,
-    /// FORCE_GC: the member is to collect.
+    /// FORCE_GC: the member is ordered to collect.
     Force,
-    /// The member is to stop.
+    /// The member is ordered to stop collecting.
     Cancel,
 }
 
-/// The log, if it is kept.
+/// The log, which may be off.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     events: Option<Vec<ArrayEvent>>,
-    /// A plain array stays one while it is logged, in builds with debug assertions.
+    /// Whether a plain array stays plain while it is logged (in builds with debug assertions).
     includes_plain: bool,
 }
 
@@ -190,7 +191,7 @@ impl Log {
         self.events = on.then(Vec::new);
     }
 
-    /// For tests: an array stays plain while it is logged.
+    /// For tests: lets an array stay plain while it is logged.
     pub fn include_plain(&mut self) {
         self.includes_plain = true;
     }
@@ -199,12 +200,12 @@ impl Log {
         self.events.is_some()
     }
 
-    /// Whether an array can be plain beside this log.
+    /// Whether this log permits a plain array.
     pub fn leaves_plain(&self) -> bool {
         !self.is_on() || (cfg!(debug_assertions) && self.includes_plain)
     }
 
-    /// Takes the events since the last call.
+    /// Returns the events since the last call.
     pub fn take(&mut self) -> Vec<ArrayEvent> {
         self.events.as_mut().map(std::mem::take).unwrap_or_default()
     }

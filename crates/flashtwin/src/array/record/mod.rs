@@ -10,7 +10,7 @@ use history::{Condition, History, MemberRebuild, Phase};
 use log::Log;
 use stats::RaidStats;
 
-/// All that an array records of its work.
+/// Everything that an array records.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
     pub stats: RaidStats,
@@ -19,7 +19,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Begins a phase: a member failed, was replaced or has been rebuilt completely.
+    /// Begins a phase, because a member failed, was replaced or has been rebuilt.
     pub fn begin_phase(&mut self, condition: Condition, now: Time) {
         self.history.phases.push(Phase {
             condition,
@@ -28,7 +28,7 @@ impl Record {
         });
     }
 
-    /// Resets the counters, and drops all rebuilds but those in progress.
+    /// Resets the counters, and drops all rebuilds except those in progress.
     pub fn reset(
         &mut self,
         condition: Condition,

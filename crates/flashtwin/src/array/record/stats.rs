@@ -1,23 +1,23 @@
-//! Counters of what an array did.
+//! Counters of an array.
 
 use crate::request::Op;
 
 /// Counters of the array itself, in addition to its members' counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RaidStats {
-    /// Pages that the front end read of the array.
+    /// Pages that the front end read from the array.
     pub data_pages_read: u64,
-    /// All pages read from members, for whatever reason.
+    /// Pages read from members, for any purpose.
     pub member_pages_read: u64,
-    /// All pages written to members.
+    /// Pages written to members, for any purpose.
     pub member_pages_written: u64,
     /// Pages that the front end wrote to the array.
     pub data_pages_written: u64,
-    /// Pages of parity written with them.
+    /// Parity pages written with these data pages.
     pub parity_pages_written: u64,
-    /// Pages read to work out parity.
+    /// Pages read to compute parity.
     pub pages_read_for_parity: u64,
-    /// Pages worked out from the others of their stripe.
+    /// Pages reconstructed from the others of their stripe.
     pub pages_recovered: u64,
     /// Pages that were also read from other members (hedged), because the first read took long.
     pub pages_hedged: u64,
@@ -27,24 +27,24 @@ pub struct RaidStats {
     pub pages_read_in_vain: u64,
     /// Pages read to rebuild members.
     pub pages_read_to_rebuild: u64,
-    /// Pages written to members that took the place of failed ones, because they lacked them.
+    /// Pages written to members that replaced failed ones.
     pub pages_rebuilt: u64,
-    /// Page stripes written by each method: whole, read-modify-write, reconstruct-write, with reconstruction, and in
-    /// part without parity.
+    /// Page stripes written, by method: whole, read-modify-write, reconstruct-write, with reconstruction, and in part
+    /// without parity.
     pub stripes: [u64; 5],
     /// Writes that waited for another one in the same row.
     pub row_waits: u64,
     /// Valid pages that were moved to other segments.
     pub pages_moved: u64,
-    /// Segments trimmed after that.
+    /// Segments trimmed after their valid pages were moved.
     pub segments_trimmed: u64,
-    /// Messages of the coordinator: PARTICIPATE_GGC.
+    /// Messages PARTICIPATE_GGC of the coordination protocol.
     pub gc_participations: u64,
-    /// REQUEST_GGC.
+    /// Messages REQUEST_GGC.
     pub gc_requests: u64,
-    /// FORCE_GC.
+    /// Messages FORCE_GC.
     pub gc_forced: u64,
-    /// To stop collecting.
+    /// Messages that order a member to stop collecting.
     pub gc_left_off: u64,
 }
 

@@ -2,29 +2,29 @@
 
 use crate::units::Time;
 
-/// A span of time in which chips of a member were in GC, one or more at any instant.
+/// An interval in which at least one chip of a member was in GC at any instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GcInterval {
     /// The member.
     pub member: usize,
-    /// The first chip began.
+    /// Start of the first chip's collection.
     pub begin: Time,
-    /// End of the last chip's collection, of the coordinator's order, or of the part before a call that took the log.
+    /// End of the interval: the last chip stopped collecting, the coordinator's order ended, or the log was taken.
     pub end: Time,
-    /// Whether the coordinator ordered the collection; otherwise a pool of the member was at its watermark.
+    /// Whether the coordinator ordered the collection. Otherwise, a pool of the member was at its watermark.
     pub forced: bool,
 }
 
-/// The log.
+/// The log of these intervals.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
-    /// For each collecting member, the start and whether the coordinator ordered it.
+    /// For each member that is collecting: the start, and whether the coordinator ordered it.
     open: Vec<Option<(Time, bool)>>,
     closed: Vec<GcInterval>,
 }
 
 impl Timeline {
-    /// None of the members collects.
+    /// Creates a log in which no member is collecting.
     pub fn new(members: usize) -> Timeline {
         Timeline {
             open: vec![None; members],
@@ -47,7 +47,7 @@ impl Timeline {
         }
     }
 
-    /// Notes a member's state after an event: its collection may have begun or ended.
+    /// Records a member's state after an event: its collection may have begun or ended.
     #[inline]
     pub fn note(&mut self, member: usize, collects: bool, ordered: bool, now: Time) {
         match (self.open[member], collects) {
@@ -67,7 +67,7 @@ impl Timeline {
         std::mem::take(&mut self.closed)
     }
 
-    /// No member does anything any more.
+    /// Closes all intervals, because no member does anything any more.
     pub fn end(&mut self, now: Time) {
         for member in 0..self.open.len() {
             self.turn(member, now, None);

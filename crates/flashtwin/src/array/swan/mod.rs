@@ -1,10 +1,10 @@
 //! Spatial separation (SWAN, Kim et al., USENIX ATC 2019): the array's operations on its volume.
 //!
 //! The front group takes all writes, page after page of its open segment; a page of parity follows when a page stripe
-//! is complete. The other groups collect: valid pages of a segment are read and written to the open segment of the
-//! same group, then the segment is trimmed on its members, whose flash then has whole blocks to erase and no pages to
+//! is complete. The other groups collect. Valid pages of a segment are read and written to the open segment of the
+//! same group. Then the segment is trimmed on its members, whose flash then has whole blocks to erase and no pages to
 //! move. Reads never wait for these steps: a segment is trimmed only when none of its pages is being read, and pages
-//! still being written are read from the controller's memory.
+//! that are still being written are read from the controller's memory.
 
 pub(super) mod untimed;
 pub(super) mod volume;
@@ -25,10 +25,10 @@ use crate::spec::ArraySpec;
 use crate::units::Lpn;
 use volume::Volume;
 
-/// Pages of a group that are moved at a time, for each of its members.
+/// Pages of a group that are moved at the same time, for each of its members.
 const MOVES_PER_MEMBER: u32 = 4;
 
-/// A request to a member for which nothing outside waits.
+/// A request to a member for which no host operation waits.
 #[derive(Clone, Copy, Debug)]
 enum Task {
     Parity { segment: u32 },
@@ -41,28 +41,28 @@ enum Task {
 #[derive(Clone, Debug)]
 pub(crate) struct Swan {
     pub volume: Volume,
-    /// Writes for which no group has room, in their order.
+    /// Writes for which no group has room, in order.
     waiting: VecDeque<u32>,
-    /// The place of each page operation that is at a member.
+    /// For each page operation that was sent to a member, its place.
     place_of_op: Vec<u32>,
     tasks: Table<Task>,
-    /// Running moves in each group.
+    /// For each group, the number of running moves.
     moving: Vec<u32>,
-    /// Trims in flight of each segment.
+    /// For each segment, the number of trims in flight.
     trims: Vec<u32>,
-    /// Parity to be written, and its segments.
+    /// Parity pages to be written, each with its segment.
     complete: VecDeque<(Spot, u32)>,
-    /// A member takes no more writes.
+    /// Whether a member takes no more writes because it is worn out.
     worn_out: bool,
 }
 
 impl Swan {
-    /// An array of groups that were never written.
+    /// Creates the volume of a SWAN array that was never written; `None` for other arrays.
     pub fn of(spec: &ArraySpec) -> Option<Box<Swan>> {
         Volume::of(spec).map(Swan::with)
     }
 
-    /// Nothing is in flight on the volume.
+    /// Creates the state of a volume on which nothing is in flight.
     pub fn with(volume: Volume) -> Box<Swan> {
         Box::new(Swan {
             waiting: VecDeque::new(),
@@ -133,7 +133,7 @@ impl Swan {
         io.finish::<Every>(Chain::only(id), Spent::default(), true);
     }
 
-    /// Gives writes their places, in their order, as long as there is room.
+    /// Gives places to waiting writes, in order, as long as there is room.
     fn admit(&mut self, io: &mut Io, clock: &mut Clock) {
         while let Some(&id) = self.waiting.front() {
             let op = *io.ops.get(id);
@@ -165,7 +165,7 @@ impl Swan {
         }
     }
 
-    /// Has groups collect that should, and segments trimmed that are empty.
+    /// Starts collections in the groups that should collect, and trims of empty segments.
     fn collect(&mut self, io: &mut Io, clock: &mut Clock) {
         if self.worn_out {
             return;
@@ -206,7 +206,7 @@ impl Swan {
         }
     }
 
-    /// Ends host operations whose requests to a member are done.
+    /// Ends host operations whose requests to a member have completed.
     pub fn places_done(&mut self, io: &Io, chain: Chain, written: bool) {
         self.worn_out |= !written;
         for op in io.ops.of(chain) {
@@ -257,7 +257,7 @@ impl Swan {
         self.tasks.remove(id);
     }
 
-    /// A page to be moved has been read.
+    /// Writes a page to be moved, which has been read, to its new place.
     fn write_moved(&mut self, io: &mut Io, number: u32, (from, to): (u32, u32), clock: &mut Clock) {
         io.record.stats.pages_moved += 1;
         self.tasks[number] = Task::Write { from, to };
@@ -267,7 +267,7 @@ impl Swan {
         self.send_all(io, clock);
     }
 
-    /// Continues with what waited for something that members have done.
+    /// Continues what was waiting for members: writes without room, queued requests, collections.
     pub fn proceed(&mut self, io: &mut Io, clock: &mut Clock) {
         self.admit(io, clock);
         self.send_all(io, clock);

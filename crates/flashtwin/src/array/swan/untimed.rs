@@ -1,5 +1,5 @@
-//! Fills a volume and its members without time passing: the volume's rules determine the members' operations, which
-//! are executed immediately.
+//! Fills a volume and its members in no simulated time. The rules of the volume determine the members' operations,
+//! which are executed immediately.
 
 use super::volume::Volume;
 use crate::array::layout::Spot;
@@ -7,10 +7,11 @@ use crate::array::member::Member;
 use crate::rng::Rng;
 use crate::units::{narrow, Lpn};
 
-/// Times that a volume's exported pages are written; e^-4 of its sequential start then remains.
+/// Number of times that a volume's exported pages are written. A fraction of e^-4 of the sequential start then
+/// remains.
 const WEAR_IN: u64 = 4;
 
-/// Every exported page of an empty volume written once in ascending order.
+/// Writes every exported page of an empty volume once in ascending order.
 pub(crate) fn fill(volume: &mut Volume, members: &mut [Member]) {
     members.iter_mut().for_each(|m| m.drive.ssd.empty());
     for lpn in 0..volume.shape.exported {
@@ -24,7 +25,7 @@ pub(crate) fn wear_in(volume: &mut Volume, members: &mut [Member], rng: &mut Rng
     let portion = pages.div_ceil(16 * WEAR_IN);
     for _ in 0..16 * WEAR_IN {
         write_random(volume, members, rng, portion);
-        // It is the state that is wanted, not what it costs to get there.
+        // The wear of reaching this state must not count.
         members.iter_mut().for_each(|m| m.drive.ssd.reset_wear());
     }
 }
@@ -54,7 +55,7 @@ fn write(volume: &mut Volume, members: &mut [Member], lpn: Lpn) -> bool {
     written
 }
 
-/// Has the member of a place written, and that of its parity if the stripe is complete.
+/// Writes a place on its member, and the parity if that completes the stripe.
 fn program(volume: &mut Volume, members: &mut [Member], place: u32) -> bool {
     volume.landed(place);
     let mut write = |spot: Spot| members[spot.member].drive.ssd.write_untimed(spot.lpn);

@@ -101,7 +101,7 @@ impl Aged {
         self.past.passed.holds_any()
     }
 
-    /// Pages that searches are likely to find next, soonest first.
+    /// Returns the pages that searches are likely to find next, soonest first.
     #[inline(always)]
     pub fn next_three(&self) -> [Option<PageId>; 3] {
         let links = self.list.links();
@@ -137,7 +137,7 @@ impl Aged {
         self.list.remove(page);
     }
 
-    /// The chip of the page's flash copy may have changed, or whether the page is in flight.
+    /// Updates the index after the chip of the page's flash copy, or whether the page is in flight, may have changed.
     #[inline(always)]
     pub fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.past.moved(device, page);
@@ -179,7 +179,7 @@ impl<const N: usize> AgedLists<N> {
         &self.lists
     }
 
-    /// The next three victims of `list`: [`Aged::next_three`].
+    /// Returns the next three victims of `list`: see [`Aged::next_three`].
     #[inline(always)]
     pub fn next_three(&self, list: usize) -> [Option<PageId>; 3] {
         let links = self.lists.links();
@@ -206,7 +206,7 @@ impl<const N: usize> AgedLists<N> {
         self.lists.remove(list, page);
     }
 
-    /// The chip of the page's flash copy may have changed, or whether the page is in flight.
+    /// Updates the index after the chip of the page's flash copy, or whether the page is in flight, may have changed.
     #[inline(always)]
     pub fn moved(&mut self, list: usize, device: &dyn DeviceView, page: PageId) {
         self.past[list].moved(device, page);

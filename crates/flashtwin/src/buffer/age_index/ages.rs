@@ -4,7 +4,7 @@ use super::PageId;
 use crate::memory::{large_table, reach, room_for};
 
 const NONE: u32 = u32::MAX;
-/// Words of a run of ages that are counted together.
+/// Number of words in a run; each run of ages has a count.
 const WORDS: usize = 16;
 const RUN: usize = 64 * WORDS;
 
@@ -103,7 +103,7 @@ impl AgeSet {
         }
     }
 
-    /// The least age of the word `i` or one after it.
+    /// Returns the least age in the word `i` or a later one.
     fn first_above(&self, mut i: usize) -> Option<usize> {
         for (height, level) in self.upper.iter().enumerate() {
             let word = level.get(i / 64)? & (u64::MAX << (i % 64));
@@ -156,7 +156,7 @@ pub struct Ages {
 }
 
 impl Ages {
-    /// Ages in `sets` sets for about `pages` pages at a time.
+    /// Creates ages in `sets` sets, for about `pages` pages at a time.
     pub fn new(pages: u32, sets: usize) -> Ages {
         let limit = (pages as usize * 4).max(RUN).next_multiple_of(RUN);
         Ages {
@@ -168,7 +168,7 @@ impl Ages {
         }
     }
 
-    /// Gives `page` an age, more than all before it, which is in no set yet.
+    /// Gives `page` a new age, larger than all others. The age is in no set yet.
     #[inline]
     pub fn push(&mut self, page: PageId) {
         reach(&mut self.at, page.0 as usize, NONE);
@@ -236,7 +236,7 @@ impl Ages {
             .map(|age| PageId(self.log[age]))
     }
 
-    /// Renumbers all ages without gaps, in the same order; raises the limit if many are in use.
+    /// Renumbers all ages without gaps, in the same order. Increases the limit if many ages are in use.
     #[cold]
     fn renumber(&mut self) {
         self.numbering = self.numbering.wrapping_add(1);

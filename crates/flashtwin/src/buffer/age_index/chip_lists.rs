@@ -40,7 +40,7 @@ impl From<Option<ChipId>> for Shelf {
 struct Class {
     /// Whether the class has lists.
     is_listed: bool,
-    /// (most recent, least recent) page of each chip, then of the pages without one.
+    /// The (most recent, least recent) page of each chip's list, then of the list of pages without a chip.
     ends: Vec<(u32, u32)>,
     /// Age of the least recent page of each list, [`NONE`] if the list is empty; searches read only these.
     heads: Vec<u32>,
@@ -48,7 +48,7 @@ struct Class {
     filled: Vec<u64>,
 }
 
-/// A class and a list within it; a number beyond its lists means in flight.
+/// A class, and a list within it. A number beyond the last list means "in flight".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     list: u16,
@@ -76,7 +76,7 @@ impl Place {
     }
 }
 
-/// A page's neighbours on its list, and its place.
+/// A page's neighbours on its list, and the list.
 #[derive(Clone, Copy, Debug)]
 struct Node {
     newer: u32,
@@ -112,7 +112,7 @@ impl ChipLists {
         }
     }
 
-    /// The place of the pages of a class and a shelf.
+    /// Returns the list of the pages of a class and a shelf.
     #[inline]
     pub fn place_at(&self, class: usize, shelf: Shelf) -> Place {
         let list = match shelf {
@@ -155,7 +155,7 @@ impl ChipLists {
         self.nodes[page.0 as usize] = node(place);
     }
 
-    /// The page, which was unlinked, is no longer registered.
+    /// Removes the registration of a page that has been unlinked.
     #[inline]
     pub fn unregister(&mut self, page: PageId) {
         self.nodes[page.0 as usize].place = Place::NOWHERE;
@@ -193,7 +193,7 @@ impl ChipLists {
         }
     }
 
-    /// Puts a page that is not linked in another place.
+    /// Assigns an unlinked page to another list.
     #[inline]
     pub fn set_place(&mut self, page: PageId, place: Place) {
         self.nodes[page.0 as usize].place = place;
@@ -211,7 +211,7 @@ impl ChipLists {
         self.classes[place.class()].ends[place.list as usize].0
     }
 
-    /// Puts a page, which has its age, at the most recent end of the list of its place.
+    /// Links a page that has an age at the most recent end of its list.
     #[inline]
     pub fn link_newest(&mut self, page: PageId, place: Place, ages: &Ages) {
         if self.is_linked(place) {
@@ -219,7 +219,7 @@ impl ChipLists {
         }
     }
 
-    /// Puts a page where its age belongs in the list of its place.
+    /// Links a page into its list at the position given by its age.
     #[inline]
     pub fn link_by_age(&mut self, page: PageId, place: Place, ages: &Ages) {
         if !self.is_linked(place) {
@@ -345,7 +345,7 @@ impl ChipLists {
         found
     }
 
-    /// Whether a page of a class older than `age` is passed over for the sake of its chip.
+    /// Whether a page of a class that is older than `age` is skipped because of its chip.
     pub fn passes_over_before(
         &self,
         class: usize,

@@ -84,13 +84,13 @@ use crate::units::ChipId;
 /// a list for each chip.
 #[derive(Clone, Debug)]
 pub(super) struct AgeIndex<const N: usize> {
-    /// A set for each class, without the pages in flight.
+    /// One set of ages per class, without the pages in flight.
     ages: Ages,
     lists: ChipLists,
 }
 
 impl<const N: usize> AgeIndex<N> {
-    /// An empty index for about `pages` pages; `listed` specifies which classes have lists by chip.
+    /// Creates an empty index for about `pages` pages; `listed` specifies the classes that have lists by chip.
     pub fn new(pages: u32, chips: u32, listed: [bool; N]) -> AgeIndex<N> {
         AgeIndex {
             ages: Ages::new(pages, N),
@@ -106,7 +106,7 @@ impl<const N: usize> AgeIndex<N> {
         self.push(page, place);
     }
 
-    /// A page becomes the most recent one of a class.
+    /// Makes a page the most recent one of a class.
     #[inline]
     pub fn renew(&mut self, page: PageId, class: usize) {
         let place = self.remove(page).in_class(class);
@@ -135,7 +135,7 @@ impl<const N: usize> AgeIndex<N> {
         place
     }
 
-    /// Puts a page that was removed where its age belongs.
+    /// Inserts a removed page at the position given by its age.
     #[inline]
     fn put_back(&mut self, page: PageId, place: Place) {
         self.lists.set_place(page, place);
@@ -145,7 +145,7 @@ impl<const N: usize> AgeIndex<N> {
         }
     }
 
-    /// A page changes to another class and keeps its age.
+    /// Moves a page to another class; the page keeps its age.
     pub fn change(&mut self, page: PageId, class: usize) {
         let place = self.remove(page).in_class(class);
         self.put_back(page, place);
@@ -174,7 +174,7 @@ impl<const N: usize> AgeIndex<N> {
         self.lists.place(page).class()
     }
 
-    /// The chip of a page, as far as the index knows it.
+    /// Returns the chip of a page as the index last recorded it.
     #[inline]
     pub fn chip(&self, page: PageId) -> Option<ChipId> {
         self.lists.chip(page)
@@ -192,8 +192,8 @@ impl<const N: usize> AgeIndex<N> {
         self.ages.page_at(age)
     }
 
-    /// Age of the least recent page of a class with lists, for each chip and for the pages without a chip; the
-    /// largest number if there is none.
+    /// Returns the age of the least recent page of a class with lists, for each chip and for the pages without a
+    /// chip; the largest number if there is none.
     #[inline]
     pub fn heads(&self, class: usize) -> &[u32] {
         self.lists.heads(class)

@@ -4,7 +4,7 @@ use super::{Ages, ChipLists, PageId, Shelf};
 use crate::buffer::policy::{DeviceView, Skip};
 use crate::list::Links;
 
-/// The recorded pages of a list, which the caller keeps. At least the recorded pages must have ages.
+/// The recorded pages of a list; the caller has the list. At least the recorded pages must have ages.
 #[derive(Clone, Debug)]
 pub struct Passed {
     chips: ChipLists,
@@ -40,7 +40,7 @@ impl Passed {
         self.holds_any() && self.chips.holds(page)
     }
 
-    /// The least recent page that is not noted, of the list that begins with `oldest` at that end.
+    /// Returns the least recent page that is not recorded, of the list whose least recent page is `oldest`.
     #[inline(always)]
     pub fn next(&self, oldest: Option<PageId>, links: &Links) -> Option<PageId> {
         match self.mark {
@@ -49,7 +49,7 @@ impl Passed {
         }
     }
 
-    /// Notes that the page, recorded or not, is about to be removed from the list. Returns whether it was recorded.
+    /// Called before a page is removed from the list. Returns whether the page was recorded.
     #[inline(always)]
     pub fn leave(&mut self, page: PageId, links: &Links, ages: &Ages) -> bool {
         let noted = self.holds(page);
@@ -64,7 +64,7 @@ impl Passed {
         noted
     }
 
-    /// The page has come into the list, not at its most recent end.
+    /// Called after a page was inserted into the list elsewhere than at the most recent end.
     pub fn enter(&mut self, page: PageId, device: &dyn DeviceView, ages: &Ages) {
         if self.mark.is_some_and(|mark| ages.of(page) < ages.of(mark)) {
             let place = self.chips.place_at(0, Shelf::of(device, page));
@@ -88,8 +88,8 @@ impl Passed {
         }
     }
 
-    /// Whether some recorded page is passed over because of its chip. Only pages older than `found` count; all do if
-    /// `found` is `None` or not recorded.
+    /// Whether a recorded page is skipped because of its chip. Only pages older than `found` count; if `found` is
+    /// `None` or not recorded, all count.
     pub fn passes_over_for_chip(
         &self,
         device: &dyn DeviceView,

@@ -6,8 +6,8 @@
 //! size 1:  B0 - B5            largest: B2
 //! ```
 //!
-//! A node that shrinks without being renewed would have to be inserted in the middle of a list. These few nodes are
-//! in a heap until they are renewed.
+//! A node that loses pages but keeps its recency would have to be inserted in the middle of another list. Such nodes
+//! are few; they are in a heap until they become the most recent of their size.
 
 use super::{Heaps, NodeId, NONE};
 use crate::buffer::PageId;
@@ -43,7 +43,7 @@ pub fn last_before(bits: &[u64], end: usize) -> Option<usize> {
 pub struct BySize {
     /// (most recent, least recent) of each size.
     ends: Vec<(u32, u32)>,
-    /// Sizes with a list that is not empty, as bits.
+    /// Bit per size: whether its list has nodes.
     filled: Vec<u64>,
     /// Per node.
     entries: Vec<Entry>,
@@ -145,7 +145,7 @@ impl BySize {
         self.entries[node.0 as usize].since
     }
 
-    /// Sizes with a list that is not empty, from the largest.
+    /// Returns the sizes whose lists have nodes, largest first.
     fn sizes(&self) -> impl Iterator<Item = usize> + '_ {
         let before = |&size: &usize| last_before(&self.filled, size);
         std::iter::successors(before(&self.ends.len()), before)

@@ -1,4 +1,4 @@
-//! Nodes by key, the least first: heaps that record the position of each node.
+//! Heaps of nodes, least key first, that record the position of each node.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::memory::reach;
 /// Children of an entry.
 const ARITY: usize = 4;
 
-/// Heaps by number; a node is in at most one of them.
+/// Heaps with numbers. A node is in at most one of them.
 #[derive(Clone, Debug)]
 pub struct Heaps<K> {
     heaps: Vec<Vec<(K, NodeId)>>,
@@ -52,7 +52,7 @@ impl<K: Ord + Copy> Heaps<K> {
         Some(self.heaps[heap][place as usize].0)
     }
 
-    /// Gives a node its key in a heap, be it there already or in none.
+    /// Inserts a node into a heap with a key, or changes its key if it is there already.
     pub fn set(&mut self, heap: usize, node: NodeId, key: K) {
         reach(&mut self.places, node.0 as usize, (NONE, NONE));
         let mut place = self.places[node.0 as usize];
@@ -74,7 +74,7 @@ impl<K: Ord + Copy> Heaps<K> {
         }
     }
 
-    /// Puts an entry where it belongs, from a place that is free for it.
+    /// Moves an entry from a free place of the heap to the place where it belongs.
     fn settle(&mut self, (heap, place): (u32, u32), entry: (K, NodeId)) {
         let entries = &mut self.heaps[heap as usize];
         let mut at = place as usize;
@@ -103,14 +103,14 @@ impl<K: Ord + Copy> Heaps<K> {
         put(entries, at, entry);
     }
 
-    /// Passes entries to `below`, the least first. Passes the children of an entry, none of which is less, only if
-    /// `below` returns true for the entry.
+    /// Calls `below` for entries, least first. Calls it for the children of an entry, none of which is less, only if
+    /// it returned true for the entry.
     #[inline]
     pub fn walk(&self, heap: usize, mut below: impl FnMut(K, NodeId) -> bool) {
         walk_from(&self.heaps[heap], 0..1, &mut below);
     }
 
-    /// The least key whose node is not passed over, with the node.
+    /// Returns the least key whose node is not skipped, and the node.
     pub fn first_but(
         &self,
         heap: usize,
@@ -128,7 +128,7 @@ impl<K: Ord + Copy> Heaps<K> {
         best
     }
 
-    /// Number of nodes of a heap with a key less than `key` that count.
+    /// Returns the number of nodes in a heap whose key is less than `key` and for which `counts` returns true.
     pub fn before(&self, heap: usize, key: K, counts: &mut dyn FnMut(NodeId) -> bool) -> u64 {
         let mut nodes = 0;
         self.walk(heap, |other, node| {
@@ -139,7 +139,7 @@ impl<K: Ord + Copy> Heaps<K> {
     }
 }
 
-/// Walks from the entries of a heap at some places on.
+/// Walks a heap, starting at the given places.
 fn walk_from<K: Copy>(
     entries: &[(K, NodeId)],
     places: Range<usize>,

@@ -38,7 +38,9 @@ words! {
 parameters! {
     /// Parameters of policies that rank blocks.
     pub(super) struct BlockParameters {
-        /// Definition of a block: N consecutive pages of one chip, or N consecutive pages of the host (the same where placement is dynamic); with `cbm` host.
+        /// Logical blocks of N pages, as many as an erase block has: consecutive pages of one chip (`element`), or
+        /// consecutive pages of the host (`host`). Both are the same under dynamic placement. `cbm` always uses
+        /// `host`.
         blocks: Blocks = Kind::Choice(Blocks::WORDS), "\"element\"", "D-7; GCaR element, CBM host";
     }
 }
@@ -56,7 +58,8 @@ words! {
 parameters! {
     /// Parameters of policies that may manage the buffer by the block.
     pub(super) struct RoomParameters {
-        /// Room that a block takes in the buffer: its cached pages, or always all N.
+        /// Room that a block occupies in the buffer: that of its cached pages (`pages`), or that of all its N pages
+        /// (`whole`).
         room: BlockRoom = Kind::Choice(BlockRoom::WORDS), "\"pages\"", "D-209: our decision";
     }
 }
@@ -64,7 +67,7 @@ parameters! {
 parameters! {
     /// Parameters of GCaR over a policy of blocks.
     pub(super) struct FilteredParameters {
-        /// When GCaR takes a block to be in GC: when any, all or most of its pages are.
+        /// When GCaR treats a block as being on a chip in GC: if any, all or most of its pages are.
         block_in_gc: BlockInGc = Kind::Choice(BlockInGc::WORDS), "\"any\"", "D-13: our decision";
     }
 }
@@ -72,13 +75,14 @@ parameters! {
 parameters! {
     /// Parameters of those that take pages that were read.
     pub(super) struct ReadParameters {
-        /// Pages that were read join their block; `false`: a read that misses passes the buffer by, as in a pure write buffer.
+        /// Whether pages that are read enter the buffer as part of their block. With `false`, a read that misses
+        /// bypasses the buffer, as in a pure write buffer.
         cache_reads: bool = Kind::Bool, "true", "D-6: our decision";
     }
 }
 
 const NONE: u32 = u32::MAX;
-/// Marks a node that is in no chain, in place of its successor.
+/// Marks a node that is in no hash chain, in place of its successor.
 const APART: u32 = u32::MAX - 1;
 
 /// A node of the table.
@@ -98,13 +102,13 @@ struct Node<T> {
 #[derive(Clone, Copy, Debug)]
 struct Member {
     node: u32,
-    /// Offset of the page in its block, by which the pages of a node are ordered.
+    /// Offset of the page in its block; the pages of a node are in the order of their offsets.
     offset: u32,
     next: u32,
     previous: u32,
 }
 
-/// The table; `T` is the policy's data for a block.
+/// The table of blocks; `T` is the policy's data for a block.
 #[derive(Clone, Debug)]
 pub struct BlockTable<T> {
     setup: Setup,
@@ -131,7 +135,8 @@ impl<T: Default> BlockTable<T> {
         BlockTable::with(setup, blocks, in_gc)
     }
 
-    /// Creates an empty table whose blocks are the pages inserted with one request; no parameter sets this.
+    /// Creates an empty table in which a block consists of the pages inserted by one request, independently of the
+    /// parameters.
     pub fn of_requests(setup: &Setup) -> BlockTable<T> {
         BlockTable::with(setup, Blocks::Element, BlockInGc::Any)
     }
@@ -150,8 +155,8 @@ impl<T: Default> BlockTable<T> {
         }
     }
 
-    /// Whether `blocks` that occupy the room of all their pages, and `others`, further pages, exceed the buffer; one
-    /// block never does.
+    /// Whether blocks that occupy the room of all their pages, together with `others` further pages, exceed the
+    /// buffer. A single block never does.
     fn exceed(&self, blocks: u32, others: u32) -> bool {
         let pages = u64::from(blocks) * u64::from(self.setup.pages_per_block) + u64::from(others);
         self.len > 0 && pages > u64::from(self.setup.capacity)
@@ -162,12 +167,12 @@ impl<T: Default> BlockTable<T> {
         self.blocking.block_of(lpn).0
     }
 
-    /// Whether the page would begin a block that there is no room for.
+    /// Whether inserting the page would start a new block for which there is no room.
     pub fn lack_room_for(&self, lpn: Lpn) -> bool {
         self.exceed(self.len + 1, 0) && self.find_for(lpn).is_none()
     }
 
-    /// Whether the blocks leave no room for so many pages in none.
+    /// Whether the blocks leave no room for `others` pages outside blocks.
     pub fn lack_room_beside(&self, others: u32) -> bool {
         self.exceed(self.len, others)
     }
@@ -207,7 +212,7 @@ impl<T: Default> BlockTable<T> {
         None
     }
 
-    /// The node of a block, which must have none yet.
+    /// Adds the node of a block that has none yet.
     pub fn add(&mut self, number: u32) -> NodeId {
         if self.len as usize == self.heads.len() {
             self.grow();
@@ -218,7 +223,7 @@ impl<T: Default> BlockTable<T> {
         node
     }
 
-    /// A node that is not found by its number, in a table that has no others.
+    /// Adds a node that is not found by its number. The table must have only such nodes.
     pub fn add_apart(&mut self, number: u32) -> NodeId {
         self.place(number, APART)
     }
@@ -248,7 +253,7 @@ impl<T: Default> BlockTable<T> {
         PageId(id)
     }
 
-    /// Twice as many chains, when there are as many nodes as chains.
+    /// Doubles the number of hash chains once there are as many nodes as chains.
     #[cold]
     fn grow(&mut self) {
         let mut at_hand: Vec<u32> = Vec::with_capacity(self.len as usize);
@@ -361,7 +366,8 @@ impl<T: Default> BlockTable<T> {
         prefetch(&self.heads, self.chain(number));
     }
 
-    /// Starts loading the first node of a chain whose head has been loaded: most likely the node of the block.
+    /// Prefetches the first node of a hash chain whose head is in the cache; this is most likely the node of the
+    /// block.
     #[inline]
     pub fn prefetch_first_of_chain(&self, lpn: Lpn) {
         let number = self.blocking.block_of(lpn).0;
@@ -375,7 +381,7 @@ impl<T: Default> BlockTable<T> {
         (member.node != NONE).then_some(PageId(member.node))
     }
 
-    /// The offset with which a page was put into its node.
+    /// Returns the offset of a page in its node.
     #[inline]
     pub fn offset(&self, page: PageId) -> u32 {
         self.members[page.0 as usize].offset
@@ -411,7 +417,7 @@ impl<T: Default> BlockTable<T> {
         self.remove(node);
     }
 
-    /// The node of the page's block, added if need be, and the page's offset.
+    /// Returns the node of the page's block, which is added if necessary, and the page's offset.
     #[inline]
     pub fn node_for(&mut self, lpn: Lpn) -> (NodeId, u32) {
         let (number, offset) = self.blocking.block_of(lpn);
@@ -419,7 +425,7 @@ impl<T: Default> BlockTable<T> {
         (found.unwrap_or_else(|| self.add(number)), offset)
     }
 
-    /// The node of the page's block, if there is one.
+    /// Returns the node of the page's block, if there is one.
     #[inline]
     pub fn find_for(&self, lpn: Lpn) -> Option<NodeId> {
         self.find(self.blocking.block_of(lpn).0)
@@ -438,7 +444,7 @@ impl<T: Default> BlockTable<T> {
             .then(|| ChipId((self.number(node) % chips) as u16))
     }
 
-    /// Whether a search passes over a block, because a page of it is in flight, or for GCaR because its chip collects
+    /// Whether a search skips a block: because one of its pages is in flight, or, for GCaR, because its chip is in GC
     /// (D-13). Sets `skipped` in the second case.
     #[inline]
     pub fn passed_over(
@@ -467,7 +473,7 @@ impl<T: Default> BlockTable<T> {
         device.pages_in_flight() > 0 && self.pages_of(node).any(|page| device.in_flight(page))
     }
 
-    /// Whether GCaR passes over a block, whatever its pages have in common.
+    /// Whether GCaR skips a block; examines each of its pages.
     pub fn skipped_by_pages(&self, device: &dyn DeviceView, skip: Skip, node: NodeId) -> bool {
         if skip == Skip::Nothing {
             return false;

@@ -26,40 +26,42 @@ parameters! {
     }
 }
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    Entry {
-        name: "ad-lru",
-        title: "AD-LRU",
-        line: "A cold and a hot list of adaptive sizes; clean pages of the list in turn leave first.",
-        family: Family::Recency,
-        source: source(
-            "P. Jin, Y. Ou, T. Haerder, Z. Li",
-            "AD-LRU: An Efficient Buffer Replacement Algorithm for Flash-Based Databases",
-            "Data and Knowledge Engineering 72",
-            2012,
-        ),
-        provenance: Provenance::Original,
-        rule: &[
-            "The cold list Lc holds pages accessed once, the hot list Lh the others; each is in LRU \
-             order. Cold flags as in LRU-WSR.",
-            "Miss: most recent end of Lc. Hit: most recent end of Lh, flag cleared.",
-            "The victim comes from Lc while it is longer than `min_lc` or Lh is empty, else from Lh.",
-            "Victim: the list's least recent clean page. If it has none, second chance over the dirty \
-             ones: a flagged page leaves, another is flagged and moves to the most recent end of the \
-             same list.",
-        ],
-        drawing: "
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "ad-lru",
+    title: "AD-LRU",
+    line: "A cold and a hot list of adaptive sizes; clean pages of the selected list are \
+                evicted first.",
+    family: Family::Recency,
+    source: source(
+        "P. Jin, Y. Ou, T. Haerder, Z. Li",
+        "AD-LRU: An Efficient Buffer Replacement Algorithm for Flash-Based Databases",
+        "Data and Knowledge Engineering 72",
+        2012,
+    ),
+    provenance: Provenance::Original,
+    rule: &[
+        "The cold list Lc has pages that were accessed once, the hot list Lh all others; each \
+             is in LRU order. Pages have cold flags as in LRU-WSR.",
+        "Miss: the page enters at the most recent end of Lc. Hit: it moves to the most recent \
+             end of Lh, with its flag cleared.",
+        "The victim comes from Lc if Lc has more than `min_lc` pages or Lh is empty, \
+             otherwise from Lh.",
+        "Victim: the list's least recent clean page. If the list has no clean page, the dirty \
+             ones get a second chance: the search starts at the least recent page; a page with \
+             the flag is the victim, and any other page gets the flag and moves to the most \
+             recent end of the same list.",
+    ],
+    drawing: "
 hit ->  Lh [ 1d0  8c0 ]
 miss -> Lc [ 6d0  5c0  3d0 ]   longer than min_lc: the victim is here
                   ^ FC: least recent clean page",
-        state: "Both lists, most recent first, with the cold flag: `Lc[7d0] Lh[1d0]`.",
-        cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
-        example: example_with(4, &[("min_lc", "1")], 1, "W1 R2 W3 W1 R4 W5 W6 W7"),
-        parameters: &[Parameters::ROWS],
-        make: Make::Base(|setup| AdLru::new(setup).into()),
-        ..Entry::PLAIN
-    },
-];
+    state: "Both lists, most recent first, with the cold flag: `Lc[7d0] Lh[1d0]`.",
+    cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
+    example: example_with(4, &[("min_lc", "1")], 1, "W1 R2 W3 W1 R4 W5 W6 W7"),
+    parameters: &[Parameters::ROWS],
+    make: Make::Base(|setup| AdLru::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 /// Lc.
 const LC: usize = 0;
@@ -230,7 +232,7 @@ impl AdLru {
         }
         let mut looked = out.inspected;
         loop {
-            // Counts the pages passed over, which are those older than the page found.
+            // The number of inspected entries: the skipped pages, which are older than the page found, and that page.
             out.inspected = looked;
             let page = self.oldest_not(list, device, skip, out)?;
             if self.pages[page.0 as usize].cold {
@@ -282,7 +284,7 @@ impl Policy for AdLru {
         if !std::mem::take(&mut state.dirty) {
             return;
         }
-        // The position on the clean list: just newer than the next older clean page.
+        // Insert the page into the clean list just above the next older clean page.
         let links = self.all.links();
         let older = std::iter::successors(links.older(page), |&p| links.older(p))
             .find(|&p| !self.pages[p.0 as usize].dirty);

@@ -22,41 +22,42 @@ use crate::buffer::{PageId, Setup};
 use crate::component::{source, Provenance};
 use crate::units::Lpn;
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    Entry {
-        name: "arc",
-        title: "ARC",
-        line: "Recency and frequency lists whose sizes follow hits among pages evicted lately.",
-        family: Family::General,
-        source: source(
-            "N. Megiddo, D. S. Modha",
-            "ARC: A Self-Tuning, Low Overhead Replacement Cache",
-            "FAST",
-            2003,
-        ),
-        provenance: Provenance::Original,
-        rule: &[
-            "T1 holds pages accessed once, T2 the others, each in LRU order; B1 and B2 remember the \
-             numbers of pages that left them. p is the target size of T1.",
-            "Hit: most recent end of T2.",
-            "Miss of a page in B1: p grows by |B2| / |B1|, at least 1. In B2: it shrinks by |B1| / \
-             |B2|, at least 1. Both come into T2, all others into T1.",
-            "Victim: the least recent page of T1 if T1 holds more than p (or p, and the page asked \
-             for is in B2), else that of T2. Its number goes to B1 or B2.",
-            "T1 and B1 together hold at most C numbers, all four lists 2 C. If T1 alone fills the buffer, \
-             its page leaves unremembered.",
-        ],
-        drawing: "
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "arc",
+    title: "ARC",
+    line: "A recency list and a frequency list, whose sizes adapt to hits among recently \
+                evicted pages.",
+    family: Family::General,
+    source: source(
+        "N. Megiddo, D. S. Modha",
+        "ARC: A Self-Tuning, Low Overhead Replacement Cache",
+        "FAST",
+        2003,
+    ),
+    provenance: Provenance::Original,
+    rule: &[
+        "T1 has pages that were accessed once, T2 all others, each in LRU order. B1 and B2 \
+             remember the numbers of pages evicted from them. p is the target size of T1.",
+        "Hit: the page moves to the most recent end of T2.",
+        "Miss of a page in B1: p grows by |B2| / |B1|, at least 1. Miss of a page in B2: p \
+             shrinks by |B1| / |B2|, at least 1. Both pages enter T2; all other pages enter T1.",
+        "Victim: the least recent page of T1 if T1 has more than p pages, or if it has p \
+             pages and the incoming page is in B2; otherwise the least recent page of T2. Its \
+             number goes to B1 or B2.",
+        "T1 and B1 together have at most C numbers, all four lists at most 2 C. If T1 alone \
+             fills the buffer, its page is evicted without being remembered.",
+    ],
+    drawing: "
 B1 ( 9 8 ) <- [ 5 4 3   T1 | T2   7 6 1 ] -> B2 ( 2 )
                            ^ p
 a hit in B1 moves p right, one in B2 moves it left",
-        state: "`T1[6d 5c] T2[1d 2c] B1[4 3] B2[] p=1`: pages and remembered numbers, most recent first.",
-        cost: cost("O(1)", "O(1)", "O(1)"),
-        example: example(4, GENERAL),
-        make: Make::Base(|setup| Arc::new(setup).into()),
-        ..Entry::PLAIN
-    },
-];
+    state:
+        "`T1[6d 5c] T2[1d 2c] B1[4 3] B2[] p=1`: pages and remembered numbers, most recent first.",
+    cost: cost("O(1)", "O(1)", "O(1)"),
+    example: example(4, GENERAL),
+    make: Make::Base(|setup| Arc::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 /// The lists of pages.
 const T1: usize = 0;
@@ -91,8 +92,8 @@ impl Arc {
         }
     }
 
-    /// Adapts p and the ghosts to a miss: cases II, III and IV except REPLACE. Returns the list that remembered the
-    /// page.
+    /// Adapts p and the ghost lists to a miss: cases II, III and IV of the algorithm, without REPLACE. Returns the
+    /// list that remembered the page.
     fn arrives(&mut self, lpn: Lpn) -> Option<usize> {
         if let Some(known) = self.incoming.known(lpn) {
             return known;

@@ -33,58 +33,64 @@ use crate::units::Lpn;
 parameters! {
     /// Parameters of BPAC.
     struct Parameters {
-        /// The two sizes below follow the distances between references.
+        /// Whether `page_list` and `age` adapt to the distances between references.
         adapt: bool = Kind::Bool, "true", "reconstruction";
         /// Length of the page list at the start.
         l_p: Pages = Kind::Window, "0.5", "reconstruction";
-        /// Page writes after which a cluster counts as grown, at the start.
+        /// Number of page writes after which a cluster counts as grown; initial value if it adapts.
         age: Pages = Kind::Beyond, "0.25", "reconstruction";
     }
 }
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    Entry {
-        name: "bpac",
-        title: "BPAC",
-        line: "A list of pages before a list of blocks; blocks that have stopped growing leave by size.",
-        family: Family::Blocks,
-        source: source(
-            "G. Wu, B. Eckart, X. He",
-            "BPAC: An Adaptive Write Buffer Management Scheme for Flash-Based Solid State Drives",
-            "MSST",
-            2010,
-        ),
-        provenance: Provenance::Reconstruction,
-        rule: &[
-            "The page list P holds pages written lately, the cluster list K the others by block; both \
-             are in LRU order. Time is counted in page writes.",
-            "Write: the page moves or comes in at the most recent end of P. While P is longer than \
-             `l_p`, its least recent page joins its cluster, which moves to the most recent end of K.",
-            "Victim: of the clusters that have not grown for more than `age` page writes the one with \
-             the most pages, among equals the least recent. If there is none, the least recent \
-             cluster; without clusters, the least recent page of P.",
-            "With `adapt`, once every C page writes: `l_p` becomes the distance within which nine \
-             tenths of the pages written again were written again (a tenth to nine tenths of C), \
-             `age` that within which nine tenths of the clusters that grew did.",
-        ],
-        drawing: "
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "bpac",
+    title: "BPAC",
+    line: "A list of pages in front of a list of blocks; of the blocks that have stopped \
+                growing, evicts the largest.",
+    family: Family::Blocks,
+    source: source(
+        "G. Wu, B. Eckart, X. He",
+        "BPAC: An Adaptive Write Buffer Management Scheme for Flash-Based Solid State Drives",
+        "MSST",
+        2010,
+    ),
+    provenance: Provenance::Reconstruction,
+    rule: &[
+        "The page list P has recently written pages. The cluster list K has the other pages, \
+             grouped by block. Both are in LRU order. Time is counted in page writes.",
+        "Write: the page enters P, or moves, at the most recent end. If P then has more than \
+             `l_p` pages, its least recent page joins the cluster of its block, which moves to \
+             the most recent end of K.",
+        "Victim: of the clusters that received no page for more than `age` page writes, the \
+             one with the most pages; of several, the least recent. Without such clusters, the \
+             least recent cluster; without clusters, the least recent page of P.",
+        "With `adapt`, two sizes are set every C page writes. `l_p` becomes the distance \
+             within which nine tenths of the rewritten pages were written again, between 0.1 C \
+             and 0.9 C. `age` becomes the distance within which nine tenths of the growing \
+             clusters grew.",
+    ],
+    drawing: "
 write -> P [ 16  5 ] -- longer than l_p --> K [ B3{12} B0{0,1} | B2{8} B1{4} ]
                                               growing            the largest
                                                                  of these leaves",
-        state: "`P[5 12] K[B0{0,1}age0]`: pages, then clusters with the page writes since they grew.",
-        cost: cost("O(1)", "O(B)", "O(N)"),
-        example: example_with(
-            6,
-            &[("adapt", "false"), ("l_p", "2"), ("age", "2")],
-            1,
-            "W0 W4 W5 W8 W1 W12 W5 W16 W20",
-        ),
-        parameters: &[BlockParameters::ROWS, ReadParameters::ROWS, RoomParameters::ROWS, Parameters::ROWS],
-        filtered: FilteredParameters::ROWS,
-        make: Make::Base(|setup| Bpac::new(setup).into()),
-        ..Entry::PLAIN
-    },
-];
+    state: "`P[5 12] K[B0{0,1}age0]`: pages, then clusters, each with the page writes since it last grew.",
+    cost: cost("O(1)", "O(B)", "O(N)"),
+    example: example_with(
+        6,
+        &[("adapt", "false"), ("l_p", "2"), ("age", "2")],
+        1,
+        "W0 W4 W5 W8 W1 W12 W5 W16 W20",
+    ),
+    parameters: &[
+        BlockParameters::ROWS,
+        ReadParameters::ROWS,
+        RoomParameters::ROWS,
+        Parameters::ROWS,
+    ],
+    filtered: FilteredParameters::ROWS,
+    make: Make::Base(|setup| Bpac::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 /// Distances seen, each counted at its length.
 #[derive(Clone, Debug)]
@@ -105,7 +111,7 @@ impl Distances {
         self.counts[distance.min(longest as u64) as usize] += 1;
     }
 
-    /// Returns the least distance that covers 90 % of those recorded, `None` if there are none. Then halves all
+    /// Returns the least distance that covers 90 % of those recorded; `None` if there are none. Then halves all
     /// counts.
     fn cover(&mut self) -> Option<u32> {
         let all: u64 = self.counts.iter().map(|&n| u64::from(n)).sum();
@@ -142,7 +148,7 @@ pub struct Bpac {
     grown_clusters: u64,
     /// The most recent grown cluster.
     boundary: Option<NodeId>,
-    /// Per page, when it was written last, and its number.
+    /// For each page, the time of its last write, and its logical page.
     written: Vec<(u64, Lpn)>,
     /// Page writes so far.
     now: u64,
@@ -207,7 +213,7 @@ impl Bpac {
         self.k.remove(node);
     }
 
-    /// Takes a page out of P, or out of its cluster and the cluster out of K if it was its last.
+    /// Removes a page from P or from its cluster; removes an empty cluster from K.
     fn unplace(&mut self, page: PageId) {
         if self.clusters.node_of(page).is_none() {
             return self.p.remove(page);
@@ -222,7 +228,7 @@ impl Bpac {
         }
     }
 
-    /// Makes a page the most recent of P; pages that P has no room for move to clusters.
+    /// Makes a page the most recent of P. Pages for which P then has no room move to clusters.
     fn push(&mut self, page: PageId) {
         self.p.push_newest(page);
         self.written[page.0 as usize].0 = self.now;
@@ -248,7 +254,7 @@ impl Bpac {
         }
     }
 
-    /// Starts loading the data accessed when the next pages move to clusters.
+    /// Prefetches the data accessed when the next pages move to clusters.
     #[inline]
     fn look_ahead(&self) {
         let [first, second, third] = self.p.oldest_three();
@@ -273,7 +279,7 @@ impl Bpac {
         }
     }
 
-    /// Moves the boundary to where clusters become older than the age.
+    /// Moves the boundary in K to the first cluster that is younger than A.
     fn find_grown(&mut self, now: u64) {
         while let Some(node) = self.boundary {
             if now - self.clusters[node].at > self.age {
@@ -344,7 +350,7 @@ impl Policy for Bpac {
     }
 
     fn lacks_room(&self, _incoming: &Access) -> bool {
-        // The page itself enters P; the page that then moves to a cluster may need a new one.
+        // The page itself enters P; another page then moves to a cluster, which may be a new one.
         self.room == BlockRoom::Whole && self.clusters.lack_room_beside(self.p.len() as u32 + 1)
     }
 
@@ -379,7 +385,7 @@ impl Policy for Bpac {
         skip: Skip,
         out: &mut Eviction,
     ) -> bool {
-        // The access that needs the room counts already.
+        // The access that needs room already counts.
         self.find_grown(self.now + 1);
         match self.choose(device, skip, out) {
             Some(Victim::Cluster(node)) => {

@@ -27,56 +27,59 @@ use crate::units::Lpn;
 parameters! {
     /// Parameters of BPLRU.
     struct Parameters {
-        /// Fill a victim block up with pages read from flash and write it whole.
+        /// Complete a victim block with pages read from flash, and write the whole block.
         padding: bool = Kind::Bool, "false", "original: true; CBM: false; D-8";
-        /// A block written wholly and in order becomes the next victim.
+        /// Make a block that was written completely and in order the next victim.
         compensation: bool = Kind::Bool, "true", "original: true";
     }
 }
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    Entry {
-        name: "bplru",
-        title: "BPLRU",
-        line: "LRU of erase blocks: all cached pages of the least recent block leave at once.",
-        family: Family::Blocks,
-        source: source(
-            "H. Kim, S. Ahn",
-            "BPLRU: A Buffer Management Scheme for Improving Random Writes in Flash Storage",
-            "FAST",
-            2008,
-        ),
-        provenance: Provenance::Original,
-        rule: &[
-            "Cached pages stand in their logical blocks, the blocks in a list.",
-            "Write: the page joins its block, which moves to the most recent end.",
-            "Read: with `cache_reads` as a write, and the page comes in clean; without it a hit moves \
-             nothing and a miss passes by.",
-            "Compensation: a block whose N pages were written in order from the first to the last \
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "bplru",
+    title: "BPLRU",
+    line: "LRU of erase blocks: evicts all cached pages of the least recent block together.",
+    family: Family::Blocks,
+    source: source(
+        "H. Kim, S. Ahn",
+        "BPLRU: A Buffer Management Scheme for Improving Random Writes in Flash Storage",
+        "FAST",
+        2008,
+    ),
+    provenance: Provenance::Original,
+    rule: &[
+        "Cached pages are grouped by logical block, and the blocks are in a list.",
+        "Write: the page joins its block, which moves to the most recent end.",
+        "Read: with `cache_reads`, a read is handled as a write, except that the page is \
+             clean. Without it, a hit moves nothing, and a miss bypasses the buffer.",
+        "Compensation: a block whose N pages were written in order from the first to the last \
              moves to the least recent end.",
-            "Victim: the least recent block other than the one being accessed, which leaves only if \
-             it is the only one. Its dirty pages are written in ascending order.",
-            "With `padding` its missing pages are read from flash and all N are written; a block without \
-             a dirty page is dropped.",
-        ],
-        drawing: "
+        "Victim: the least recent block except the one being accessed, unless that is the \
+             only one. Its dirty pages are written in ascending order.",
+        "With `padding`, the missing pages of the victim are read from flash, and all N pages \
+             are written. A block without dirty pages is dropped.",
+    ],
+    drawing: "
 most recent [ B2{8,9}  B0{0,1}  B1{5} ] least recent -> victim
                                    ^ padding reads 4, 6, 7 and writes 4 to 7",
-        state: BLOCKS,
-        cost: cost("O(1)", "O(N)", "O(N)"),
-        example: example_with(4, &[("padding", "true")], 1, "W0 W5 W1 W8 W9"),
-        parameters: &[BlockParameters::ROWS, ReadParameters::ROWS, RoomParameters::ROWS, Parameters::ROWS],
-        filtered: FilteredParameters::ROWS,
-        make: Make::Base(|setup| Bplru::new(setup).into()),
-        ..Entry::PLAIN
-    },
-];
+    state: BLOCKS,
+    cost: cost("O(1)", "O(N)", "O(N)"),
+    example: example_with(4, &[("padding", "true")], 1, "W0 W5 W1 W8 W9"),
+    parameters: &[
+        BlockParameters::ROWS,
+        ReadParameters::ROWS,
+        RoomParameters::ROWS,
+        Parameters::ROWS,
+    ],
+    filtered: FilteredParameters::ROWS,
+    make: Make::Base(|setup| Bplru::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 #[derive(Clone, Debug, Default)]
 struct Block {
-    /// Length of the unbroken run of writes from offset 0.
+    /// Number of consecutive writes from offset 0 on.
     run: u32,
-    /// Whether the block is among those written whole.
+    /// Whether the block has been written completely and in order.
     done: bool,
 }
 
@@ -88,9 +91,9 @@ pub struct Bplru {
     cache_reads: bool,
     room: BlockRoom,
     list: List,
-    /// Blocks written whole, the last one at the least recent end.
+    /// Blocks written completely and in order, the last one at the least recent end.
     done: List,
-    /// The list by chip; only if GCaR filters blocks of one chip each.
+    /// The list by chip; only if GCaR filters and each block is on one chip.
     by_chip: Option<AgeIndex<1>>,
 }
 
@@ -127,7 +130,7 @@ impl Bplru {
         }
     }
 
-    /// Inserts a block that is in no list at the position to which an access at `offset` moves it.
+    /// Inserts a block, which is in no list, at the position that an access at `offset` gives it.
     #[inline]
     fn place(&mut self, node: NodeId, offset: u32, write: bool) {
         let whole = (self.parameters.compensation).then_some(self.blocks.setup().pages_per_block);
@@ -144,7 +147,7 @@ impl Bplru {
         }
     }
 
-    /// The least recent block that is neither `current` nor passed over.
+    /// Returns the least recent block that is neither `current` nor skipped.
     fn choose(
         &self,
         device: &dyn DeviceView,
@@ -189,7 +192,7 @@ impl Bplru {
         found
     }
 
-    /// The pages of `block` that are not among the victims come from flash.
+    /// Adds the pages of `block` that are not among the victims as padding, to be read from flash.
     fn pad(&self, block: u32, out: &mut Eviction) {
         let setup = self.blocks.setup();
         let mut cached = out

@@ -29,7 +29,7 @@ use crate::component::{source, Provenance};
 use crate::units::Lpn;
 
 words! {
-    /// Time at which blocks of PR are compared with a threshold that has fallen.
+    /// When blocks of PR are compared with a threshold that has fallen.
     enum Migrate {
         /// Each when its next page comes in.
         Write = "write",
@@ -41,73 +41,78 @@ words! {
 parameters! {
     /// Parameters of CBM.
     struct Parameters {
-        /// The threshold doubles when the block region takes more than this share of the write buffer.
+        /// Share of the write buffer; the threshold doubles when the block region has grown and occupies more.
         theta: f64 = Kind::Share, "0.1", "printed: CBM section III";
-        /// Pages of a block in the page region that move it to the block region; 0: dynamic, starting at 2.
+        /// Number of pages that a block must have in the page region to move to the block region; 0: dynamic,
+        /// starting at 2.
         threshold: u32 = Kind::Count(0, 65_535), "0", "printed: CBM section III";
         /// Least dynamic threshold.
         threshold_floor: u32 = Kind::Count(1, 65_535), "1", "printed: 1; D-20";
-        /// When the blocks of the page region move that have enough pages once the threshold has fallen: each when its next page comes in, or all at once.
+        /// When the blocks of the page region move that have enough pages after the threshold has fallen: each with
+        /// its next page (`write`), or all at once (`scan`).
         migrate: Migrate = Kind::Choice(Migrate::WORDS), "\"write\"", "D-222: our decision";
-        /// Share of the write buffer that the block region may take before its blocks are victims; 0: at once.
+        /// Share of the write buffer that the block region may occupy before its blocks are chosen as victims; 0: no
+        /// limit, as printed.
         block_share: f64 = Kind::Share, "0", "ours: D-206; 0 is as printed";
-        /// Write clean pages of the read cache with a victim block of more dirty pages.
+        /// Write the clean pages of the read cache that belong to a victim block together with that block, if it has
+        /// more dirty pages.
         merge: bool = Kind::Bool, "true", "printed: CBM section III";
     }
 }
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    Entry {
-        name: "cbm",
-        title: "CBM",
-        line: "A write buffer of a page and a block region that works together with a read cache.",
-        family: Family::Blocks,
-        source: source(
-            "Q. Wei, C. Chen, J. Yang",
-            "CBM: A Cooperative Buffer Management for SSD",
-            "MSST",
-            2014,
-        ),
-        provenance: Provenance::Printed,
-        rule: &[
-            "Written pages stand in the page region PR, a list of pages, or in the block region BR, a \
-             list of blocks by popularity. Pages that were read are in the separate read cache, an \
-             LRU list (`buffer.read_cache`).",
-            "A write request adds 1 to the popularity of each block it touches, which is forgotten when \
-             no page of the block is left and none arrives (D-163). Towards the tail of BR: less \
-             popular, then more pages, then written less recently.",
-            "Write: a page of PR moves to its head; a new one joins its block in BR or comes in at \
-             the head of PR. When a block has THR pages in PR, all of them move to BR.",
-            "THR begins at 2. It doubles when BR has grown beyond the share `theta` of the buffer, and \
-             halves, down to `threshold_floor`, when an eviction finds BR empty. A block of PR that then has \
-             THR pages moves when its next page comes in; with `migrate` = scan all such blocks move at once, \
-             after the victim has been taken (D-222).",
-            "Victim: the block at the tail of BR; if BR is empty, the least recent page of PR with \
-             all pages of its block. The block being written leaves only if it is the only one.",
-            "Merge-on-flush: if clean pages of the block are in the read cache, and fewer than it has \
-             dirty ones, all are written in one ascending run.",
-        ],
-        drawing: "
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "cbm",
+    title: "CBM",
+    line: "A write buffer with a page region and a block region that cooperates with a read \
+                cache.",
+    family: Family::Blocks,
+    source: source(
+        "Q. Wei, C. Chen, J. Yang",
+        "CBM: A Cooperative Buffer Management for SSD",
+        "MSST",
+        2014,
+    ),
+    provenance: Provenance::Printed,
+    rule: &[
+        "Written pages are in the page region PR, a list of pages, or in the block region BR, \
+             a list of blocks by popularity. Pages that were read are in the separate read cache, \
+             an LRU list (`buffer.read_cache`).",
+        "A write request adds 1 to the popularity of each block that it accesses. The \
+             popularity is forgotten when the block has no page left and none is about to be \
+             inserted (D-163). The tail of BR is the least popular block; of several, the one \
+             with the most pages; of these, the one written least recently.",
+        "Write: a page of PR moves to the head of PR. A new page joins its block in BR, or \
+             enters at the head of PR. When a block has THR pages in PR, all of them move to BR.",
+        "THR starts at 2. It doubles when BR has grown beyond the share `theta` of the \
+             buffer. It halves, down to `threshold_floor`, when an eviction finds BR empty. A \
+             block of PR that then has THR pages moves when its next page enters. With `migrate` \
+             = scan, all such blocks move at once, after the victim has been taken (D-222).",
+        "Victim: the block at the tail of BR. If BR is empty, the least recent page of PR \
+             with all pages of its block. The block being written is the victim only if it is the \
+             only one.",
+        "Merge-on-flush: if the read cache has clean pages of the victim block, but fewer \
+             than the block has dirty pages, all of them are written in one ascending run.",
+    ],
+    drawing: "
 write -> PR [ 20 16 8 0 ] -- THR pages of a block --> BR [ B3 | B1 ] -> victim
                                                     popular ^    + clean pages
 read  -> read cache [ 6 ] -------------------------------------- of the block",
-        state: "`PR[8 0] BR[B3 pop2 {12,13}] THR=2 RC[6]`: page region, block region from the most \
+    state: "`PR[8 0] BR[B3 pop2 {12,13}] THR=2 RC[6]`: page region, block region from the most \
                 popular, threshold, read cache.",
-        cost: cost("O(log B)", "O(log B + N)", "O(log B + N)"),
-        example: example_with(
-            8,
-            &[("theta", "0.5"), ("read_cache", "4")],
-            1,
-            "W0 W4 W5 W8 R6 W8 W12 W13 W16 W20 W24",
-        ),
-        parameters: &[BlockParameters::ROWS, Parameters::ROWS],
-        filtered: FilteredParameters::ROWS,
-        defaults: &[("blocks", "\"host\""), ("read_cache", "0.75")],
-        non_volatile: true,
-        make: Make::Base(|setup| Cbm::new(setup).into()),
-        ..Entry::PLAIN
-    },
-];
+    cost: cost("O(log B)", "O(log B + N)", "O(log B + N)"),
+    example: example_with(
+        8,
+        &[("theta", "0.5"), ("read_cache", "4")],
+        1,
+        "W0 W4 W5 W8 R6 W8 W12 W13 W16 W20 W24",
+    ),
+    parameters: &[BlockParameters::ROWS, Parameters::ROWS],
+    filtered: FilteredParameters::ROWS,
+    defaults: &[("blocks", "\"host\""), ("read_cache", "0.75")],
+    non_volatile: true,
+    make: Make::Base(|setup| Cbm::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 #[derive(Clone, Debug, Default)]
 struct Block {
@@ -129,17 +134,17 @@ pub struct Cbm {
     parameters: Parameters,
     /// Every block with a page in the write buffer or in the read cache.
     blocks: BlockTable<Block>,
-    /// The pages of PR, and pages of BR that were in PR. The latter stay until a search encounters them or they are
-    /// evicted, since removing all pages of a block that moves would access scattered memory.
+    /// The pages of PR, and pages of BR that were in PR before. The latter stay until a search encounters them, or
+    /// until they are evicted: removing all pages of a moving block would access scattered memory.
     pr: List,
     br: Heaps<Rank>,
     br_pages: u32,
-    /// Per node, offsets of its pages in the read cache as bits.
+    /// For each node, the offsets of its pages in the read cache, as bits.
     clean: Vec<u64>,
     threshold: u32,
     writes: u64,
-    /// The block of the page that is about to arrive. Its node remains without pages until then, as the paper looks
-    /// it up when the access arrives (D-163).
+    /// The block of the page that is about to be inserted. Its node stays even without pages until then, because the
+    /// paper looks up the block when the access arrives (D-163).
     arriving: Option<NodeId>,
 }
 
@@ -170,7 +175,7 @@ impl Cbm {
         }
     }
 
-    /// Counts a write to a block; popularity is counted once per request.
+    /// Counts a write to a block. The popularity of a block counts each request once.
     fn count(&mut self, node: NodeId, access: &Access) {
         self.writes += 1;
         let block = &mut self.blocks[node];
@@ -194,7 +199,7 @@ impl Cbm {
         }
     }
 
-    /// The first block of BR that is not passed over, and how many come before it.
+    /// Returns the first block of BR that is not skipped, and the number of blocks before it.
     fn first_of_br(
         &mut self,
         passed_over: &mut dyn FnMut(&Self, NodeId) -> bool,
@@ -225,7 +230,8 @@ impl Cbm {
         }
     }
 
-    /// Moves the blocks of PR with THR pages to BR, in the order of their least recent pages. THR may double meanwhile.
+    /// Moves the blocks that have THR pages in PR to BR, in the order of their least recent pages. THR may double
+    /// meanwhile.
     fn migrate_all(&mut self) {
         let mut next = self.pr.oldest();
         while let Some(page) = next {
@@ -251,7 +257,7 @@ impl Cbm {
         &mut self.clean[start..start + words]
     }
 
-    /// A node goes when nothing of its block is left or arrives.
+    /// Removes a node if its block has no pages and none is about to be inserted.
     fn drop_if_empty(&mut self, node: NodeId) {
         let empty = self.blocks.pages(node) == 0 && self.blocks[node].clean == 0;
         if empty && self.arriving != Some(node) {
@@ -267,7 +273,7 @@ impl Cbm {
         }
     }
 
-    /// Returns the node whose pages are evicted; not `current`, and none that is passed over.
+    /// Returns the node whose pages are evicted: neither `current` nor a skipped one.
     fn choose(
         &mut self,
         device: &dyn DeviceView,
@@ -297,7 +303,7 @@ impl Cbm {
         }
     }
 
-    /// The block of the least recent page of PR that is not passed over.
+    /// Returns the block of the least recent page of PR that is not skipped.
     fn first_of_pr(
         &mut self,
         inspected: &mut u64,
@@ -342,7 +348,7 @@ impl Cbm {
         }
     }
 
-    /// Adds to the victims, which are of `node`, what the read cache has of their block.
+    /// Adds to the victims, which are those of `node`, the pages of their block in the read cache.
     fn merge(&mut self, node: NodeId, out: &mut Eviction) {
         let block = self.blocks.number(node);
         let n = self.blocks.setup().pages_per_block;

@@ -16,41 +16,44 @@ use crate::buffer::second_chance::{flagged_text, second_chance, set};
 use crate::buffer::{PageId, Setup};
 use crate::component::{source, Provenance};
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    Entry {
-        name: "ccf-lru",
-        title: "CCF-LRU",
-        line: "Clean pages read only once leave first; clean pages read again are granted a delay.",
-        family: Family::Recency,
-        source: source(
-            "Z. Li, P. Jin, X. Su, K. Cui, L. Yue",
-            "CCF-LRU: A New Buffer Replacement Algorithm for Flash Memory",
-            "IEEE Transactions on Consumer Electronics 55(3)",
-            2009,
-        ),
-        provenance: Provenance::Original,
-        rule: &[
-            "The cold-clean list CCL holds clean pages accessed once, the mixed list ML dirty pages \
-             and clean ones accessed again. A page comes in flagged cold.",
-            "Miss: a read comes in at the most recent end of CCL, a write at that of ML.",
-            "Hit in either: the flag is cleared and the page moves to the most recent end of ML.",
-            "Victim: the least recent page of CCL, if it holds any.",
-            "Else look at the least recent page of ML. Flagged: it leaves. Not flagged and dirty: it \
-             is flagged and moves to the most recent end of ML. Not flagged and clean: it is flagged \
-             and moves to CCL. Then the next one is looked at; if ML runs empty, the least recent \
-             page of CCL leaves.",
-        ],
-        drawing: "
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "ccf-lru",
+    title: "CCF-LRU",
+    line: "Evicts clean pages first that were read only once; clean pages that were read \
+                again get a delay.",
+    family: Family::Recency,
+    source: source(
+        "Z. Li, P. Jin, X. Su, K. Cui, L. Yue",
+        "CCF-LRU: A New Buffer Replacement Algorithm for Flash Memory",
+        "IEEE Transactions on Consumer Electronics 55(3)",
+        2009,
+    ),
+    provenance: Provenance::Original,
+    rule: &[
+        "The cold-clean list CCL has clean pages that were accessed once. The mixed list ML \
+             has dirty pages, and clean pages that were accessed again. A page enters with its \
+             cold flag set.",
+        "Miss: a page that is read enters at the most recent end of CCL, a page that is \
+             written at that of ML.",
+        "Hit in either list: the flag is cleared, and the page moves to the most recent end \
+             of ML.",
+        "Victim: the least recent page of CCL, if CCL has any.",
+        "Otherwise the search starts at the least recent page of ML. A page with the flag is \
+             the victim. A dirty page without the flag gets the flag and moves to the most recent \
+             end of ML. A clean page without the flag gets the flag and moves to CCL. The search \
+             continues with the next page. If ML becomes empty, the least recent page of CCL is \
+             the victim.",
+    ],
+    drawing: "
 ML  [ 4d1  3d0  2c0 ] -> flag 0, clean -> CCL
       ^----- flag 0, dirty: once more    flag 1: victim
 CCL [ 9c1  7c1 ] -> victim, as long as there is one",
-        state: "Both lists, most recent first, with the cold flag: `ML[4d1] CCL[2c1]`.",
-        cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
-        example: example(3, "W1 R2 R2 R3 W4 W5 R6"),
-        make: Make::Base(|setup| CcfLru::new(setup).into()),
-        ..Entry::PLAIN
-    },
-];
+    state: "Both lists, most recent first, with the cold flag: `ML[4d1] CCL[2c1]`.",
+    cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
+    example: example(3, "W1 R2 R2 R3 W4 W5 R6"),
+    make: Make::Base(|setup| CcfLru::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 /// The lists.
 const ML: usize = 0;

@@ -28,9 +28,10 @@ parameters! {
     struct Parameters {
         /// Entries inspected in a lookup.
         test_num: u32 = Kind::Count(1, u32::MAX - 1), "64", "D-17: our decision, not printed";
-        /// Lookups until the search begins again at the tail.
+        /// Number of searches after which the search starts again at the least recent end.
         cycle_num: u32 = Kind::Count(1, u32::MAX - 1), "16", "our decision, not printed";
-        /// A chip at the trigger is close to GC when at most this share of its open block is left.
+        /// A chip whose free blocks are at the trigger is close to GC if at most this share of its open block is
+        /// left.
         hp_margin_percent: f64 = Kind::Percent, "12.5", "D-16: our decision";
     }
 }
@@ -48,7 +49,8 @@ words! {
 parameters! {
     /// Parameters of the dispatcher.
     struct DispatcherParameters {
-        /// When the filter is asked for the class of a page: at a write of the host, before the page enters it, or when the page is written back.
+        /// When the filter determines whether a page is hot: at each host write, before the page is inserted
+        /// (`write`), or when the page is written back (`write-back`).
         hot_at: HotAt = Kind::Choice(HotAt::WORDS), "\"write\"", "D-221: our decision, printed both ways";
     }
 }
@@ -65,16 +67,17 @@ pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: "cda-gc",
         title: "CDA-GC",
-        line: "Spares pages of chips in or near collection, and writes hot and cold pages apart.",
+        line: "Keeps pages of chips in or near collection, and writes hot and cold pages to \
+                different blocks.",
         family: Family::Chips,
         source: CDA_GC,
         provenance: Provenance::Printed,
         rule: &[
-            "Both parts together: the stager (`cda-gc-stager`) chooses victims, the dispatcher \
-             (`cda-gc-dispatcher`) the open block that they are written to.",
+            "Combines two parts: the stager (`cda-gc-stager`) selects victims, and the dispatcher \
+             (`cda-gc-dispatcher`) selects the open block to which they are written.",
             "Open points of the paper are decided in D-16 to D-19.",
         ],
-                state: "As `lru`, with h behind hot pages: `5dh`.",
+        state: "As for `lru`; hot pages end in h, such as `5dh`.",
         cost: cost("O(k) hashes", "O(test_num)", "O(test_num)"),
         example: example_with(
             6,
@@ -94,18 +97,20 @@ pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: "cda-gc-stager",
         title: "CDA-GC, stager only",
-        line: "LRU that looks a bounded way up the list for a page of a chip not collecting.",
+        line: "LRU that searches a limited part of the list for a page of a chip that is not \
+                collecting.",
         family: Family::Chips,
         source: CDA_GC,
         provenance: Provenance::Printed,
         rule: &[
-            "One list as LRU's, and a pointer into it that starts at the least recent end.",
-            "Victim: from the pointer on, the first of at most `test_num` entries whose chip is \
-             neither collecting nor close to it; the pointer then stands behind it. If none \
-             qualifies, the least recent page leaves and the pointer stays where it stopped (D-17).",
-            "After `cycle_num` lookups the pointer is back at the least recent end.",
-            "Close to collection: no free block above the trigger, and at most `hp_margin_percent` \
-             of the open block left (D-16).",
+            "One list as in LRU, and a pointer into it that starts at the least recent end.",
+            "Victim: at most `test_num` entries are inspected, from the pointer on. The first \
+             whose chip is neither collecting nor close to collection is the victim, and the \
+             pointer moves just behind it. If there is none, the least recent page is evicted, \
+             and the pointer stays where the search stopped (D-17).",
+            "After `cycle_num` searches, the pointer returns to the least recent end.",
+            "A chip is close to collection if it has no free block above the trigger, and at most \
+             `hp_margin_percent` of its open block is left (D-16).",
         ],
         drawing: "
                   pointer after the lookup
@@ -128,22 +133,25 @@ most recent [ 6d  5d  4d  3d  2d  1d ] least recent
     Entry {
         name: "cda-gc-dispatcher",
         title: "CDA-GC, dispatcher only",
-        line: "LRU that writes often and rarely written pages into different open blocks.",
+        line: "LRU that writes frequently and rarely written pages to different open blocks.",
         family: Family::Chips,
         source: CDA_GC,
         provenance: Provenance::Printed,
         rule: &[
-            "Victims as LRU.",
-            "Every write asks a Bloom filter of 8 hashes whether its page was written before, then \
-             enters it. Known: the page is hot; new: cold.",
-            "The filter and all hot marks are cleared when `filter_reset_items` distinct pages have entered \
-             it, and after `filter_reset_ms` of virtual time if that is not 0 (D-18). With \
-             `filter_forget` = generations the pages of the time before the reset stay hot.",
-            "With `hot_at` = write-back a page is hot if the filter has it when it is written back (D-221).",
-            "A hot page is written into its chip's hot open block, a cold one into the cold one, and so \
-             is a page that collection moves, unless the device file names another block (D-220).",
+            "Victims are those of LRU.",
+            "Every write queries a Bloom filter with 8 hash functions, then inserts its page. The \
+             page is hot if the filter already had it, otherwise cold.",
+            "The filter and all hot marks are cleared when `filter_reset_items` distinct pages \
+             have been inserted, and after `filter_reset_ms` of virtual time if that is not 0 \
+             (D-18). With `filter_forget` = generations, pages inserted since the previous reset \
+             stay hot.",
+            "With `hot_at` = write-back, a page is hot if the filter has it when the page is \
+             written back (D-221).",
+            "A hot page is written to its chip's hot open block, a cold page to the cold one. A \
+             page moved by collection goes to the cold block, unless the device file specifies \
+             another one (D-220).",
         ],
-                state: "As `lru`, with h behind hot pages: `5dh`.",
+        state: "As for `lru`; hot pages end in h, such as `5dh`.",
         cost: cost("O(k) hashes", "O(k) hashes", "O(k) hashes"),
         example: example_with(3, &[("filter", "exact")], 1, "W1 W2 W1 R2 W3 W4"),
         parameters: &[FilterParameters::ROWS, DispatcherParameters::ROWS],
@@ -309,7 +317,7 @@ impl CdaGc {
         }
     }
 
-    /// The page is about to leave its place in the list.
+    /// Called before the page is moved or removed in the list.
     #[inline]
     fn leave(&mut self, page: PageId) {
         if let Some(stager) = &mut self.stager {

@@ -22,7 +22,8 @@ use crate::memory::{prefetch, reach};
 parameters! {
     /// Parameters of CFLRU.
     struct Parameters {
-        /// Clean-first region: pages (whole number) or a share of the capacity (fraction, rounded down, at least a page; 0: as `lru`).
+        /// Size of the clean-first region: a number of pages, or a fraction of the capacity (rounded down, at least
+        /// one page; 0: as `lru`).
         window: Pages = Kind::Window, "0.25", "D-5: our decision";
     }
 }
@@ -31,7 +32,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: "cflru",
         title: "CFLRU",
-        line: "LRU that lets clean pages go first within a window at the least recent end.",
+        line: "LRU that evicts clean pages first within a window at the least recent end.",
         family: Family::Recency,
         source: source(
             "S. Park, D. Jung, J. Kang, J. Kim, J. Lee",
@@ -41,11 +42,11 @@ pub(crate) const ENTRIES: &[Entry] = &[
         ),
         provenance: Provenance::Original,
         rule: &[
-            "Hit and miss as LRU.",
+            "Hit and miss are as in LRU.",
             "The `window` least recent entries of the list are the clean-first region.",
-            "Victim: the least recent clean page of the region; if it holds none, the least recent \
+            "Victim: the least recent clean page of the region; if it has none, the least recent \
              page.",
-            "Clean pages outside the region do not count.",
+            "Clean pages outside the region are not searched for.",
         ],
         drawing: "
               working region   clean-first region
@@ -66,11 +67,11 @@ most recent [ 6d  5c  4d  9c | 3d  2c  1d ] least recent
         source: ECR,
         provenance: Provenance::Printed,
         rule: &[
-            "Hit and miss as LRU.",
+            "Hit and miss are as in LRU.",
             "Victim: the least recent clean page; if every page is dirty, the least recent page.",
             "Equal to `cflru` with a window of the whole buffer.",
         ],
-                state: PAGES,
+        state: PAGES,
         cost: cost("O(1)", "O(n)", "O(1)"),
         example: example(4, "W1 R2 W3 W4 R5 W6 R7"),
         make: Make::Base(|setup| Cflru::whole(setup).into()),
@@ -131,7 +132,7 @@ impl Cflru {
         }
     }
 
-    /// Lets the next page of the working region into the window if there is room.
+    /// Moves pages of the working region into the window as long as there is room.
     fn refill(&mut self) {
         if self.in_window == self.window {
             return;
@@ -166,7 +167,7 @@ impl Cflru {
         self.refill();
     }
 
-    /// The victim, and the entries that a scan inspects up to it.
+    /// Returns the victim, and the number of entries that a scan inspects up to it.
     fn choose(&self) -> (Option<PageId>, u64) {
         match self.clean_in_window.oldest() {
             Some(clean) => (Some(clean), self.ages.position(clean, 0)),
@@ -234,7 +235,7 @@ impl Policy for Cflru {
             return;
         }
         state.0 = CLEAN;
-        // The position on the clean list: just newer than the next older clean page.
+        // Insert the page into the clean list just above the next older clean page.
         let older = std::iter::successors(self.list.older(page), |&p| self.list.older(p))
             .find(|&p| self.is_clean(p));
         self.clean_in_window.insert_newer_than(older, page);

@@ -14,41 +14,41 @@ use crate::buffer::second_chance::{flagged_text, second_chance, set};
 use crate::buffer::{Aged, PageId, Setup};
 use crate::component::{source, Provenance};
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    Entry {
-        name: "clock",
-        title: "CLOCK",
-        line: "FIFO with a second chance for pages accessed since the hand last passed.",
-        family: Family::General,
-        source: source(
-            "F. J. Corbato",
-            "A Paging Experiment with the Multics System",
-            "MIT Project MAC Report MAC-M-384",
-            1968,
-        ),
-        provenance: Provenance::Original,
-        rule: &[
-            "Pages stand in a ring, each with a reference bit; a hand points at one.",
-            "Miss: the page comes in just behind the hand, its bit clear (Corbato sets it; caches of today \
-             clear it). Hit: the bit is set.",
-            "Victim: the hand clears set bits and moves on; the first page whose bit is clear leaves.",
-        ],
-        drawing: "
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "clock",
+    title: "CLOCK",
+    line: "FIFO with a second chance for pages that were accessed since the hand last passed \
+                them.",
+    family: Family::General,
+    source: source(
+        "F. J. Corbato",
+        "A Paging Experiment with the Multics System",
+        "MIT Project MAC Report MAC-M-384",
+        1968,
+    ),
+    provenance: Provenance::Original,
+    rule: &[
+        "Pages are in a ring, each with a reference bit. A hand points at one of them.",
+        "Miss: the page enters just behind the hand with its bit cleared. (Corbato sets it; \
+             current caches clear it.) Hit: the bit is set.",
+        "Victim: the hand clears bits that are set and advances; the first page whose bit is \
+             clear is the victim.",
+    ],
+    drawing: "
  hand -> 4d1 -> 1d0 -> 3d0 -> 5c1 -+
           ^     victim             |
           +------------------------+",
-        state: "The ring with reference bits; the hand stands at the last page.",
-        cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
-        example: example(4, GENERAL),
-        make: Make::Base(|setup| Clock::new(setup).into()),
-        ..Entry::PLAIN
-    },
-];
+    state: "The ring with reference bits; the hand is at the last page.",
+    cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
+    example: example(4, GENERAL),
+    make: Make::Base(|setup| Clock::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 /// Second chance.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    /// Pages from the one just behind the hand to the one under it.
+    /// Pages in the order of the ring: the oldest is the one under the hand, the newest the one behind it.
     ring: Aged,
     /// Per page.
     referenced: Vec<bool>,

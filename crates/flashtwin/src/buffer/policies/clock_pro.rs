@@ -1,16 +1,19 @@
-//! CLOCK-Pro: hot pages, cold pages and cold pages no longer cached on one clock with three hands (Jiang, Chen and
-//! Zhang, USENIX ATC 2005).
+//! CLOCK-Pro: hot pages, cold pages and cold pages that are no longer cached, on one clock with three hands (Jiang,
+//! Chen and Zhang, USENIX ATC 2005).
 //!
-//! The list is the clock cut open at HAND_hot: its oldest end is where that hand stands, its newest end the list head.
-//! A hit sets the reference bit and nothing else. A new page is cold and in its test period, at the head. HAND_cold
-//! seeks the victim among the cold pages; one in test stays in the list, not cached. A page that is accessed in its
-//! test period becomes hot, and HAND_hot makes a page cold again. Test periods end where HAND_hot or HAND_test pass;
-//! HAND_test keeps at most C pages that are not cached. The target of cold pages grows by 1 with each page that is
-//! accessed in its test period and shrinks by 1 with each that is not.
+//! The clock is stored as a list, cut open at HAND_hot: the oldest end is the position of that hand, the newest end
+//! is the list head. A hit only sets the page's reference bit. A new page is cold, in its test period, and at the
+//! list head.
 //!
-//! Decided here: hot pages fill the buffer first, as in the authors' simulator; a cold page that was accessed when its
-//! test period was over begins another at the head; a test period that HAND_hot or HAND_test ends after an access does
-//! not lower the target.
+//! HAND_cold searches for the victim among the cold pages. A victim in its test period stays in the list as an
+//! uncached page. A page that is accessed in its test period becomes hot, and HAND_hot then makes another page cold.
+//! HAND_hot and HAND_test end the test periods of the pages that they pass. HAND_test keeps the number of uncached
+//! pages at C or less. The target number of cold pages grows by 1 for each page accessed in its test period, and
+//! shrinks by 1 for each test period that ends without an access.
+//!
+//! Our decisions: hot pages fill the buffer first, as in the authors' simulator. A cold page that was accessed after
+//! its test period starts another one at the list head. If HAND_hot or HAND_test ends a test period after an access,
+//! the target does not shrink.
 
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
 use crate::buffer::ghosts::{Ghosts, Incoming, Place};
@@ -24,7 +27,7 @@ use crate::units::Lpn;
 parameters! {
     /// Parameters of CLOCK-Pro.
     struct Parameters {
-        /// Least target of cold pages, and the first one; at least one page.
+        /// Minimum and initial target number of cold pages; at least one page.
         cold_min: Pages = Kind::Window, "0.01", "ours: as the HIR pages of LIRS";
     }
 }
@@ -42,20 +45,23 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Reconstruction,
     rule: &[
-        "One clock of hot pages, cold pages, and pages no longer cached that are in their test period; each cached \
-         page has a reference bit, which a hit sets. The list head is behind HAND_hot.",
-        "Miss: the page is cold, in its test period, at the head. If it is still on the clock, it becomes hot there, \
-         and HAND_hot moves.",
-        "Victim: HAND_cold goes from one cold page to the next. Bit clear: the page leaves, and stays on the clock \
-         if it is in its test period. Bit set: it is cleared, and the page goes to the head, hot if it was in its \
-         test period (HAND_hot moves), else cold and in a new one.",
-        "HAND_hot moves while there are more hot pages than C less the target of cold pages. It clears set bits; a \
-         hot page whose bit is clear becomes cold. Test periods of cold pages that it passes end.",
-        "HAND_test ends test periods while more than C pages are on the clock that are not cached. Such a page whose \
-         test period ends leaves the clock.",
-        "The target of cold pages begins at `cold_min`, grows by 1 with each page accessed in its test period and \
-         shrinks by 1, not below `cold_min`, with each test period that ends without an access.",
-        "Until the first eviction pages are hot as long as there are not too many.",
+        "One clock has hot pages, cold pages, and uncached pages in their test period. Each \
+         cached page has a reference bit, which a hit sets. The list head is behind HAND_hot.",
+        "Miss: the page is cold, in its test period, and enters at the head. If the page is still \
+         on the clock, it becomes hot instead, and HAND_hot runs.",
+        "Victim: HAND_cold goes from one cold page to the next. If the bit is clear, the page is \
+         evicted; it stays on the clock as an uncached page if it is in its test period. If the \
+         bit is set, it is cleared, and the page moves to the head. It becomes hot if it was in \
+         its test period (HAND_hot runs); otherwise it stays cold and starts a new test period.",
+        "HAND_hot runs while the hot pages exceed C minus the target of cold pages. It clears \
+         bits that are set; a hot page whose bit is clear becomes cold. The test periods of the \
+         cold pages that it passes end.",
+        "HAND_test ends test periods while the clock has more than C uncached pages. An uncached \
+         page whose test period ends is removed from the clock.",
+        "The target of cold pages starts at `cold_min`. It grows by 1 for each page accessed in \
+         its test period. It shrinks by 1, but not below `cold_min`, for each test period that \
+         ends without an access.",
+        "Until the first eviction, pages are hot as long as there are not too many hot pages.",
     ],
     drawing: "
        HAND_hot
@@ -91,14 +97,14 @@ pub struct ClockPro {
     cold: usize,
     /// The clock from HAND_hot on.
     clock: List,
-    /// Entries at the other hands; none: the oldest.
+    /// Entries at the other two hands; `None` for the oldest entry.
     hand_cold: Option<PageId>,
     hand_test: Option<PageId>,
     /// Per page.
     status: Vec<Status>,
     ghosts: Ghosts,
     incoming: Incoming<bool>,
-    /// Whether a page has been evicted: new pages are cold from then on.
+    /// Whether a page has been evicted. From then on, new pages are cold.
     evicted: bool,
 }
 
@@ -124,7 +130,7 @@ impl ClockPro {
         }
     }
 
-    /// Whether the page that comes in was on the clock; it no longer is.
+    /// Whether the incoming page was on the clock, from which it is removed.
     fn arrives(&mut self, lpn: Lpn) -> bool {
         if let Some(known) = self.incoming.known(lpn) {
             return known;
@@ -151,7 +157,7 @@ impl ClockPro {
         self.clock.newer(entry).or(self.clock.oldest())
     }
 
-    /// Takes an entry off the clock; hands there go to the next.
+    /// Removes an entry from the clock; hands at the entry advance to the next one.
     fn take(&mut self, entry: PageId) {
         let next = self.after(entry).filter(|&next| next != entry);
         for hand in [&mut self.hand_cold, &mut self.hand_test] {
@@ -187,7 +193,7 @@ impl ClockPro {
         }
     }
 
-    /// HAND_hot: makes a hot page cold, and moves to the next hot page.
+    /// Runs HAND_hot: makes a hot page cold, and advances to the next hot page.
     fn run_hand_hot(&mut self) {
         let mut demoted = false;
         while let Some(entry) = self.clock.oldest() {
@@ -207,7 +213,7 @@ impl ClockPro {
                 } else {
                     self.end_test(place);
                 }
-                // The hand passes: what is behind it is at the head. The other hands stay where they are.
+                // The hand passes the entry, which thus moves to the list head. The other hands stay where they are.
                 self.clock.remove(entry);
                 self.clock.push_newest(entry);
                 if demoted && self.hot == 0 {
@@ -219,14 +225,14 @@ impl ClockPro {
         }
     }
 
-    /// HAND_hot, while there are too many hot pages.
+    /// Runs HAND_hot while there are too many hot pages.
     fn limit_hot(&mut self) {
         while self.hot > 0 && self.hot > self.capacity - self.cold_target.min(self.capacity) {
             self.run_hand_hot();
         }
     }
 
-    /// HAND_test, while too many pages are on the clock that are not cached.
+    /// Runs HAND_test while there are too many uncached pages on the clock.
     fn limit_ghosts(&mut self) {
         while self.ghosts.len(0) > self.capacity {
             let Some(entry) = self.hand_test.or(self.clock.oldest()) else {
@@ -237,7 +243,7 @@ impl ClockPro {
         }
     }
 
-    /// HAND_cold: the next cold page whose bit is clear. `None` if `skip` passes over all cold pages.
+    /// Runs HAND_cold to the next cold page whose reference bit is clear; `None` if `skip` excludes all cold pages.
     fn run_hand_cold(
         &mut self,
         device: &dyn DeviceView,
@@ -283,7 +289,7 @@ impl ClockPro {
         None
     }
 
-    /// Takes an evicted page off the clock; one in its test period is remembered in its place.
+    /// Removes an evicted page from the clock. If it is in its test period, an uncached page takes its position.
     fn leave(&mut self, lpn: Lpn, page: PageId) {
         let place = Place::Page(page).number();
         if self.status[page.0 as usize].in_test {
@@ -341,7 +347,7 @@ impl Policy for ClockPro {
         self.arrives(incoming.lpn);
         self.evicted = true;
         let found = self.run_hand_cold(device, skip, out).or_else(|| {
-            // All cold pages are passed over: a hot one leaves.
+            // All cold pages are skipped, so a hot page is evicted.
             let mut entries = self.clock.iter_oldest_first().map(Place::of);
             entries.find_map(|entry| match entry {
                 Place::Page(page) if self.status[page.0 as usize].hot => {

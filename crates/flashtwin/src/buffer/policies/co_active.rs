@@ -51,15 +51,16 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     provenance: Provenance::Reconstruction,
     rule: &[
         "The clean list CL and the dirty list DL are each in LRU order.",
-        "Write: most recent end of DL; the page is hot if it was written since the filter last \
-             forgot, else cold.",
-        "Read: a hit moves the page to the most recent end of its list, a miss comes in at that \
-             of CL.",
-        "Victim: the least recent clean page; else the least recent cold dirty one; else the \
-             least recent dirty one.",
+        "Write: the page moves to the most recent end of DL. It is hot if it was written since \
+         the filter's last reset, otherwise cold.",
+        "Read: on a hit, the page moves to the most recent end of its list; on a miss, it enters \
+         at that of CL.",
+        "Victim: the least recent clean page; otherwise the least recent cold dirty page; \
+         otherwise the least recent dirty page.",
         "Active write-back: when a channel (`idle_unit`) is idle, its least recent cold dirty \
-             page is written to flash, at most `write_backs` at a time. It stays, clean, in CL at \
-             the place of its last access, unless it was written again meanwhile.",
+         page is written to flash, with at most `write_backs` in flight. The page stays in the \
+         buffer, as a clean page in CL at the position of its last access, unless it was written \
+         again meanwhile.",
     ],
     drawing: "
 CL [ 3c ] -> victim first
@@ -82,7 +83,8 @@ const HOT: usize = 2;
 #[derive(Clone, Debug)]
 pub struct CoActive {
     chips: u32,
-    /// Number of channels; chip c is on channel c mod channels. The number of chips if each chip counts as a channel.
+    /// Number of channels; chip c is on channel c mod channels. If each chip counts as a channel, the number of
+    /// chips.
     channels: u32,
     write_backs: u32,
     filter: Filter,
@@ -111,7 +113,7 @@ impl CoActive {
         }
     }
 
-    /// Returns the class of a page after an access; `was` is its class before, if it is cached.
+    /// Returns the class of a page after an access; `was` is its previous class, if it is cached.
     fn class(&mut self, device: &dyn DeviceView, access: &Access, was: usize) -> usize {
         if access.write {
             let hot = self.filter.write(device.now(), access.lpn);

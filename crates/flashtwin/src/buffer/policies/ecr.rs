@@ -22,7 +22,7 @@ words! {
     enum Cqct {
         /// Eqs 1 to 4 as printed.
         Paper = "paper",
-        /// The time with transfers, and with the rest of running operations.
+        /// Including transfers, and with the remaining time of running operations.
         Exact = "exact",
     }
 }
@@ -42,7 +42,8 @@ words! {
 parameters! {
     /// Parameters of ECR.
     struct Parameters {
-        /// Chip queue complete time: Eqs 1 to 4 as printed, or with transfers and true residuals.
+        /// Chip queue complete time: by Eqs 1 to 4 as printed (`paper`), or with transfers and the remaining times of
+        /// running operations (`exact`).
         cqct: Cqct = Kind::Choice(Cqct::WORDS), "\"paper\"", "printed; D-14";
     }
 }
@@ -50,7 +51,8 @@ parameters! {
 parameters! {
     /// Parameters of ECR and LCR.
     struct TieParameters {
-        /// Choice among chips with the least time: the one with the oldest victim, the lowest, or the next in turn.
+        /// Choice among chips with equal time: the one whose victim is the oldest, the lowest number, or the next in
+        /// turn.
         tie: Tie = Kind::Choice(Tie::WORDS), "\"oldest\"", "D-15: our decision";
     }
 }
@@ -59,26 +61,31 @@ pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: "ecr",
         title: "ECR",
-        line: "Clean pages leave first; else a page of the chip that will have done its work soonest.",
+        line: "Evicts clean pages first, then a page of the chip that will have completed its \
+                work soonest.",
         family: Family::Chips,
         source: ECR,
         provenance: Provenance::Printed,
         rule: &[
-            "Clean pages stand in one LRU list, dirty ones in an LRU list for each chip.",
-            "Hit: most recent end of its list; a page that becomes dirty moves to that of its chip.",
+            "Clean pages are in one LRU list. Dirty pages are in one LRU list per chip.",
+            "Hit: the page moves to the most recent end of its list. A page that becomes dirty \
+             moves to the list of its chip.",
             "Victim: the least recent clean page, if there is one.",
-            "Else the least recent page of the chip with the least queue complete time (CQCT) among \
-             those with a dirty page; `tie` decides among equals.",
-            "CQCT, Eqs 1 to 4: the chip's queued reads and writes, the collection they will start, \
-             and the summary pages they will fill; a write in service has its page already (D-162). `cqct` = exact adds transfers and counts what is \
-             left of running work.",
+            "Otherwise, of the chips with a dirty page, the one with the least queue complete \
+             time (CQCT) is selected; `tie` decides between equal chips. The victim is its least \
+             recent page.",
+            "CQCT (Eqs 1 to 4) is the time of the chip's queued reads and writes, of the \
+             collection that they will start, and of the summary pages that they will fill. A \
+             write in service already has its page (D-162). `cqct` = exact adds transfers, and \
+             counts only the remaining time of running work.",
         ],
         drawing: "
 clean    [ 9c  6c ] -> victim, as long as there is one
 chip 0   [ 8d  4d ]   CQCT  300 us
 chip 1   [ 5d ]       CQCT    0 us -> then the least: 5d
 chip 3   [ 11d 7d ]   CQCT  900 us",
-        state: "`Clean[6] D0[8 4] D3[11 7]`: the clean list, then the chips' dirty lists, most recent \
+        state:
+            "`Clean[6] D0[8 4] D3[11 7]`: the clean list, then the chips' dirty lists, most recent \
                 first.",
         cost: cost("O(1)", "O(K)", "O(K)"),
         example: example_with(
@@ -94,17 +101,17 @@ chip 3   [ 11d 7d ]   CQCT  900 us",
     Entry {
         name: "ecr-eps",
         title: "ECR-epsilon",
-        line: "ECR without the clean list: each chip's clean and dirty pages share one.",
+        line: "ECR without the clean list: the clean and dirty pages of a chip are in one list.",
         family: Family::Chips,
         source: ECR,
         provenance: Provenance::Printed,
         rule: &[
-            "Clean and dirty pages stand in an LRU list for each chip.",
-            "Victim: the least recent page, clean or dirty, of the chip with the least queue complete \
-             time; `tie` decides among equals.",
-            "With one chip equal to LRU.",
+            "Clean and dirty pages are in one LRU list per chip.",
+            "Victim: the least recent page, clean or dirty, of the chip with the least queue \
+             complete time; `tie` decides between equal chips.",
+            "With one chip, the policy equals LRU.",
         ],
-                state: "`L0[8c 4d] L2[6c]`: the chips' lists, most recent first.",
+        state: "`L0[8c 4d] L2[6c]`: the chips' lists, most recent first.",
         cost: cost("O(1)", "O(K)", "O(K)"),
         example: example_with(4, &[], 4, "drain0=300 drain3=900 W4 R8 R5 W7 R6 W11"),
         parameters: &[Parameters::ROWS, TieParameters::ROWS],
@@ -114,7 +121,7 @@ chip 3   [ 11d 7d ]   CQCT  900 us",
     Entry {
         name: "lcr",
         title: "LCR",
-        line: "As ECR, by the load of the chips' queues instead of the queue complete time.",
+        line: "ECR with the load of the chips' queues instead of the queue complete time.",
         family: Family::Chips,
         source: source(
             "C. Liu, M. Lv, Y. Pan, H. Chen, Y. Li, C. Li, Y. Xu",
@@ -124,11 +131,11 @@ chip 3   [ 11d 7d ]   CQCT  900 us",
         ),
         provenance: Provenance::Reconstruction,
         rule: &[
-            "Lists and hits as ECR.",
-            "Victim: as ECR, with a chip's load in place of CQCT: the flash time of the reads and \
-             writes queued at it. Collections to come are not counted.",
+            "Lists and hits are as in ECR.",
+            "Victim: as in ECR, but with a chip's load instead of CQCT. The load is the flash \
+             time of the reads and writes queued at the chip, without future collections.",
         ],
-                state: "As `ecr`.",
+        state: "As for `ecr`.",
         cost: cost("O(1)", "O(K)", "O(K)"),
         example: example_with(4, &[], 4, "drain0=300 drain3=900 W4 W8 W5 W7 R6 W11"),
         parameters: &[TieParameters::ROWS],
@@ -156,7 +163,7 @@ pub struct Ecr {
     exact: bool,
     tie: Tie,
     order: AgeIndex<2>,
-    /// The list at which the search starts: with [`Tie::RoundRobin`] the one after the last victim's.
+    /// The list at which the search starts: with [`Tie::RoundRobin`], the one after the last victim's list.
     first: usize,
 }
 
@@ -205,11 +212,11 @@ impl Ecr {
         }
     }
 
-    /// The least recent page of the chip whose queue completes first.
+    /// Returns the least recent page of the chip whose queue completes first.
     fn cheapest(&self, device: &dyn DeviceView, skip: Skip) -> Option<PageId> {
         let heads = self.order.heads(LISTED);
         let by_age = self.tie == Tie::Oldest;
-        // At light load the chip of the oldest page is idle, so that no other can be better.
+        // Shortcut for light load: if the chip of the oldest page is idle, no other chip can be better.
         let oldest = heads.iter().copied().min().unwrap_or(u32::MAX);
         if by_age && oldest != u32::MAX && skip == Skip::Nothing {
             let page = self.order.at(oldest);
@@ -222,7 +229,7 @@ impl Ecr {
             for list in lists {
                 let age = heads[list];
                 let of = if by_age { age } else { 0 };
-                // No time is less than zero, so the device need not be queried.
+                // No time is less than zero, so the remaining chips need not be queried.
                 if age == u32::MAX || least == Time::ZERO && of >= rank {
                     continue;
                 }

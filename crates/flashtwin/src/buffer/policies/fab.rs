@@ -24,7 +24,7 @@ use crate::units::Lpn;
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "fab",
     title: "FAB",
-    line: "The block with the most cached pages leaves.",
+    line: "Evicts the block with the most cached pages.",
     family: Family::Blocks,
     source: source(
         "H. Jo, J. Kang, S. Park, J. Kim, J. Lee",
@@ -34,10 +34,10 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Original,
     rule: &[
-        "Blocks as in BPLRU; every access to a block moves it to the most recent end.",
-        "Victim: the block with the most cached pages; among equals the least recent. It may be \
-             the block being accessed.",
-        "Its dirty pages are written in ascending order, its clean ones dropped.",
+        "Blocks are as in BPLRU. Every access to a block moves it to the most recent end.",
+        "Victim: the block with the most cached pages; of several, the least recent. It may be \
+         the block being accessed.",
+        "The victim's dirty pages are written in ascending order, and its clean pages are dropped.",
     ],
     drawing: "
 by pages    3: B7

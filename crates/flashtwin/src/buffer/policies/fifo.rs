@@ -20,7 +20,7 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Original,
     rule: &[
-        "One queue. Miss: the page comes in at its head. Hit: nothing.",
+        "One queue. Miss: the page enters at its head. Hit: nothing changes.",
         "Victim: the page at the tail.",
     ],
     state: PAGES,

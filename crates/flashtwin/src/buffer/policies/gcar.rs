@@ -1,9 +1,9 @@
 //! GCaR: a filter over the victim search of any base policy (GCaR Algorithms 1, 2).
 //!
 //! The victim is the base policy's first choice among the pages whose chip is not in GC. If every cached page is on a
-//! chip in GC, it is the base policy's own choice (fallback `base`, D-11), which is counted. Hits and insertions are
-//! handled by the base. Nothing is stored per page: the state of the chips is read when a victim is needed (GCaR
-//! section 3.3).
+//! chip in GC, the victim is the base policy's unfiltered choice (fallback `base`, D-11), and this case is counted.
+//! Hits and insertions are handled by the base policy. Nothing is stored per page: the states of the chips are read
+//! when a victim is needed (GCaR section 3.3).
 
 use std::collections::{hash_map, HashMap};
 use std::num::NonZeroU32;
@@ -20,12 +20,13 @@ use crate::units::{ChipId, Lpn, Stream, Time};
 parameters! {
     /// Parameters of GCaR.
     struct Parameters {
-        /// Spare also the pages of chips that are a block away from GC.
+        /// Keep the pages of chips that are one block away from GC, too.
         gc_lookahead: bool = Kind::Bool, "false", "D-4: our decision";
-        /// Most dirty victims of a request on one chip, in percent of an equal share of its pages, rounded up;
-        /// 0: no limit.
+        /// Maximum number of dirty victims of a request on one chip, in percent of an equal distribution of the
+        /// request's pages over the chips, rounded up; 0: no limit.
         chip_share_percent: u32 = Kind::Count(0, 65_535), "0", "ours (D-204)";
-        /// Consecutive pages evicted together if dirty, as the data pages of a stripe; 0: each page alone.
+        /// Number of consecutive pages that are evicted together if dirty, such as the data pages of a stripe; 0:
+        /// each page alone.
         stripe_pages: u32 = Kind::Count(0, 65_535), "0", "ours (D-205)";
     }
 }
@@ -33,53 +34,57 @@ parameters! {
 /// The bases that its paper filters.
 pub(in crate::buffer) const BASES_OF_THE_PAPER: [&str; 3] = ["lru", "cflru", "bplru"];
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    Entry {
-        name: FILTER,
-        title: "GCaR",
-        line: "The policy NAME, passing over pages whose chip is collecting garbage.",
-        family: Family::Chips,
-        source: source(
-            "S. Wu, B. Mao, Y. Lin, H. Jiang",
-            "Improving Performance for Flash-Based Storage Systems through GC-Aware Cache \
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: FILTER,
+    title: "GCaR",
+    line: "The policy NAME, but pages whose chip is collecting garbage are skipped.",
+    family: Family::Chips,
+    source: source(
+        "S. Wu, B. Mao, Y. Lin, H. Jiang",
+        "Improving Performance for Flash-Based Storage Systems through GC-Aware Cache \
              Management",
-            "IEEE Transactions on Parallel and Distributed Systems 28(10)",
-            2017,
-        ),
-        provenance: Provenance::Printed,
-        rule: &[
-            "A filter over the victim search of any policy NAME; hits and misses are NAME's.",
-            "Victim: the first page, in NAME's order of eviction, whose chip is not collecting at \
-             that moment. Clean pages are passed over as dirty ones are.",
-            "If the chip of every page is collecting, NAME's own victim leaves (D-11), and this is \
-             counted.",
-            "While no chip collects, exactly NAME.",
-            "Over `bplru`, `cbm` and `req-block` the block being written stays the last to leave (D-160).",
-            "Over `cflru`: the clean pages of the window, then the whole list (D-12). Over policies \
-             of blocks: `block_in_gc` specifies when a block counts as collecting (D-13).",
-            "Large requests lose by it, as a request waits for the slowest of the evictions that make \
-             room for its pages. NAME's victims lie on all chips; those of GCaR lie on the chips that \
-             do not collect, and the pages that were passed over leave together, all from one chip. \
-             Figures: docs/policies.md, GCaR with large requests.",
-            "With `chip_share_percent` a chip that has given its share of a request's victims is passed \
-             over like one that collects; if no other is left, NAME's own victim leaves (D-204). With \
-             `stripe_pages` the other dirty pages of a dirty victim's stripe leave with it (D-205).",
-        ],
-        drawing: "
+        "IEEE Transactions on Parallel and Distributed Systems 28(10)",
+        2017,
+    ),
+    provenance: Provenance::Printed,
+    rule: &[
+        "A filter over the victim search of any policy NAME. Hits and misses are handled by \
+             NAME.",
+        "Victim: the first page, in NAME's order of eviction, whose chip is not collecting at \
+             that instant. Clean and dirty pages are skipped alike.",
+        "If the chip of every page is collecting, NAME's own victim is evicted (D-11), and \
+             this case is counted.",
+        "While no chip is collecting, the policy equals NAME.",
+        "Over `bplru`, `cbm` and `req-block`, the block being written is still the last \
+             choice (D-160).",
+        "Over `cflru`, the clean pages of the window are searched first, then the whole list \
+             (D-12). Over policies that rank blocks, `block_in_gc` specifies when a block counts \
+             as collecting (D-13).",
+        "Large requests become slower, since a request waits for the slowest of the evictions \
+             that make room for its pages. The victims of NAME are spread over all chips. The \
+             victims of GCaR are on the chips that do not collect, and the skipped pages are \
+             later evicted together, all from one chip. For figures, see GCaR with large requests \
+             in docs/policies.md.",
+        "With `chip_share_percent`, a chip that has reached its share of a request's victims \
+             is skipped as if it were collecting. If no other chip is left, NAME's own victim is \
+             evicted (D-204). With `stripe_pages`, the other dirty pages of a dirty victim's \
+             stripe are evicted together with it (D-205).",
+    ],
+    drawing: "
 chip           0   1   0   2   1   2       chip 2 is collecting
 most recent [ 6d  5c  4d  3d  1d  2d ] least recent
                                ^   ^ passed over
                                victim",
-        state: "As NAME's.",
-        cost: cost("as NAME", "O(n)", "O(K)"),
-        example: example_with(4, &[], 2, "W1 W2 R3 W4 gc+1 W6 R8 gc+0 W10 gc-0 gc-1 W12"),
-        parameters: &[Parameters::ROWS],
-        make: Make::Filter,
-        ..Entry::PLAIN
-    },
-];
+    state: "As for NAME.",
+    cost: cost("as NAME", "O(n)", "O(K)"),
+    example: example_with(4, &[], 2, "W1 W2 R3 W4 gc+1 W6 R8 gc+0 W10 gc-0 gc-1 W12"),
+    parameters: &[Parameters::ROWS],
+    make: Make::Filter,
+    ..Entry::PLAIN
+}];
 
-/// The dirty victims of a request by chip, and the chips that give it no more.
+/// Number of dirty victims of a request by chip, and the *closed* chips, from which the request takes no further
+/// victims.
 #[derive(Clone, Debug)]
 struct Shares {
     percent: u32,
@@ -98,7 +103,7 @@ impl Shares {
         }
     }
 
-    /// Closes the chips that are in GC, and those that have given their share for the request.
+    /// Closes the chips that are in GC, and those that have reached their limit for the request.
     fn close(&mut self, device: &dyn DeviceView, incoming: &Access) {
         if self.request.replace(incoming.request) != Some(incoming.request) {
             self.victims.fill(0);
@@ -171,7 +176,7 @@ impl Stripes {
     }
 }
 
-/// A device on which the closed chips are in GC.
+/// View of the device in which the closed chips are in GC.
 struct Closed<'a> {
     device: &'a dyn DeviceView,
     closed: &'a ChipSet,
@@ -274,7 +279,7 @@ impl<P> Gcar<P> {
 }
 
 impl Gcar<Base> {
-    /// The list of a policy in order that is not filtered, see [`Base::in_order`].
+    /// Returns the list of an unfiltered policy with one order: see [`Base::in_order`].
     #[inline(always)]
     pub(in crate::buffer) fn in_order(&mut self) -> Option<&mut Aged> {
         match self.skip {
@@ -309,7 +314,7 @@ impl<P: Policy> Gcar<P> {
         fell_back
     }
 
-    /// [`Self::evict`] if chips must be skipped: the longer path, out of line.
+    /// [`Self::evict`] if chips must be skipped. Not inlined, since it is long.
     #[inline(never)]
     fn evict_skipping(
         &mut self,
@@ -334,7 +339,7 @@ impl<P: Policy> Gcar<P> {
         found
     }
 
-    /// Evicts the other pages of a single victim's stripe, in the order of addresses.
+    /// Evicts the other pages of a single victim's stripe, in ascending order.
     fn evict_stripe(&mut self, device: &dyn DeviceView, out: &mut Eviction) {
         let Some(stripes) = &mut self.stripes else {
             return;

@@ -22,41 +22,40 @@ use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Skip};
 use crate::buffer::{List, PageId, Setup};
 use crate::component::{source, Provenance};
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    Entry {
-        name: "lb-clock",
-        title: "LB-CLOCK",
-        line: "CLOCK over blocks: of those not written lately the fullest leaves.",
-        family: Family::Blocks,
-        source: source(
-            "B. Debnath, S. Subramanya, D. Du, D. J. Lilja",
-            "Large Block CLOCK (LB-CLOCK): A Write Caching Algorithm for Solid State Disks",
-            "MASCOTS",
-            2009,
-        ),
-        provenance: Provenance::Original,
-        rule: &[
-            "Blocks stand in a ring, each with a reference bit; a hand points at one.",
-            "An access to a block of the ring sets its bit. A new block comes in just behind the \
-             hand, its bit clear.",
-            "Victim: the hand clears bits and moves on until it meets a block whose bit is clear. Of \
-             all blocks with a clear bit the one with the most pages leaves; among equals the first \
-             from the hand on.",
-        ],
-        drawing: "
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "lb-clock",
+    title: "LB-CLOCK",
+    line: "CLOCK over blocks: of the blocks without recent writes, evicts the one with the \
+                most pages.",
+    family: Family::Blocks,
+    source: source(
+        "B. Debnath, S. Subramanya, D. Du, D. J. Lilja",
+        "Large Block CLOCK (LB-CLOCK): A Write Caching Algorithm for Solid State Disks",
+        "MASCOTS",
+        2009,
+    ),
+    provenance: Provenance::Original,
+    rule: &[
+        "Blocks are in a ring, each with a reference bit. A hand points at one of them.",
+        "An access to a block of the ring sets its bit. A new block enters just behind the \
+             hand, with the bit cleared.",
+        "Victim: the hand clears bits and advances until it reaches a block whose bit is \
+             clear. Of all blocks with a clear bit, the one with the most pages is the victim; of \
+             several, the first from the hand on.",
+    ],
+    drawing: "
      hand
       v
 -> B3r0{12} - B2r0{8,9} - B0r1{1} -   (ring)
               ^ victim: bit 0, most pages",
-        state: "The ring from the hand on, with reference bits: `B3r0{12} B2r1{8,9}`.",
-        cost: cost("O(1)", "O(B)", "O(N) amortised"),
-        example: example(5, "W0 W4 W8 W9 W5 W12 W1 W13 W16"),
-        parameters: &[BlockParameters::ROWS, ReadParameters::ROWS],
-        filtered: FilteredParameters::ROWS,
-        make: Make::Base(|setup| LbClock::new(setup).into()),
-        ..Entry::PLAIN
-    },
-];
+    state: "The ring from the hand on, with reference bits: `B3r0{12} B2r1{8,9}`.",
+    cost: cost("O(1)", "O(B)", "O(N) amortised"),
+    example: example(5, "W0 W4 W8 W9 W5 W12 W1 W13 W16"),
+    parameters: &[BlockParameters::ROWS, ReadParameters::ROWS],
+    filtered: FilteredParameters::ROWS,
+    make: Make::Base(|setup| LbClock::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 #[derive(Clone, Debug, Default)]
 struct Block {

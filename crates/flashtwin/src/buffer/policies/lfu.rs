@@ -31,7 +31,7 @@ parameters! {
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "lfu",
     title: "LFU with ageing",
-    line: "The page accessed least often leaves; counts are halved when they grow too large.",
+    line: "Evicts the page accessed least often; counts are halved when they grow too large.",
     family: Family::General,
     source: source(
         "J. T. Robinson, M. V. Devarakonda",
@@ -41,8 +41,8 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Reconstruction,
     rule: &[
-        "Each page counts its accesses, up to `count_max`. Miss: count 1. Hit: one more.",
-        "Victim: the page with the least count; among equals the least recent.",
+        "Each page counts its accesses, up to `count_max`. Miss: the count is 1. Hit: it grows by 1.",
+        "Victim: the page with the least count; of several, the least recent.",
         "Ageing: once the mean count is above `mean_max`, every count is halved, rounded up.",
     ],
     drawing: "

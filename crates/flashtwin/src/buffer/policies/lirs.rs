@@ -29,7 +29,7 @@ use crate::units::Lpn;
 parameters! {
     /// Parameters of LIRS.
     struct Parameters {
-        /// Room for pages of high inter-reference recency.
+        /// Size of the part of the buffer for pages of high inter-reference recency (HIR).
         hir: Pages = Kind::Window, "0.01", "original: 0.01 of the capacity";
     }
 }
@@ -49,14 +49,16 @@ pub(crate) const ENTRIES: &[Entry] = &[
         ),
         provenance: Provenance::Original,
         rule: &[
-            "LIR pages have a short distance between accesses and stay; `hir` pages of the buffer are \
-             left for the others, HIR.",
-            "The stack S orders by recency all LIR pages and those HIR pages, cached or not, that \
-             were accessed since the oldest LIR page was. The queue Q holds the cached HIR pages.",
-            "Access to an LIR page: top of S. To an HIR page that is in S: it becomes LIR and the \
-             oldest LIR page becomes HIR, at the end of Q. To another HIR page: top of S, end of Q.",
-            "The bottom of S is always an LIR page: HIR pages below it are dropped from S. S is bounded to \
-             twice the buffer (not in the paper).",
+            "LIR pages have a short distance between accesses and are kept. A part of the buffer, \
+             `hir` pages, is for the other (HIR) pages.",
+            "The stack S has, in order of recency, all LIR pages, and those HIR pages, cached or \
+             not, that were accessed since the last access to the oldest LIR page. The queue Q \
+             has the cached HIR pages.",
+            "Access to an LIR page: it moves to the top of S. Access to a HIR page in S: it \
+             becomes LIR, and the oldest LIR page becomes HIR, at the end of Q. Access to another \
+             HIR page: it moves to the top of S and to the end of Q.",
+            "The bottom of S is always an LIR page: HIR pages below it are removed from S. S has \
+             at most twice as many pages as the buffer (not in the paper).",
             "Victim: the page at the front of Q.",
         ],
         drawing: "
@@ -87,7 +89,7 @@ enum Status {
 #[derive(Clone, Debug)]
 pub struct Lirs {
     capacity: usize,
-    /// LIR and HIR pages that there are when the buffer is full.
+    /// Numbers of LIR and HIR pages when the buffer is full.
     lir_pages: usize,
     hir_pages: usize,
     lir: usize,
@@ -99,7 +101,7 @@ pub struct Lirs {
 }
 
 impl Lirs {
-    /// `hir` pages of the buffer, at least one, are for HIR pages.
+    /// Creates the policy. `hir` pages of the buffer, at least one, are for HIR pages.
     pub fn new(setup: &Setup) -> Lirs {
         let hir_pages = Parameters::of(&setup.settings).hir.0.max(1);
         Lirs {
@@ -128,7 +130,7 @@ impl Lirs {
         self.incoming.keep(lpn, ghost.is_some())
     }
 
-    /// Makes a page that is in no list LIR; if there are too many, the least recent LIR page becomes HIR.
+    /// Makes a page, which is in no list, a LIR page. If there are then too many, the least recent one becomes HIR.
     fn push_lir(&mut self, page: PageId) {
         self.status[page.0 as usize] = Status::Lir;
         self.stack.push_newest(Place::Page(page).number());
@@ -174,7 +176,7 @@ impl Lirs {
         }
     }
 
-    /// Puts a HIR page that is not in S on top of it.
+    /// Puts a HIR page, which is not in S, on top of S.
     fn push_hir(&mut self, page: PageId) {
         self.status[page.0 as usize] = Status::Hir { in_stack: true };
         self.stack.push_newest(Place::Page(page).number());

@@ -13,7 +13,7 @@ pub(in crate::buffer) const NAME: &str = "lru";
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: NAME,
     title: "LRU",
-    line: "The page not accessed for the longest time leaves; the baseline of the papers.",
+    line: "Evicts the page not accessed for the longest time; the baseline of the papers.",
     family: Family::Recency,
     source: source(
         "R. L. Mattson, J. Gecsei, D. R. Slutz, I. L. Traiger",
@@ -23,10 +23,10 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Original,
     rule: &[
-        "All pages, clean and dirty, stand in one list.",
+        "All pages, clean and dirty, are in one list.",
         "Hit: the page moves to the most recent end.",
-        "Miss: the page comes in at the most recent end.",
-        "Victim: the page at the least recent end, whatever its state.",
+        "Miss: the page enters at the most recent end.",
+        "Victim: the page at the least recent end, clean or dirty.",
     ],
     drawing: "
 most recent [ 6d  5c  4d  3d  2c  1d ] least recent

@@ -23,18 +23,18 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Original,
     rule: &[
-        "One list as LRU's; each page has a cold flag, cleared when it comes in and when it is \
-             hit.",
-        "Victim: look at the least recent page. If it is clean, or dirty and flagged cold, it \
-             leaves.",
-        "If it is dirty and not cold, it is flagged, moves to the most recent end, and the next \
-             one is looked at.",
+        "One list as in LRU. Each page has a cold flag, which is cleared when the page enters and \
+         when it is hit.",
+        "Victim: the search starts at the least recent page. A clean page, or a dirty page with \
+         the flag, is the victim.",
+        "A dirty page without the flag gets the flag and moves to the most recent end; the search \
+         continues with the next page.",
     ],
     drawing: "
 most recent [ 4d0  3d0  2c0  1d0 ] least recent
                ^              |
                +--------------+ dirty, flag 0: flag 1 and once more round",
-    state: "As `lru`, with the cold flag behind: `4d1`.",
+    state: "As for `lru`, followed by the cold flag: `4d1`.",
     cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
     example: example(3, "W1 R2 W3 W4 W5 W6"),
     make: Make::Base(|setup| LruWsr::new(setup).into()),

@@ -15,7 +15,8 @@ use crate::units::Lpn;
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "min",
     title: "MIN",
-    line: "Belady's optimum: the page needed farthest in the future leaves; the bound of all.",
+    line: "Belady's optimum: evicts the page whose next access is farthest away; an upper bound \
+            for all policies.",
     family: Family::General,
     source: source(
         "L. A. Belady",
@@ -25,11 +26,12 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Original,
     rule: &[
-        "Victim: the page whose next access is farthest away; one never accessed again before all \
-             others.",
-        "No policy that fetches on demand hits more often. Reads and writes count alike, so this \
-             is no bound of the pages written.",
-        "It must know the future: `flashtwin policy hits` has it, a device cannot.",
+        "Victim: the page whose next access is farthest away. A page that is never accessed again \
+         comes before all others.",
+        "No policy that fetches on demand has more hits. Reads and writes count alike, so MIN \
+         does not bound the number of pages written.",
+        "MIN must know the future. It exists only in `flashtwin policy hits`; a device cannot use \
+         it.",
     ],
     drawing: "
 to come:  R3 W1 R2 R1 ...
@@ -41,13 +43,13 @@ buffer    [ 1  2  3 ]   next access after 2, 3, 1 -> victim: 2",
     ..Entry::PLAIN
 }];
 
-/// Accesses that hit in a buffer of `capacity` pages, empty at the start.
+/// Returns the number of accesses that hit in a buffer of `capacity` pages, which starts empty.
 pub fn hits(accesses: &[Lpn], capacity: u32) -> u64 {
     if capacity == 0 {
         return 0;
     }
     let mut cached = Positions::new(accesses.len());
-    // Cached pages that are not accessed again: any of them is an equally good victim.
+    // Number of cached pages that are not accessed again. Any of them is an equally good victim.
     let mut never = 0_u64;
     let mut free = capacity;
     let mut hits = 0;
@@ -71,7 +73,7 @@ pub fn hits(accesses: &[Lpn], capacity: u32) -> u64 {
 
 const NEVER: usize = usize::MAX;
 
-/// Position of the next access to the same page, for each access.
+/// Returns, for each access, the position of the next access to the same page.
 fn next_accesses(accesses: &[Lpn]) -> Vec<usize> {
     let mut seen = HashMap::new();
     let mut next = vec![NEVER; accesses.len()];

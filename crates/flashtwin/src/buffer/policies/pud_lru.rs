@@ -39,7 +39,8 @@ use crate::list::Lists;
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "pud-lru",
     title: "PUD-LRU",
-    line: "Blocks written often and lately stay; of the others the fullest leaves.",
+    line: "Keeps blocks that were written often and recently; of the others, evicts the one with \
+            the most pages.",
     family: Family::Blocks,
     source: source(
         "J. Hu, H. Jiang, L. Tian, L. Xu",
@@ -49,12 +50,12 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Reconstruction,
     rule: &[
-        "Time is counted in page writes. A block has the time of its insertion, t, and how many page \
-             writes it has had, f. Its predicted update distance is (now - t) / f.",
-        "Candidates: the blocks whose distance is above the mean of all blocks; all of them if \
-             none is.",
-        "Victim: the candidate with the most pages; among equals the larger distance, then the \
-             least recent.",
+        "Time is counted in page writes. A block has the time t of its insertion, and the number \
+         f of its page writes. Its predicted update distance is (now - t) / f.",
+        "Candidates: the blocks whose distance is above the mean of all blocks; if there are \
+         none, all blocks.",
+        "Victim: the candidate with the most pages; of several, the one with the larger distance, \
+         then the least recent.",
     ],
     state: BLOCKS,
     cost: cost("O(1)", "O(B)", "O(log B + N)"),
@@ -65,7 +66,7 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ..Entry::PLAIN
 }];
 
-/// Heaps for each number of pages, which cover f below 2^32.
+/// Number of heaps for each number of pages; they cover f below 2^32.
 const HEAPS: usize = 128;
 /// Rooms: one for each octave of f.
 const ROOMS: usize = 32;
@@ -85,7 +86,7 @@ fn least_of(heap: usize) -> u32 {
     }
 }
 
-/// The least common multiple of 1 to 46, the largest that 64 bits hold.
+/// The least common multiple of 1 to 46, the largest such number with 64 bits.
 const UNIT: u64 = 9_419_588_158_802_421_600;
 
 /// 1 / f in units.
@@ -137,7 +138,7 @@ pub struct PudLru {
     rooms: usize,
     /// (t, used) of the blocks that do not wait.
     heaps: Heaps<(u64, u64)>,
-    /// Per number of pages, the heaps that are not empty as bits.
+    /// For each number of pages, the heaps that are not empty, as bits.
     filled: Vec<u128>,
     /// Numbers of pages with such heaps as bits.
     sizes: Vec<u64>,
@@ -149,7 +150,7 @@ pub struct PudLru {
     /// Sums of 1 / f and of t / f over all blocks.
     shares: u128,
     shares_at: u128,
-    /// Blocks changed since the last search; the search updates heaps and sums for them.
+    /// Blocks changed since the last search. The next search updates heaps and sums for them.
     changed: Vec<NodeId>,
 }
 
@@ -192,7 +193,7 @@ impl PudLru {
         }
     }
 
-    /// Files the waiting blocks whose PUD may be above `mean`, or all.
+    /// Puts the waiting blocks whose PUD may be above `mean` into heaps; all of them if there is no mean.
     fn end_waiting(&mut self, now: u64, mean: Option<u128>) {
         let mut room = 0;
         while room < self.rooms {
@@ -215,14 +216,14 @@ impl PudLru {
         }
     }
 
-    /// Takes out of the sums what a block has in them.
+    /// Removes the contribution of a block from the sums.
     fn leave_sums(&mut self, node: NodeId) {
         let block = &self.blocks[node];
         self.shares -= u128::from(block.share);
         self.shares_at -= pud(block.at, block.share);
     }
 
-    /// Puts a block that is in no heap into the one where it belongs.
+    /// Puts a block, which is in no heap, into the heap where it belongs.
     fn file(&mut self, node: NodeId) {
         let pages = self.blocks.pages(node) as usize;
         let block = &self.blocks[node];
@@ -244,7 +245,7 @@ impl PudLru {
             .set(pages * HEAPS + heap, node, (block.at, block.used));
     }
 
-    /// Takes a block out of its heap, if it is in one.
+    /// Removes a block from its heap, if it is in one.
     fn unfile(&mut self, node: NodeId) {
         let Some(heap) = self.heaps.heap_of(node) else {
             return;
@@ -296,7 +297,7 @@ impl PudLru {
             };
             let slope = least_of(self.filled[pages].trailing_zeros() as usize);
             let mut heap = 0;
-            // A block put right goes into a later heap of the same number of pages.
+            // A corrected block moves to a later heap of the same number of pages.
             while self.filled[pages] >> heap != 0 {
                 heap += self.filled[pages].wrapping_shr(heap).trailing_zeros();
                 let at = pages * HEAPS + heap as usize;
@@ -317,7 +318,7 @@ impl PudLru {
         None
     }
 
-    /// Puts right what comes up in a heap, as far as that matters.
+    /// Moves blocks at the top of a heap to the heap where they belong, as far as the search needs that.
     fn put_right(&mut self, heap: usize, search: &Search) {
         while let Some(((at, used), node)) = self.heaps.first(heap) {
             let block = &self.blocks[node];
@@ -357,7 +358,7 @@ impl PudLru {
     }
 }
 
-/// A PUD: a fraction, ordered as such, and in units for the mean.
+/// A PUD as an exact fraction, by which it is ordered, and in units for the mean.
 #[derive(Clone, Copy, Debug)]
 struct Pud {
     age: u64,
@@ -395,7 +396,7 @@ struct Search {
     /// PUDs above this are wanted.
     mean: Option<u128>,
     best: Option<(Rank, NodeId)>,
-    /// The first of the blocks passed over for the sake of their chip.
+    /// The best of the blocks skipped because of their chip.
     skipped: Option<Rank>,
     /// The largest PUD that may be here.
     ceiling: u128,
@@ -466,7 +467,7 @@ impl Policy for PudLru {
         out: &mut Eviction,
     ) -> bool {
         self.follow();
-        // The access that needs the room counts already.
+        // The access that needs room already counts.
         let now = self.now + u64::from(incoming.write);
         out.inspected += u64::from(self.blocks.len());
         let sum = u128::from(now) * self.shares - self.shares_at;

@@ -1,18 +1,18 @@
-//! Req-block: write requests as the unit (a reconstruction after Lin, Sha, Li, Cai, Gerofi, Shi, Liao,
+//! Req-block: write requests as the unit of replacement (a reconstruction after Lin, Sha, Li, Cai, Gerofi, Shi, Liao,
 //! "DRAM Cache Management with Request Granularity for NAND-based SSDs", ICPP 2022).
 //!
-//! The abstract of the paper is certain: data are managed by write request, lists of several levels filter these
+//! Known from the abstract of the paper: data are managed by write request, lists of several levels filter these
 //! request blocks by size and hotness, and small blocks are kept longer. The remaining rules are ours:
 //!
-//! - Insertion: the pages of a write request form a block at the head of IRL, the inserted requests.
-//! - Hit on a small block (at most `small_request` pages when the hitting request begins to access it): the whole
-//!   block moves to the head of SRL, the small requests.
-//! - Hit on a large block: the pages that are hit are divided from it; those of one request form a new block at the
-//!   head of DRL, the divided requests.
-//! - Victim: of the tails of IRL, DRL and SRL the block with the least hits / (pages * age), of equals the first.
-//!   Hits are the requests that accessed the block, including its own; age is in page accesses. Together with a
-//!   victim from DRL the block that it was divided from is evicted, if it is still in IRL. The block that the request
-//!   is filling is a victim only if it is the only one.
+//! - Insertion: the pages of a write request form a block at the head of IRL, the list of inserted requests.
+//! - Hit on a small block (at most `small_request` pages when the request starts to access it): the whole block moves
+//!   to the head of SRL, the list of small requests.
+//! - Hit on a large block: the pages that are hit are removed from it. Those of one request form a new block at the
+//!   head of DRL, the list of divided requests.
+//! - Victim: of the blocks at the tails of IRL, DRL and SRL, the one with the least hits / (pages * age); if equal,
+//!   in this order of lists. Hits are the requests that accessed the block, including its own; age is measured in
+//!   page accesses. Together with a victim from DRL, the block from which it was divided is evicted if it is still in
+//!   IRL. The block that the request is filling is a victim only if it is the only one.
 //!
 //! ```text
 //! IRL  {8,9} - {20..27}          inserted           head ... tail
@@ -20,7 +20,7 @@
 //! SRL  {4} - {2,3}               small ones that were hit
 //! ```
 //!
-//! Only writes enter; reads count as hits, as writes do.
+//! Only writes enter the buffer; reads and writes count as hits.
 
 use crate::buffer::blocks::{BlockTable, NodeId};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
@@ -33,49 +33,49 @@ use crate::list::Lists;
 parameters! {
     /// Parameters of Req-block.
     struct Parameters {
-        /// Blocks of at most so many pages when they are hit are small.
+        /// A block with at most this many pages when it is hit is small.
         small_request: u32 = Kind::Count(1, 65_535), "5", "reconstruction";
     }
 }
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    Entry {
-        name: "req-block",
-        title: "Req-block",
-        line: "Pages are kept and evicted by the request that wrote them; small requests stay longer.",
-        family: Family::Blocks,
-        source: source(
-            "H. Lin, Z. Sha, J. Li, Z. Cai, B. Gerofi, Y. Shi, J. Liao",
-            "DRAM Cache Management with Request Granularity for NAND-Based SSDs",
-            "ICPP",
-            2022,
-        ),
-        provenance: Provenance::Reconstruction,
-        rule: &[
-            "The pages of a write request form a block; it comes in at the head of the list IRL. Reads \
-             hit as writes do, but bring nothing in.",
-            "Hit in a small block (at most `small_request` pages): it moves to the head of the list \
-             SRL.",
-            "Hit in a larger block: the pages that one request hits leave it for a block of their own \
-             at the head of the list DRL (divided).",
-            "Victim: of the blocks at the tails of IRL, DRL and SRL the one with the least hits / \
-             (pages x age), age in page accesses; among equals the first. Not the block that the \
-             request is filling, unless it is the only one.",
-            "A victim from DRL takes along the block it was divided from, if that is still in IRL.",
-        ],
-        drawing: "
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "req-block",
+    title: "Req-block",
+    line: "Keeps and evicts pages by the request that wrote them; small requests stay longer.",
+    family: Family::Blocks,
+    source: source(
+        "H. Lin, Z. Sha, J. Li, Z. Cai, B. Gerofi, Y. Shi, J. Liao",
+        "DRAM Cache Management with Request Granularity for NAND-Based SSDs",
+        "ICPP",
+        2022,
+    ),
+    provenance: Provenance::Reconstruction,
+    rule: &[
+        "The pages of a write request form a block, which enters at the head of the list IRL. \
+             Reads hit as writes do, but insert nothing.",
+        "Hit in a small block (at most `small_request` pages): the block moves to the head of \
+             the list SRL.",
+        "Hit in a larger block: the pages that one request hits are removed from it, and form \
+             a block of their own at the head of the list DRL (divided).",
+        "Victim: of the blocks at the tails of IRL, DRL and SRL, the one with the least hits \
+             / (pages x age), with the age in page accesses; if equal, the first of these lists. \
+             The block that the request is filling is the victim only if it is the only one.",
+        "Together with a victim from DRL, the block from which it was divided is evicted, if \
+             that is still in IRL.",
+    ],
+    drawing: "
 write request -> IRL [ {20}  {16,17}  {8,10,11} ]   tail with the least
 hit, small    -> SRL [ {0,1} ]                      hits / (pages x age)
 hit, large    -> DRL [ {9} ]                        leaves",
-        state: "`IRL[{20}x1] DRL[{9}x1] SRL[{0,1}x2]`: the lists with the pages and hits of each block, \
+    state:
+        "`IRL[{20}x1] DRL[{9}x1] SRL[{0,1}x2]`: the lists with the pages and hits of each block, \
                 the head first.",
-        cost: cost("O(1)", "O(N)", "O(N)"),
-        example: example_with(6, &[("small_request", "2")], 1, "W0x2 W8x4 W0 W9 W16x2 W20"),
-        parameters: &[Parameters::ROWS],
-        make: Make::Base(|setup| ReqBlock::new(setup).into()),
-        ..Entry::PLAIN
-    },
-];
+    cost: cost("O(1)", "O(N)", "O(N)"),
+    example: example_with(6, &[("small_request", "2")], 1, "W0x2 W8x4 W0 W9 W16x2 W20"),
+    parameters: &[Parameters::ROWS],
+    make: Make::Base(|setup| ReqBlock::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 /// The lists, in the order in which their tails are compared.
 const IRL: u8 = 0;
@@ -92,7 +92,7 @@ struct Request {
     /// Time of the insertion, unique to the block.
     at: u64,
     hits: u32,
-    /// The request that hit it last, and whether the block was small then.
+    /// The request that hit the block last, and whether the block was small then.
     hit_by: u64,
     small: bool,
     list: u8,
@@ -105,7 +105,7 @@ struct Request {
 /// Request-granularity cache.
 #[derive(Clone, Debug)]
 pub struct ReqBlock {
-    /// Blocks of at most so many pages when they are hit are small.
+    /// A block with at most this many pages when it is hit is small.
     small_request: u32,
     blocks: BlockTable<Request>,
     lists: Lists<3>,
@@ -154,7 +154,7 @@ impl ReqBlock {
         self.blocks.remove(node);
     }
 
-    /// The block into which `request` divides pages of `from`.
+    /// Returns the block for the pages that `request` removes from `from`.
     fn divided(&mut self, from: NodeId, request: u64) -> NodeId {
         let origin = Some((from, self.blocks[from].at));
         let of = |&node: &NodeId| self.blocks.pages(node) > 0 && self.blocks[node].origin == origin;
@@ -166,7 +166,7 @@ impl ReqBlock {
         node
     }
 
-    /// `a` has fewer hits for its pages and age than `b`.
+    /// Whether `a` has fewer hits than `b` in relation to its pages and age.
     fn colder(&self, a: NodeId, b: NodeId) -> bool {
         let hits = |node: NodeId| u128::from(self.blocks[node].hits);
         let room = |node: NodeId| {
@@ -175,7 +175,7 @@ impl ReqBlock {
         hits(a) * room(b) < hits(b) * room(a)
     }
 
-    /// The coldest of the blocks nearest to the tails that are not passed over.
+    /// Returns the coldest of the blocks that are nearest to the tails and not skipped.
     fn choose(
         &self,
         inspected: &mut u64,

@@ -9,8 +9,8 @@
 //! - From M, oldest first: a page with a count of 1 or more moves to the newest end, with its count lowered by 1; any
 //!   other is the victim.
 //!
-//! Until the first eviction, pages for which S has no room go to M, as in libCacheSim; in the paper
-//! S takes them all.
+//! Until the first eviction, pages for which S has no room go to M, as in libCacheSim. In the paper, S takes them
+//! all.
 
 use crate::buffer::age_index::AgedLists;
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make, GENERAL};
@@ -28,50 +28,49 @@ parameters! {
     struct Parameters {
         /// Size of the small queue.
         small: Pages = Kind::Window, "0.1", "original: 0.1 of the capacity";
-        /// Pages remembered after they left the small queue.
+        /// Number of pages remembered after they left the small queue.
         ghosts: Pages = Kind::Beyond, "0.9", "original: as many as the main queue holds";
     }
 }
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    Entry {
-        name: "s3-fifo",
-        title: "S3-FIFO",
-        line: "Three queues: a small one sifts out pages accessed only once.",
-        family: Family::General,
-        source: source(
-            "J. Yang, Y. Zhang, Z. Qiu, Y. Yue, K. V. Rashmi",
-            "FIFO Queues Are All You Need for Cache Eviction",
-            "SOSP",
-            2023,
-        ),
-        provenance: Provenance::Original,
-        rule: &[
-            "S is a small queue of new pages, M the main queue, G remembers numbers of pages that \
-             left S. Each page has a counter from 0 to 3.",
-            "Hit: the counter grows by 1; no page moves.",
-            "Miss: a page remembered in G comes into M, another one into S, counter 0.",
-            "Victim from M if it holds more than C - `small` pages: its oldest page goes round once more, \
-             counter less 1, while the counter is above 0; else it leaves.",
-            "Victim from S otherwise: its oldest page moves to M, counter 0, if it was hit more than \
-             once, else it leaves and G remembers it.",
-            "The number of the page that comes in leaves G before the victim's comes in; as printed, after \
-             it (D-161).",
-            "Until the first eviction, pages for which S has no room go to M.",
-        ],
-        drawing: "
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "s3-fifo",
+    title: "S3-FIFO",
+    line: "Three queues; a small one filters out pages that are accessed only once.",
+    family: Family::General,
+    source: source(
+        "J. Yang, Y. Zhang, Z. Qiu, Y. Yue, K. V. Rashmi",
+        "FIFO Queues Are All You Need for Cache Eviction",
+        "SOSP",
+        2023,
+    ),
+    provenance: Provenance::Original,
+    rule: &[
+        "S is a small queue of new pages, M the main queue. G remembers the numbers of pages \
+             evicted from S. Each page has a counter from 0 to 3.",
+        "Hit: the counter grows by 1; no page moves.",
+        "Miss: a page that G remembers enters M, any other page enters S, with counter 0.",
+        "Victim from M, if M has more than C - `small` pages: as long as the counter of the \
+             oldest page is above 0, it is reduced by 1 and the page returns to the other end. A \
+             page with counter 0 is the victim.",
+        "Victim from S otherwise: if the oldest page was hit more than once, it moves to M \
+             with counter 0. Any other page is the victim, and G remembers it.",
+        "G forgets the incoming page before it remembers the victim. As printed, it would do \
+             so afterwards (D-161).",
+        "Until the first eviction, pages for which S has no room enter M.",
+    ],
+    drawing: "
 new -> S [ 6 5 ] -- hit more than once --> M [ 4 3 1 ] -> victim
               |                            ^   ^     |
               v victim, number kept        |   +-----+ counter > 0: counter - 1
             G ( 2 ) --- asked for again ---+",
-        state: "`S[6d0] M[2c0 1c1] G[5]`: pages with counters and remembered numbers, newest first.",
-        cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
-        example: example_with(4, &[("small", "1"), ("ghosts", "3")], 1, GENERAL),
-        parameters: &[Parameters::ROWS],
-        make: Make::Base(|setup| S3Fifo::new(setup).into()),
-        ..Entry::PLAIN
-    },
-];
+    state: "`S[6d0] M[2c0 1c1] G[5]`: pages with counters and remembered numbers, newest first.",
+    cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
+    example: example_with(4, &[("small", "1"), ("ghosts", "3")], 1, GENERAL),
+    parameters: &[Parameters::ROWS],
+    make: Make::Base(|setup| S3Fifo::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 /// The queues.
 const S: usize = 0;
@@ -220,12 +219,12 @@ impl Policy for S3Fifo {
             true => self.search_main(device, skip, out),
             false => None,
         };
-        // All pages of S may have moved to M, and all of M may be skipped.
+        // All pages of S may have moved to M, and all pages of M may be skipped.
         let found = found
             .or_else(|| self.search_small(device, skip, out))
             .or_else(|| self.search_main(device, skip, out));
         let Some(page) = found else { return false };
-        // G makes room for the victim by forgetting the incoming page, if it can (D-161).
+        // G forgets the incoming page, if it has it, to make room for the victim (D-161).
         self.arrives(incoming.lpn);
         if !self.pages[page.0 as usize].in_main {
             let lpn = device.lpn(page);

@@ -23,10 +23,12 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Original,
     rule: &[
-        "One queue; each page has a visited bit. Miss: head of the queue, bit clear.",
+        "One queue. Each page has a visited bit. Miss: the page enters at the head with its bit \
+         cleared.",
         "Hit: the bit is set; no page moves.",
-        "Victim: the hand goes from where it stands towards the head and clears set bits; the \
-             first page whose bit is clear leaves. Beyond the head it continues at the tail.",
+        "Victim: the hand moves from its position towards the head and clears bits that are set. \
+         The first page whose bit is clear is the victim. After the head, the hand continues at \
+         the tail.",
     ],
     drawing: "
 head [ 6d0  5c1  4d0  3d1  1d1 ] tail

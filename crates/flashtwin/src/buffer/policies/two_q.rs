@@ -21,46 +21,46 @@ parameters! {
     struct Parameters {
         /// Size of A1in, the queue of new pages.
         k_in: Pages = Kind::Window, "0.25", "original: 0.25 of the capacity";
-        /// Pages remembered in A1out after they left A1in.
+        /// Number of pages that A1out remembers after they left A1in.
         k_out: Pages = Kind::Beyond, "0.5", "original: 0.5 of the capacity";
     }
 }
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    Entry {
-        name: "2q",
-        title: "2Q",
-        line: "New pages pass through a queue; only those asked for again after it are kept.",
-        family: Family::General,
-        source: source(
-            "T. Johnson, D. Shasha",
-            "2Q: A Low Overhead High Performance Buffer Management Replacement Algorithm",
-            "VLDB",
-            1994,
-        ),
-        provenance: Provenance::Original,
-        rule: &[
-            "A1in is a queue of new pages, Am an LRU list, A1out remembers the numbers of pages that \
-             left A1in (ghosts).",
-            "Miss: a page remembered in A1out comes into Am, another one into A1in.",
-            "Hit in Am: most recent end. Hit in A1in: nothing.",
-            "Victim: if A1in holds more than `k_in` pages, its oldest, which A1out then remembers (at \
-             most `k_out` numbers); else the least recent page of Am, which is forgotten.",
-            "The number of the page that comes in leaves A1out before the victim's comes in; as printed, \
-             after it (D-161).",
-        ],
-        drawing: "
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "2q",
+    title: "2Q",
+    line: "New pages pass through a queue; only those that are accessed again after that are \
+                kept.",
+    family: Family::General,
+    source: source(
+        "T. Johnson, D. Shasha",
+        "2Q: A Low Overhead High Performance Buffer Management Replacement Algorithm",
+        "VLDB",
+        1994,
+    ),
+    provenance: Provenance::Original,
+    rule: &[
+        "A1in is a queue of new pages. Am is an LRU list. A1out remembers the numbers of \
+             pages evicted from A1in (ghosts).",
+        "Miss: a page that A1out remembers enters Am; any other page enters A1in.",
+        "Hit in Am: the page moves to the most recent end. Hit in A1in: nothing changes.",
+        "Victim: if A1in has more than `k_in` pages, its oldest page, which A1out then \
+             remembers (at most `k_out` numbers). Otherwise the least recent page of Am, which is \
+             not remembered.",
+        "A1out forgets the incoming page before it remembers the victim. As printed, it would \
+             do so afterwards (D-161).",
+    ],
+    drawing: "
 new -> A1in [ 5 4 3 ] -> victim, number kept in A1out ( 2 1 )
                                                          |
        Am   [ 9 7 ] -> victim     <---- asked for again -+",
-        state: "`A1in[5c 4d] Am[1c] A1out[3 2]`: pages and remembered numbers, most recent first.",
-        cost: cost("O(1)", "O(1)", "O(1)"),
-        example: example_with(4, &[("k_in", "1"), ("k_out", "2")], 1, GENERAL),
-        parameters: &[Parameters::ROWS],
-        make: Make::Base(|setup| TwoQ::new(setup).into()),
-        ..Entry::PLAIN
-    },
-];
+    state: "`A1in[5c 4d] Am[1c] A1out[3 2]`: pages and remembered numbers, most recent first.",
+    cost: cost("O(1)", "O(1)", "O(1)"),
+    example: example_with(4, &[("k_in", "1"), ("k_out", "2")], 1, GENERAL),
+    parameters: &[Parameters::ROWS],
+    make: Make::Base(|setup| TwoQ::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 /// The lists.
 const A1IN: usize = 0;
@@ -152,7 +152,7 @@ impl Policy for TwoQ {
         let mut oldest = |list| self.lists.oldest_not(list, device, skip, out);
         let found = lists.into_iter().find_map(&mut oldest);
         let Some(page) = found else { return false };
-        // A1out makes room for the victim by forgetting the incoming page, if it can (D-161).
+        // A1out forgets the incoming page, if it has it, to make room for the victim (D-161).
         self.arrives(incoming.lpn);
         if !self.in_am[page.0 as usize] {
             self.a1out.push_bounded(0, device.lpn(page), self.k_out);

@@ -1,11 +1,11 @@
-//! W-TinyLFU: a small LRU window in front of a segmented LRU, and a contest of counts between them (Einziger,
-//! Friedman and Manes, ACM TOS 2017, section 4).
+//! W-TinyLFU: a small LRU window in front of a segmented LRU. A comparison of access counts decides which pages move
+//! from the window to the segmented LRU (Einziger, Friedman and Manes, ACM TOS 2017, section 4).
 //!
-//! Each access adds to the page's count (`buffer/sketch.rs`). New pages come to the window. The page that the window
-//! has no room for is the candidate, the least recent page of probation (or, if that is empty, of the protected
-//! segment) its rival: of a full buffer the one with the smaller count leaves, the candidate if both are equal; the
-//! candidate that stays goes to probation. A hit in probation moves the page to the protected segment; a page too
-//! many there goes back to probation, its least recent one.
+//! Each access increments the page's count (`buffer/sketch.rs`). New pages enter the window. When the window is full,
+//! its least recent page is the candidate. The rival is the least recent page of the probation segment or, if that is
+//! empty, of the protected segment. If the buffer is full, the one with the smaller count is evicted; if the counts
+//! are equal, the candidate. A candidate that stays moves to probation. A hit in probation moves the page to the
+//! protected segment. If that segment is then too large, its least recent page moves back to probation.
 
 use crate::buffer::age_index::AgedLists;
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
@@ -23,11 +23,11 @@ parameters! {
     struct Parameters {
         /// Size of the window; at least one page.
         admission_window: Pages = Kind::Window, "0.01", "original: 0.01 of the capacity";
-        /// Part of the pages behind the window that the protected segment may hold.
+        /// Maximum share of the pages behind the window that are in the protected segment.
         protected: f64 = Kind::Share, "0.8", "original: 0.8";
-        /// How accesses are counted: in a count-min sketch of 8 bytes for each page, or exactly.
+        /// How accesses are counted: in a count-min sketch with 8 bytes per page (`sketch`), or exactly.
         counts: Counting = Kind::Choice(Counting::WORDS), "\"sketch\"", "original";
-        /// Accesses after which all counts are halved, for each page of the buffer.
+        /// Number of accesses per page of the buffer after which all counts are halved.
         sample: u32 = Kind::Count(1, 1000), "10", "common: as in Caffeine";
     }
 }
@@ -35,7 +35,8 @@ parameters! {
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "w-tinylfu",
     title: "W-TinyLFU",
-    line: "A small LRU window; behind it a page needs more accesses than the victim that it replaces.",
+    line: "A small LRU window; a page that leaves it must have more accesses than the victim \
+            that it replaces.",
     family: Family::General,
     source: source(
         "G. Einziger, R. Friedman, B. Manes",
@@ -45,15 +46,18 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Original,
     rule: &[
-        "Each access adds 1 to the page's count, up to 15; after `sample` * C accesses all counts are halved. Counts \
-         of pages that are not cached are kept, too.",
-        "Miss: most recent end of the window.",
-        "Hit in the window or the protected segment: most recent end. Hit in probation: most recent end of the \
-         protected segment, whose least recent page goes to probation if there are too many.",
-        "Victim, if the window is full: its least recent page, or the least recent one of probation (of the \
-         protected segment, if probation is empty), whichever has the smaller count; the window's if both are \
-         equal. If the other one leaves, the window's page goes to probation.",
-        "While there is room, pages go from the window to probation without a contest.",
+        "Each access adds 1 to the page's count, up to 15. After `sample` * C accesses, all \
+         counts are halved. Pages that are not cached have counts, too.",
+        "Miss: the page enters at the most recent end of the window.",
+        "Hit in the window or the protected segment: the page moves to its most recent end. Hit \
+         in the probation segment: the page moves to the most recent end of the protected \
+         segment; if that is then too large, its least recent page moves to probation.",
+        "Victim, if the window is full: the least recent page of the window is compared with the \
+         least recent page of probation (of the protected segment, if probation is empty). The \
+         one with the smaller count is evicted; if the counts are equal, the window's page. If \
+         the other page is evicted, the window's page moves to probation.",
+        "As long as the buffer has room, pages move from the window to probation without a \
+         comparison.",
     ],
     drawing: "
 new -> window [ 6 5 ] -> candidate 5 --+-- the smaller count leaves
@@ -62,9 +66,15 @@ probation [ 4 2 ] -------> rival 2 ----+
     | hit     ^ one too many
     v         |
 protected [ 3 1 ]",
-    state: "`window[6d1] probation[2c1] protected[1d3]`: pages with their counts, most recent first.",
+    state:
+        "`window[6d1] probation[2c1] protected[1d3]`: pages with their counts, most recent first.",
     cost: cost("O(1)", "O(1)", "O(1) amortised"),
-    example: example_with(4, &[("admission_window", "1")], 1, "W1 W2 R1 R1 R3 W4 R1 W5 R2 W6 R2 W7"),
+    example: example_with(
+        4,
+        &[("admission_window", "1")],
+        1,
+        "W1 W2 R1 R1 R3 W4 R1 W5 R2 W6 R2 W7",
+    ),
     parameters: &[Parameters::ROWS],
     make: Make::Base(|setup| WTinyLfu::new(setup).into()),
     ..Entry::PLAIN
@@ -84,7 +94,7 @@ pub struct WTinyLfu {
     /// Per page: its list.
     at: Vec<usize>,
     counts: Frequencies,
-    /// The page whose access has been counted and that is not in yet.
+    /// The incoming page, if its access has been counted and it is not inserted yet.
     incoming: Incoming<()>,
 }
 
@@ -104,7 +114,7 @@ impl WTinyLfu {
         }
     }
 
-    /// Counts the access of the page that comes in, once.
+    /// Counts the access of the incoming page once.
     fn arrives(&mut self, lpn: Lpn) {
         if self.incoming.known(lpn).is_none() {
             self.counts.record(lpn);

@@ -10,7 +10,7 @@ use crate::request::Op;
 use crate::units::Lpn;
 
 impl<B: Backend> Device<B> {
-    /// The access as the policy sees it.
+    /// Returns the access as the policy sees it.
     #[inline(always)]
     fn access(&self, request: ReqId, lpn: Lpn, write: bool, dirty: bool) -> Access {
         let r = &self.requests[request];
@@ -23,8 +23,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Executes one page access of a host request; `sectors` are those that the access covers. Returns false, with
-    /// nothing changed, if the access needs room and all pages that could be evicted are in flight.
+    /// Executes one page access of a host request; `sectors` are the sectors it covers. Changes nothing and returns
+    /// false if the access needs room and all pages that could be evicted are in flight.
     #[inline(always)]
     pub(super) fn access_page(
         &mut self,
@@ -39,14 +39,15 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Repeats an access that was held up; out of line, since such accesses are rare.
+    /// Repeats an access that had to wait for an evictable page. Not inlined, since such accesses are rare.
     #[inline(never)]
     pub(super) fn access_page_again(&mut self, request: ReqId, lpn: Lpn, sectors: u64) -> bool {
         let write = self.requests[request].op == Op::Write;
         self.access_page(request, lpn, write, sectors)
     }
 
-    /// Executes an access to a page that is in the directory, as `id`: cached, or evicted but not yet released.
+    /// Executes an access to a page that is in the directory as `id`. The page is cached, or evicted but not yet
+    /// released.
     #[inline(never)]
     fn access_found(
         &mut self,
@@ -108,8 +109,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Completes an access whose page is available. If time has passed since its dispatch, the access was held up
-    /// until a page could be evicted.
+    /// Completes an access whose page is available. Any time since its dispatch is a wait for an evictable page.
     #[inline(always)]
     fn done_at_once(&mut self, request: ReqId, id: u32) {
         let since = self.requests[request].dispatched;
@@ -186,7 +186,7 @@ impl<B: Backend> Device<B> {
             Way::ReadCache => Pool::ReadCache,
             Way::Past => Pool::Policy,
         };
-        // Evict before insert: the incoming page is never its own victim.
+        // Eviction comes before insertion: the incoming page must not be its own victim.
         let Some(evicted) = self.make_room(way, &access) else {
             return false;
         };
@@ -228,7 +228,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Orders the page's program after that of `older`, a copy of the same logical page that is being written back.
-    /// The sectors of `older` are still in the buffer memory, so the page has them, too.
+    /// The sectors of `older` are still in the buffer memory, so they are valid in the new page, too.
     #[inline(always)]
     pub(super) fn link_older(&mut self, id: u32, older: Option<u32>) {
         let Some(older) = older else { return };
@@ -240,7 +240,7 @@ impl<B: Backend> Device<B> {
         p.valid |= held;
     }
 
-    /// A page of the read cache leaves because the host writes it.
+    /// Removes a page from the read cache because the host writes it.
     fn leave_read_cache(&mut self, id: u32) {
         let p = self.page(id);
         p.rank = Rank::Left;

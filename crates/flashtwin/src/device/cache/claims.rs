@@ -1,55 +1,56 @@
 //! Slots under a policy whose blocks occupy the room of all their pages (`room = "whole"`, D-209).
 //!
-//! An open block claims a slot for each of its pages, and its pages use the slots granted to it. An evicted block
-//! returns the slot of each page when that page's write-back has completed, and its unused slots with the last page.
-//! Free slots are granted to claims in the order in which these were made. A block opened for an eviction thus fills
-//! as the write-backs of that eviction complete, as with the eviction of single pages (D-41).
+//! An open block *claims* a slot for each of its pages, and its pages use the slots granted to the claim. When a
+//! block is evicted, the slot of each page is returned when that page's write-back has completed, and the unused
+//! slots with the last page. Free slots are granted to claims in the order in which the claims were made. A block
+//! opened for an eviction thus fills as the write-backs of that eviction complete, as with the eviction of single
+//! pages (D-41).
 //!
-//! Pages that occupy room individually (those of BPAC's page list) claim one slot each. While write-backs are running
-//! they do not receive the slots that the policy reserves for its blocks.
+//! Pages that occupy room individually (those of BPAC's page list) claim one slot each. While write-backs are
+//! running, they do not receive the slots that the policy reserves for its blocks.
 
 use std::collections::{HashMap, VecDeque};
 
 const NONE: u32 = u32::MAX;
 
-/// Slots of a block, or of a page by itself.
+/// A claim: the slots of a block, or of a single page.
 #[derive(Clone, Debug, Default)]
 struct Claim {
-    /// The block, while it is open.
+    /// The block, as long as it is open; `None` for a single page.
     block: Option<u32>,
     /// The block was evicted, so that no more pages are written to it.
     closed: bool,
-    /// Slots granted that no page uses.
+    /// Slots granted that no page uses yet.
     unused: u32,
     /// Slots still to be granted.
     missing: u32,
-    /// Pages that have a slot or wait for one.
+    /// Number of pages that have a slot of this claim or wait for one.
     pages: u32,
     waiting: VecDeque<u32>,
 }
 
-/// All slots of the policy's pages.
+/// All claims, and the free slots.
 #[derive(Clone, Debug)]
 pub(super) struct Claims {
     /// Pages of a block.
     block_pages: u32,
     free: u32,
     claims: Vec<Claim>,
-    /// Numbers of claims that are not used.
+    /// Numbers of claims that are not in use.
     spare: Vec<u32>,
     of_block: HashMap<u32, u32>,
-    /// By page.
+    /// For each page, its claim.
     of_page: Vec<u32>,
-    /// Claims with slots to be granted, the first to be served first.
+    /// Claims that still miss slots, in the order in which they are served.
     queue: VecDeque<u32>,
-    /// Pages of closed claims.
+    /// Number of pages of closed claims.
     draining: u32,
-    /// Pages that may take their slot.
+    /// Pages that can take their slot now.
     ready: VecDeque<u32>,
 }
 
 impl Claims {
-    /// This many free slots, for blocks of so many pages.
+    /// Creates an empty table with `slots` free slots, for blocks of `block_pages` pages.
     pub fn new(slots: u32, block_pages: u32) -> Claims {
         Claims {
             block_pages,
@@ -89,7 +90,7 @@ impl Claims {
         self.of_page[at] = claim;
     }
 
-    /// Adds a page, of this block or by itself. The page takes a slot of its claim or waits for one.
+    /// Adds a page, of this block or as a single page. The page takes a slot of its claim or waits for one.
     pub fn enter(&mut self, page: u32, block: Option<u32>) {
         let known = block.and_then(|block| self.of_block.get(&block).copied());
         let at = known.unwrap_or_else(|| {
@@ -110,7 +111,7 @@ impl Claims {
             return self.ready.push_back(page);
         }
         claim.waiting.push_back(page);
-        // Trimmed pages of the block may still hold slots of it.
+        // Trimmed pages of the block may still hold some of its slots.
         if claim.waiting.len() > claim.missing as usize {
             self.miss_one_more(at);
         }
@@ -123,7 +124,7 @@ impl Claims {
         }
     }
 
-    /// Notes that pages are evicted together; with `is_block` they occupied the room of a block.
+    /// Records that pages are evicted together; with `is_block`, they occupied the room of a whole block.
     pub fn evict(&mut self, pages: impl Iterator<Item = u32>, is_block: bool) {
         let mut together = None;
         for page in pages {
@@ -135,7 +136,7 @@ impl Claims {
                 self.close(at);
                 continue;
             }
-            // Pages that claimed by themselves leave as one.
+            // The claims of single pages that are evicted together become one claim.
             self.drop_claim(at);
             let at = *together.get_or_insert_with(|| {
                 self.add(Claim {
@@ -179,7 +180,7 @@ impl Claims {
         self.spare.push(at);
     }
 
-    /// A page gives its slot back.
+    /// Returns the slot of a page.
     pub fn leave(&mut self, page: u32) {
         let at = self.claim_of(page);
         if at == NONE {
@@ -200,7 +201,7 @@ impl Claims {
         }
     }
 
-    /// A claim gets a slot.
+    /// Grants a slot to a claim.
     fn give(&mut self, at: u32) {
         let claim = &mut self.claims[at as usize];
         match claim.waiting.pop_front() {
@@ -209,7 +210,7 @@ impl Claims {
         }
     }
 
-    /// Returns the next page that takes its slot; `kept` is the number of slots that the policy reserves for its
+    /// Returns the next page that can take its slot; `kept` is the number of slots that the policy reserves for its
     /// blocks.
     pub fn next(&mut self, kept: u32) -> Option<u32> {
         let kept = match self.draining {
@@ -226,8 +227,8 @@ impl Claims {
         self.ready.pop_front()
     }
 
-    /// Called when no write-back is running: grants a slot to the first waiting page, if a slot is free or granted to
-    /// a block that does not use it; otherwise returns false.
+    /// Grants a slot to the first waiting page if no write-back is running that would free one. The slot is a free
+    /// one, or one that a block does not use. Returns false if there is none.
     fn serve_waiting(&mut self) -> bool {
         let waits = |&&at: &&u32| !self.claims[at as usize].waiting.is_empty();
         let Some(&at) = self.queue.iter().find(waits) else {
@@ -256,7 +257,7 @@ impl Claims {
         self.give(at);
     }
 
-    /// Returns the number of slots that are free, or granted and unused, and the waiting pages, for another policy.
+    /// Returns the number of slots that are free or unused, and the waiting pages, for the next policy.
     pub fn into_rest(self) -> (u32, VecDeque<u32>) {
         let unused: u32 = self.claims.iter().map(|claim| claim.unused).sum();
         let mut waiting = self.ready;
@@ -272,7 +273,7 @@ impl Claims {
 mod tests {
     use super::*;
 
-    /// Two blocks of four pages in a buffer of eight; a third block replaces the first.
+    /// Two blocks of four pages fill a buffer of eight; a third block replaces the first.
     #[test]
     fn a_block_fills_as_the_evicted_one_is_written() {
         let mut claims = Claims::new(8, 4);
@@ -297,7 +298,7 @@ mod tests {
         assert_eq!(claims.into_rest(), (2, VecDeque::new()));
     }
 
-    /// A page list beside a cluster of one page and an evicted one of three, of four each.
+    /// A page list, a block with one page in the buffer, and an evicted block with three; blocks have four pages.
     #[test]
     fn pages_by_themselves_leave_room_to_blocks() {
         let mut claims = Claims::new(8, 4);

@@ -10,17 +10,17 @@ use crate::memory::prefetch;
 use crate::nand::FlashEvent;
 use crate::units::{ChipId, Lpn};
 
-/// Panic message: a user's policy violated the contract.
+/// Panic message: a user's policy named a page that it does not hold.
 const HELD: &str = "a policy names pages that it holds";
 
-/// Pages evicted for an access.
+/// Result of making room for an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Evicted {
-    /// Nothing had to.
+    /// No page had to be evicted.
     Nothing,
-    /// One page; its slot goes to the access.
+    /// One page was evicted; its slot goes to the access.
     One(u32),
-    /// The pages in [`Cache::eviction`](super::Cache); their slots go to the waiting accesses.
+    /// The pages in [`Cache::eviction`](super::Cache) were evicted; their slots go to the waiting accesses.
     Group,
 }
 
@@ -63,8 +63,8 @@ impl<B: Backend> Device<B> {
         Some(evicted)
     }
 
-    /// Evicts one page, after the policy has inspected `inspected` entries. Returns the only unit that the page is
-    /// written to, if it is dirty and there is one; otherwise [`NO_HOME`].
+    /// Evicts one page, after the policy has inspected `inspected` entries. If the page is dirty and can only be
+    /// written to one unit, returns that unit; otherwise [`NO_HOME`].
     #[inline(always)]
     pub(super) fn evict_one(&mut self, id: u32, inspected: u64, by: u32) -> u32 {
         self.charge_scan(inspected);
@@ -87,7 +87,7 @@ impl<B: Backend> Device<B> {
         home
     }
 
-    /// The last eviction names several pages, or some to be written with its victims.
+    /// Processes an eviction that names several pages, or additional pages to be written with its victims.
     #[inline(never)]
     fn evict_group(&mut self, access: &Access) {
         let victims = std::mem::take(&mut self.cache.eviction.victims);
@@ -118,7 +118,7 @@ impl<B: Backend> Device<B> {
         self.charge_scan(inspected);
     }
 
-    /// Counts a dirty victim if its flash copy is on a unit in GC (ECR Fig. 3).
+    /// Counts a dirty victim whose flash copy is on a unit in GC (ECR Fig. 3).
     #[inline(always)]
     fn count_if_in_gc(&mut self, lpn: Lpn, home: u32) {
         let unit = match home {
@@ -132,9 +132,10 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Starts loading the data that the next victims' write-backs access. The chain has three loads: the page's
-    /// record, the entries that its address leads to, and the data that these lead to. Each eviction starts one load
-    /// for each of three victims. The third victim of the last eviction is now the second.
+    /// Prefetches data for the write-backs of the next victims. Each write-back needs three loads that depend on each
+    /// other: the page's record, the table entries at its address, and the data that these entries point to. An
+    /// eviction therefore starts one load for each of three victims; what was the third victim at the last eviction
+    /// is now the second.
     #[inline(always)]
     fn look_ahead(&mut self) {
         if let Some(third) = self.cache.room.policy.third_victim() {
@@ -144,8 +145,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Starts these loads if the policy knows its fourth victim. The first load is then for the fourth victim instead
-    /// of the third, so that each later one has more time.
+    /// Like `look_ahead`, for a policy that knows its fourth victim. The first load is then for the fourth victim
+    /// instead of the third, so that each later load has more time.
     #[inline(always)]
     pub(super) fn look_ahead_to(&mut self, fourth: PageId) {
         let [third, second, first] = self.cache.ahead;
@@ -153,7 +154,7 @@ impl<B: Backend> Device<B> {
         self.load_ahead(fourth, third, first);
     }
 
-    /// Makes the three steps, each for a page of its own.
+    /// Starts the three loads, each for another page.
     #[inline(always)]
     fn load_ahead(&mut self, page: PageId, later: PageId, next: PageId) {
         let cache = &self.cache;
@@ -164,7 +165,7 @@ impl<B: Backend> Device<B> {
         self.backend.prefetch_ahead(next, later);
     }
 
-    /// Gives the page a slot: that of its victim after its write-back, a free one, or the next that becomes free.
+    /// Gives the page a slot: its victim's after the write-back, a free one, or the next that becomes free.
     #[inline(always)]
     pub(super) fn seek_slot(&mut self, id: u32, pool: Pool, evicted: Evicted) {
         if !B::PLAIN && pool == Pool::Policy && self.cache.claims.is_some() {
@@ -185,8 +186,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Gives the page a slot under a policy whose blocks occupy the room of all their pages: one granted to its
-    /// block, or the next that is.
+    /// Gives the page a slot under a policy whose blocks occupy the room of all their pages: one granted to its block
+    /// now or later.
     #[inline(never)]
     fn claim_slot(&mut self, id: u32, evicted: Evicted) {
         let cache = &mut self.cache;
@@ -209,7 +210,7 @@ impl<B: Backend> Device<B> {
         self.grant_slots();
     }
 
-    /// A page gives its slot back where blocks take the room of all their pages.
+    /// Returns the slot of a page under such a policy.
     #[inline(never)]
     pub(super) fn return_claimed_slot(&mut self, id: u32) {
         if let Some(claims) = &mut self.cache.claims {
@@ -229,7 +230,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Another policy gives out the slots.
+    /// Adapts the slots to another policy, whose blocks may occupy room differently.
     pub(super) fn renew_claims(&mut self, block_pages: u32) {
         const POOL: usize = Pool::Policy as usize;
         let cache = &mut self.cache;
@@ -262,7 +263,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// An idle chip may write back what the policy names, one page at a time.
+    /// Lets the policy name a page to write back while the chip is idle, one page at a time.
     #[inline(always)]
     pub(in crate::device) fn idle_chip(&mut self, chip: usize) {
         if !B::PLAIN && self.cache.uses_idle && self.backend.is_idle(chip) {
@@ -274,7 +275,7 @@ impl<B: Backend> Device<B> {
     fn write_back_at(&mut self, chip: usize) {
         let depth = self.cache.background;
         if depth.is_some_and(|depth| self.cache.writing_back >= depth) {
-            // Evictions come first: an active write-back would only wait behind them.
+            // Evictions take precedence: a write-back by an idle chip would only wait behind them.
             return;
         }
         let chip = ChipId(chip as u16);

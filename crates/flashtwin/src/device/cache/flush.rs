@@ -10,7 +10,7 @@ use crate::units::Stream;
 use crate::units::{Lpn, Time};
 
 impl<B: Backend> Device<B> {
-    /// Completes the request once all that was acknowledged before is on flash.
+    /// Completes the request once all data acknowledged before it are on flash.
     pub(in crate::device) fn flush(&mut self, request: ReqId) {
         let protected = !self.cache.present || self.cache.protected;
         self.report_loss(request);
@@ -33,7 +33,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Fails this request if acknowledged data are lost and no request has failed for that yet (D-148).
+    /// Fails this request if acknowledged data have been lost and no request has failed for that yet (D-148).
     #[inline]
     pub(in crate::device) fn report_loss(&mut self, request: ReqId) {
         if let Some(how) = self.cache.unreported_error.take() {
@@ -41,7 +41,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Makes the back end write its volatile data; returns false if it has none, or has done so for this request.
+    /// Makes the back end write its volatile data. Returns false if it has none, or has already done so for this
+    /// request.
     pub(in crate::device) fn flush_behind(&mut self, request: ReqId) -> bool {
         let now = self.now;
         let r = &mut self.requests[request];

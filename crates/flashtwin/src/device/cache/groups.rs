@@ -1,7 +1,7 @@
-//! Pages that are evicted together and written together.
+//! Groups: pages that are evicted together and written together.
 //!
-//! Pages of a group are programmed in the order of eviction once all of them are complete: BPLRU reads the missing
-//! pages of its block, then writes the block in ascending order (Kim and Ahn, FAST 2008).
+//! Once all pages of a group are complete, they are programmed in the order of eviction. BPLRU, for example, reads
+//! the missing pages of its block, then writes the whole block in ascending order (Kim and Ahn, FAST 2008).
 
 use super::page::{Membership, Page, Pool, Rank, Residency, Slot, Want};
 use crate::buffer::PageId;
@@ -9,16 +9,16 @@ use crate::device::{Backend, Device};
 use crate::nand::FlashEvent;
 use crate::units::Lpn;
 
-/// Pages that are programmed together.
+/// A group of pages that are programmed together.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Group {
     pages: Vec<u32>,
-    /// Pages that are not whole yet.
+    /// Number of pages that are not complete yet.
     missing: u32,
 }
 
 impl<B: Backend> Device<B> {
-    /// Writes back the pages that the last eviction names.
+    /// Writes back the pages that the last eviction named.
     #[inline(never)]
     pub(super) fn write_group(&mut self) {
         let out = std::mem::take(&mut self.cache.eviction);
@@ -39,7 +39,7 @@ impl<B: Backend> Device<B> {
         }
         for &lpn in &out.merged {
             let cached = self.cache.find(lpn).map(|page| page.0);
-            // Pages in flight are left out.
+            // Pages in flight do not join the group.
             if let Some(id) = cached.filter(|&id| self.page(id).is_ready()) {
                 let p = self.page(id);
                 let is_clean = !p.dirty && !p.is_programming();
@@ -52,7 +52,7 @@ impl<B: Backend> Device<B> {
         }
         for &lpn in &out.padding {
             let beyond = u64::from(lpn.0) * self.address.page_bytes >= self.address.exported_bytes;
-            // The page whose access evicts its own block is written by itself.
+            // If an access evicts its own block, its page is written alone.
             let entered = (self.cache.find(lpn)).is_some_and(|page| !self.page(page.0).has_left());
             if !beyond && !entered {
                 pages.push(self.add_padding(lpn, by));
@@ -72,7 +72,7 @@ impl<B: Backend> Device<B> {
         self.cache.eviction = out;
     }
 
-    /// Adds a page to read from flash and write with a group; the page takes no slot.
+    /// Adds padding: a page to be read from flash and written with a group. It takes no slot.
     fn add_padding(&mut self, lpn: Lpn, by: u32) -> u32 {
         let older = self.cache.find(lpn).map(|page| page.0);
         let id = self.cache.add_page(Page {
@@ -87,7 +87,7 @@ impl<B: Backend> Device<B> {
         id
     }
 
-    /// Lets the pages be programmed in their order once all of them are whole.
+    /// Makes a group of pages, which are programmed in this order once all of them are complete.
     fn open_group(&mut self, pages: Vec<u32>) {
         if pages.is_empty() {
             return;
@@ -117,7 +117,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Notes that a page of a group is complete; with the last one, starts the programs of all.
+    /// Records that a page of a group is complete. With the last one, the programs of all pages start.
     #[inline(never)]
     pub(super) fn whole_in_group(&mut self, id: u32) {
         let p = self.page(id);

@@ -1,8 +1,8 @@
-//! Pages in flight: those whose slot or data have not arrived (D-36).
+//! Pages in flight: pages whose slot or data have not arrived (D-36).
 //!
-//! A page in flight is pinned, as in a real controller: no policy can evict it. It is ranked among the other pages by
-//! its accesses nevertheless. If every page that could be evicted is in flight, the access that needs room waits, and
-//! all later ones behind it, until one of these pages is no longer in flight.
+//! A page in flight is pinned, as in a real controller: no policy can evict it. Its accesses still rank it among the
+//! other pages. If every page that could be evicted is in flight, the access that needs room waits until one of them
+//! is no longer in flight, and all later accesses wait behind it.
 
 use super::page::{Pool, Rank};
 use super::view::{with_view, View};
@@ -11,7 +11,7 @@ use crate::device::requests::ReqId;
 use crate::device::{Backend, Device};
 use crate::units::Lpn;
 
-/// A page access that waits until something may be evicted.
+/// A page access that waits for an evictable page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeldUp {
     request: ReqId,
@@ -20,7 +20,7 @@ pub(super) struct HeldUp {
 }
 
 impl<B: Backend> Device<B> {
-    /// Executes one page access of a host request; `sectors` are those that the access covers.
+    /// Executes one page access of a host request; `sectors` are the sectors it covers.
     #[inline(always)]
     pub(in crate::device) fn cached_page(
         &mut self,
@@ -35,7 +35,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Executes one page access of a request with several; out of line, to keep the loop small.
+    /// Executes one page access of a request with several pages. Not inlined, to keep the loop small.
     #[inline(never)]
     pub(in crate::device) fn one_cached_page(
         &mut self,
@@ -56,7 +56,7 @@ impl<B: Backend> Device<B> {
         });
     }
 
-    /// Retries accesses that were held up until a page could be evicted.
+    /// Retries the accesses that wait for an evictable page.
     #[inline(always)]
     pub(in crate::device) fn resume_accesses(&mut self) {
         if !self.cache.held_up.is_empty() {
@@ -96,7 +96,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// The page, which the policy holds, is in flight no more.
+    /// Records that a page of the policy is no longer in flight.
     #[inline(always)]
     pub(super) fn has_arrived(&mut self, id: u32) {
         let cache = &mut self.cache;
@@ -120,7 +120,7 @@ impl<B: Backend> Device<B> {
         with_view!(self, |cache, view| cache.room.moved(&view, PageId(id)));
     }
 
-    /// The page, which may be in flight, has left the policy.
+    /// Records that a page, perhaps one in flight, has left the policy.
     pub(super) fn leave_policy(&mut self, id: u32) {
         let cache = &mut self.cache;
         let p = &mut cache.pages[id as usize];

@@ -1,6 +1,6 @@
-//! The fast path of a miss. It applies if the policy keeps its pages in one order whatever the device does, as LRU
-//! does, the buffer is full, and the victim needs no more than its write-back. All other misses take the general path
-//! in [`super::access`], with the same result.
+//! The fast path of a miss. It applies if three conditions hold: the policy keeps its pages in one order that does
+//! not depend on the device, as LRU does; the buffer is full; and the victim needs nothing except its write-back. All
+//! other misses take the general path in [`super::access`], with the same result.
 
 use super::page::{Index, Page, Pool, Program, Rank, Residency};
 use super::waiters::Wants;
@@ -21,8 +21,8 @@ struct Exchanged {
 }
 
 impl Cache {
-    /// Exchanges the victim for the incoming page in the policy's list, if the fast path applies; otherwise returns
-    /// `None`, with nothing changed.
+    /// Exchanges the victim for the incoming page in the policy's list. Changes nothing and returns `None` if the
+    /// fast path does not apply.
     #[inline(always)]
     fn exchange_usual(&mut self, write: bool, is_logged: bool) -> Option<Exchanged> {
         if is_logged || !(write || self.room.takes_reads()) {
@@ -44,7 +44,7 @@ impl Cache {
 }
 
 impl<B: Backend> Device<B> {
-    /// Executes a miss on the fast path; returns false, with nothing changed, if it does not apply.
+    /// Executes a miss on the fast path. Changes nothing and returns false if the fast path does not apply.
     #[inline(always)]
     pub(super) fn usual_miss(
         &mut self,
@@ -54,7 +54,7 @@ impl<B: Backend> Device<B> {
         sectors: u64,
         older: Option<u32>,
     ) -> bool {
-        // Two copies, each without the steps of the other.
+        // The two copies of the code, for reads and for writes, each lack the steps of the other.
         match write {
             true => self.usual_miss_of::<true>(request, lpn, sectors, older),
             false => self.usual_miss_of::<false>(request, lpn, sectors, older),
@@ -78,7 +78,7 @@ impl<B: Backend> Device<B> {
         self.look_ahead_to(fourth);
         let r = &self.requests[request];
         let by = r.number_in_logs;
-        // `give_slot` completes a write that waits for the slot alone.
+        // `give_slot` completes a write that waits only for the slot.
         let is_plain_write = write && (!r.fua || self.cache.protected);
         let cache = &mut self.cache;
         cache.pages[id as usize] = Page {
@@ -100,7 +100,7 @@ impl<B: Backend> Device<B> {
             self.link_older(id, older);
         }
         let home = self.evict_one(victim, 1, by);
-        // Policies in order do not separate streams.
+        // Policies with one order do not separate streams.
         self.write_back_plain(victim, id, home, Stream::Cold);
         if !is_plain_write {
             self.await_slot(request, id, write, sectors);
@@ -108,7 +108,7 @@ impl<B: Backend> Device<B> {
         true
     }
 
-    /// Writes back the evicted page `victim` if it is dirty; its slot goes to `successor` when that is done.
+    /// Writes back the evicted page `victim` if it is dirty. Its slot goes to `successor` after that.
     #[inline(always)]
     pub(super) fn hand_over_slot(&mut self, victim: u32, successor: u32) {
         if self.page(victim).is_plain() {
@@ -119,8 +119,8 @@ impl<B: Backend> Device<B> {
         self.pump(victim);
     }
 
-    /// [`Device::hand_over_slot`] for a page that [`Page::is_plain`]; `home` is the only unit that it is written to,
-    /// or [`NO_HOME`].
+    /// [`Device::hand_over_slot`] for a page that [`Page::is_plain`]. `home` is the only unit to which the page can
+    /// be written, or [`NO_HOME`].
     #[inline(always)]
     fn write_back_plain(&mut self, victim: u32, successor: u32, home: u32, stream: Stream) {
         let whole = self.cache.whole;
@@ -145,7 +145,7 @@ impl<B: Backend> Device<B> {
         self.queue_for(by, unit, lpn, Cause::Destage, owner, (stream, false));
     }
 
-    /// The access waits for the slot of its page, which may have come already.
+    /// Lets the access wait for the slot of its page. The slot may already be there.
     #[inline(never)]
     pub(super) fn await_slot(&mut self, request: ReqId, id: u32, write: bool, sectors: u64) {
         if write {

@@ -1,4 +1,4 @@
-//! The buffer's log: accesses, evictions, waits for slots, write-backs.
+//! Log of the buffer: accesses, evictions, waits for slots, write-backs.
 
 use super::Cache;
 use crate::buffer::Access;
@@ -13,65 +13,66 @@ use crate::units::{Lpn, Time};
 pub enum BufferEvent {
     /// A page was accessed.
     Accessed {
-        /// When.
+        /// Instant.
         at: Time,
         /// The page.
         lpn: Lpn,
-        /// The request.
+        /// Number of the request.
         request: u32,
         /// True for a write.
         write: bool,
-        /// The page was in the buffer.
+        /// Whether the page was in the buffer.
         hit: bool,
     },
-    /// A page was evicted for the sake of an access.
+    /// A page was evicted to make room for an access.
     Evicted {
-        /// When.
+        /// Instant.
         at: Time,
         /// The page.
         lpn: Lpn,
-        /// True if the page has to be written back.
+        /// Whether the page has to be written back.
         dirty: bool,
-        /// The request of the access.
+        /// Number of the request of that access.
         request: u32,
     },
     /// An access waited for a slot.
     Waited {
-        /// Since when.
+        /// Start of the wait.
         since: Time,
-        /// When it got one.
+        /// End of the wait.
         at: Time,
-        /// The page.
+        /// The page that needed the slot.
         lpn: Lpn,
     },
     /// A page was written back.
     Written {
-        /// When it was handed to what is behind the buffer.
+        /// Instant at which the page was passed to the back end.
         since: Time,
-        /// When it was done.
+        /// Instant of completion.
         at: Time,
         /// The page.
         lpn: Lpn,
-        /// Why.
+        /// Cause.
         cause: Cause,
-        /// Number of the request that caused it; [`FlashEvent::NO_REQUEST`](crate::FlashEvent::NO_REQUEST) if none.
+        /// Number of the request that caused the write-back;
+        /// [`FlashEvent::NO_REQUEST`](crate::FlashEvent::NO_REQUEST) if none.
         request: u32,
     },
 }
 
 impl Cache {
-    /// The request for whose sake a page is read or written.
+    /// Returns the number of the request on whose behalf a page is read or written next.
     #[inline]
     pub fn on_behalf(&self, page: u32) -> u32 {
         self.pages[page as usize].by
     }
 
-    /// Pages whose contents flash does not have.
+    /// Returns the number of pages whose contents flash does not have.
     pub fn dirty_pages(&self) -> u32 {
         self.unstable.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// A log is kept.
+    /// Whether a log is kept.
     #[inline]
     pub(super) fn is_logged(&self) -> bool {
         self.log.is_some()

@@ -1,23 +1,23 @@
-//! The buffer at work: cached pages between host requests and flash.
+//! The buffer of a running device: cached pages between host requests and flash.
 //!
-//! A page passes its slot on to its *slot successor*: the access that needed the slot. In blocking mode the successor
-//! receives it when the page's program has completed, in background mode when its write-back starts (D-2). If several
-//! pages are evicted together, their slots go to the waiting accesses, first come first served (D-41). A page in
-//! flight, whose slot or data have not arrived, is not evicted; if all candidates are in flight, accesses wait in
-//! their order (D-36). An evicted page stays in the directory until it is released: reads are served from it, and a
-//! write creates a new page that is written back after it.
+//! When a page is evicted, its slot goes to its *slot successor*: the access that needed the slot. In blocking mode,
+//! the successor receives the slot when the page's program has completed; in background mode, when the page's
+//! write-back starts (D-2). If several pages are evicted together, their slots go to the waiting accesses, first come
+//! first served (D-41). A page in flight, whose slot or data have not arrived, is not evicted. If all candidates are
+//! in flight, accesses wait in their order (D-36). An evicted page stays in the directory until it is released. Reads
+//! are served from it. A write creates a new page, which is written back after the old one.
 //!
 //! | file | content |
 //! |---|---|
 //! | `page`, `page_state` | the record of a page; its states, and the steps from one to the next |
 //! | `waiters`, `slot_wait` | accesses that wait for a page; parts of a wait for a slot |
-//! | `access` | hits, misses, reads of what is cached |
-//! | `in_order` | the usual miss, in short |
+//! | `access` | hits, misses, reads of cached pages |
+//! | `in_order` | the fast path of a miss |
 //! | `in_flight` | pages that cannot be evicted yet, and the accesses that wait for one |
 //! | `evict`, `groups` | victims; pages that are written together |
-//! | `claims` | slots where blocks take the room of all their pages |
+//! | `claims` | slots under policies whose blocks occupy the room of all their pages |
 //! | `flush`, `trim`, `power_cut` | flushes, trims, power loss |
-//! | `exchange_policy`, `view`, `log` | another policy at run time; what a policy sees; events |
+//! | `exchange_policy`, `view`, `log` | replacement of the policy at run time; the policy's view of the device; the log |
 
 mod access;
 mod claims;
@@ -63,16 +63,17 @@ struct Counters {
     evicted_clean: u64,
     evicted_dirty: u64,
     evicted_dirty_in_gc: u64,
-    /// Evictions for the sake of an access, and list entries inspected for that.
+    /// Number of evictions for accesses, and of list entries inspected for them.
     evictions: u64,
     inspected: u64,
-    /// Evictions by the number of dirty pages: 1, 2, 3-4, 5-8, 9-16, 17-32, 33-64, more.
+    /// Number of evictions by their dirty pages: 1, 2, 3-4, 5-8, 9-16, 17-32, 33-64, more.
     destages: [u64; 8],
     lost_pages: u64,
     slot_waits: u64,
-    /// In picoseconds; wider than a `Time`, which the sum of the waits of an overloaded device exceeds.
+    /// Sum of the waits for slots in picoseconds. Wider than a `Time`, which the sum may exceed on an overloaded
+    /// device.
     slot_wait_total: u128,
-    /// Time in which write-backs waited for others to end, until `Cache::at_limit_since`.
+    /// Total time in which write-backs waited for others to end, up to `Cache::at_limit_since`.
     at_limit: Time,
 }
 
@@ -89,48 +90,47 @@ pub(super) struct Cache {
     free_slots: [u32; 2],
     /// Slots of [`Pool::Policy`] if blocks occupy the room of all their pages; they replace `free_slots`.
     claims: Option<Box<Claims>>,
-    /// Pages that wait for a slot of no particular other page, by [`Pool`].
+    /// Pages that wait for any free slot, not for that of a certain page, by [`Pool`].
     waiting: [VecDeque<u32>; 2],
-    /// Pages in flight that the policy holds.
+    /// Number of pages in flight that the policy holds.
     in_flight: u32,
-    /// Accesses that wait until something may be evicted, in their order.
+    /// Accesses that wait for an evictable page, in their order.
     held_up: VecDeque<HeldUp>,
-    /// Whether a held-up access may succeed now, because a page has become evictable.
+    /// Whether a waiting access may succeed now, because a page has become evictable.
     may_retry: bool,
     waiters: Waiters,
     /// The flash operation of a cached page that ended last.
     ended: Ended,
-    /// By page, what ended as it got its slot, if accesses waited for it then.
+    /// For each page, the operation that ended as it got its slot, if accesses were waiting for it then.
     slot_ends: Vec<Ended>,
-    /// A hint at the pages that will be evicted: the fourth victim from now at the last eviction, then the third and
-    /// the second.
+    /// Hint for prefetches, set at each eviction: the fourth, third and second next victims.
     ahead: [PageId; 3],
     groups: Vec<Group>,
     free_groups: Vec<u32>,
-    /// Pages whose contents flash does not have, as bits.
+    /// Bit per page: whether flash lacks its contents.
     unstable: TrustedTable<u64>,
-    /// Largest number of write-backs at a time in background mode, of evicted pages and active ones; `None` in
+    /// In background mode, the largest number of write-backs in flight, including those by idle chips; `None` in
     /// blocking mode.
     background: Option<u32>,
     writing_back: u32,
     write_back_queue: VecDeque<u32>,
-    /// Start of the time in which write-backs wait for others to end; `None`: none waits.
+    /// Since when write-backs have been waiting for others to end; `None` if none waits.
     at_limit_since: Option<Time>,
-    /// Active write-backs in flight, for policies that write back while a chip is idle.
+    /// Number of write-backs in flight that idle chips started.
     active_write_backs: u32,
-    /// The policy writes back while chips are idle.
+    /// Whether the policy writes back pages while chips are idle.
     uses_idle: bool,
-    /// The chip of a page's flash copy may change while it is cached.
+    /// Whether the chip of a page's flash copy may change while the page is cached.
     chips_move: bool,
-    /// All sectors of a page.
+    /// All sectors of a page, as bits.
     whole: u64,
-    /// The memory survives a power loss.
+    /// Whether the memory survives a power loss.
     pub protected: bool,
     counters: Counters,
-    /// Status of the next flush or forced write, if acknowledged data are lost and no request has failed for that yet
-    /// (D-148).
+    /// Status with which the next flush or forced write fails, if acknowledged data have been lost and no request has
+    /// failed for that yet (D-148).
     unreported_error: Option<Status>,
-    /// Pages lost since the power was cut, while protected memory is written.
+    /// Pages lost since the power failed, while protected memory is being written.
     lost: Option<Vec<Lpn>>,
     log: Option<Vec<BufferEvent>>,
 }
@@ -181,7 +181,7 @@ impl Cache {
             ahead: [PageId(0); 3],
             groups: Vec::new(),
             free_groups: Vec::new(),
-            // SAFETY: one bit for each of `pages`.
+            // SAFETY: has one bit for each of `pages`.
             unstable: unsafe { TrustedTable::new(Vec::new()) },
             background: match b.evict {
                 EvictMode::Blocking => None,
@@ -205,20 +205,20 @@ impl Cache {
         }
     }
 
-    /// Whether the device has a buffer in blocking mode whose policy does not write back on its own and whose blocks
-    /// occupy only the room of their pages, and nothing is logged.
+    /// Whether the buffer meets the conditions of the plain path: it is in blocking mode, its policy does not write
+    /// back on its own, blocks occupy only the room of their pages, and nothing is logged.
     pub fn is_plain(&self) -> bool {
         let blocks = self.background.is_none() && !self.uses_idle;
         self.present && blocks && self.claims.is_none() && !self.is_logged()
     }
 
-    /// Starts loading what an access to `lpn` will touch.
+    /// Prefetches the data that an access to `lpn` reads.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         self.directory.prefetch(lpn);
     }
 
-    /// The newest cached copy of `lpn`.
+    /// Returns the newest cached copy of `lpn`.
     #[inline(always)]
     fn find(&self, lpn: Lpn) -> Option<PageId> {
         self.directory.get(lpn)
@@ -246,7 +246,8 @@ impl Cache {
             .collect();
     }
 
-    /// The limit on write-backs at a time, and the time since the counters were reset in which others waited for it.
+    /// Returns the limit on write-backs in flight, and for how long write-backs waited for others since the last
+    /// reset of the counters.
     pub fn write_back_limit(&self, now: Time) -> Option<(u32, Time)> {
         let running = self.at_limit_since.map_or(Time::ZERO, |since| now - since);
         let waited = self.counters.at_limit + running;
@@ -271,7 +272,7 @@ impl Cache {
         id
     }
 
-    /// A record that there was not before.
+    /// Adds a record to the table.
     #[cold]
     fn one_more_page(&mut self) -> u32 {
         self.pages.push(Page::new(Lpn(0), Pool::Policy));
@@ -282,7 +283,7 @@ impl Cache {
         self.pages.len() as u32 - 1
     }
 
-    /// An access to the page `id` has waited since `since` for a slot.
+    /// Counts the wait for a slot of an access to the page `id`, which began at `since`.
     #[inline(always)]
     fn count_slot_wait(&mut self, id: u32, since: Time, slot: Time, is_logged: bool) {
         if slot > Time::ZERO {
@@ -316,7 +317,7 @@ impl Cache {
         *word = *word & !(1 << (id % 64)) | unstable << (id % 64);
     }
 
-    /// The unstable pages that hold something.
+    /// Returns the pages in use whose contents flash lacks.
     fn unstable_pages(&self) -> Vec<u32> {
         let mut ids = Vec::new();
         for (i, &word) in self.unstable.iter().enumerate() {

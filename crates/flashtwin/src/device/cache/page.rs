@@ -1,4 +1,5 @@
-//! The record of a cached page: one cache line, which a miss accesses for the victim and for the incoming page.
+//! The record of a cached page. It fills one cache line; a miss accesses the records of the victim and of the
+//! incoming page.
 
 use std::num::NonZeroU32;
 
@@ -29,14 +30,14 @@ pub(super) enum Pool {
     ReadCache,
 }
 
-/// The slot of a page whose data have a place in the buffer memory.
+/// The slot of a page whose place in the buffer memory is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
-    /// The page holds it until it is released.
+    /// The page holds its slot until it is released.
     Held,
-    /// The page's write-back, one of those that run at a time in background mode, has passed it on.
+    /// The page has passed its slot on at the start of its write-back (background mode).
     PassedOn,
-    /// Padding takes no slot.
+    /// The page has no slot, because it is padding.
     Extra,
 }
 
@@ -45,74 +46,75 @@ pub(super) enum Slot {
 pub(super) enum Residency {
     /// The record is unused.
     Free,
-    /// The slot still belongs to another page. `writer` is the write that created the page and waits for the slot.
+    /// The page has no slot yet; the slot still belongs to another page. `writer` is the write that created the page
+    /// and waits for the slot.
     Awaiting { writer: Option<Index> },
-    /// Being read from flash.
+    /// The page is being read from flash.
     Filling(Slot),
-    /// In the buffer memory.
+    /// The page is in the buffer memory.
     Ready(Slot),
 }
 
-/// State of the page in the policy, or in the read cache's list.
+/// Whether the policy, or the read cache's list, can evict the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rank {
-    /// May be chosen as a victim.
+    /// The page may be chosen as a victim.
     Evictable,
-    /// Held by the policy and in flight: pinned (D-36).
+    /// The page is held by the policy and in flight, and therefore pinned (D-36).
     InFlight,
-    /// Evicted, trimmed or replaced: removed from the policy.
+    /// The page was evicted, trimmed or replaced, and is no longer in the policy.
     Left,
 }
 
-/// The page's program.
+/// State of the page's program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Program {
     None,
-    /// Delayed until an older copy of the logical page is on flash.
+    /// The program waits until an older copy of the logical page is on flash.
     BehindOlder,
     Running {
-        /// The page has content that flash lacks.
+        /// Whether the program carries content that flash lacks.
         fresh: bool,
-        /// The page was trimmed meanwhile.
+        /// Whether the page was trimmed since the program started.
         trimmed: bool,
     },
 }
 
-/// A program that the page is to get for another reason than its eviction.
+/// Reasons other than eviction for programming the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Want {
     Nothing,
     /// A flush or a forced write waits for the page.
     Flush,
-    /// Background write-back to an idle chip; counts as an active write-back.
+    /// An idle chip writes the page back.
     WriteBack,
-    /// Clean, it leaves with its block, which is written whole.
+    /// The page is clean and evicted, and is written because its block is written as a whole.
     Padding,
-    /// Clean, it stays in the read cache and is written with its block.
+    /// The page is clean and stays in the read cache, and is written because its block is written as a whole.
     Merge,
 }
 
 impl Want {
-    /// The page is programmed although flash has its contents.
+    /// Whether the page is programmed although flash has its contents.
     #[inline]
     pub fn writes_clean(self) -> bool {
         matches!(self, Want::Padding | Want::Merge)
     }
 
-    /// The page is programmed although it was not evicted.
+    /// Whether the page is programmed although it was not evicted.
     #[inline]
     pub fn writes_cached(self) -> bool {
         matches!(self, Want::Flush | Want::WriteBack | Want::Merge)
     }
 }
 
-/// The group of pages that the page is written with once all of them are whole.
+/// The group of pages with which the page is written once all of them are complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Membership {
     None,
-    /// The page is one of those the group waits for.
+    /// The page is not complete, and the group waits for it.
     Missing(u32),
-    /// The page is whole, others are not.
+    /// The page is complete, but other pages of the group are not.
     Whole(u32),
 }
 
@@ -124,30 +126,30 @@ pub(super) struct Page {
     pub residency: Residency,
     pub pool: Pool,
     pub rank: Rank,
-    /// Differs from flash (a running program does not count).
+    /// Whether the contents differ from flash. A running program already counts as flash.
     pub dirty: bool,
     pub program: Program,
     pub want: Want,
     pub group: Membership,
     /// Number of the request on whose behalf the page is read or written next.
     pub by: u32,
-    /// The page that gets its slot.
+    /// The page that receives this page's slot.
     pub slot_successor: Option<Index>,
-    /// Evicted copy of the same logical page that must be on flash first, and the reverse.
+    /// The evicted copy of the same logical page that must be programmed first, and the next younger copy.
     pub older: Option<Index>,
     pub younger: Option<Index>,
-    /// Accesses that wait for the page, except the writer.
+    /// Accesses that wait for the page, except the `writer` of [`Residency::Awaiting`].
     pub waiters: WaitList,
-    /// Valid sectors.
+    /// Valid sectors, as bits.
     pub valid: u64,
-    /// When it got its slot.
+    /// Instant at which the page got its slot.
     pub slot_at: Time,
 }
 
 const _: () = assert!(size_of::<Page>() == 64, "a page fits one cache line");
 
 impl Page {
-    /// A page that awaits its slot.
+    /// Creates a page that waits for its slot.
     #[inline]
     pub fn new(lpn: Lpn, pool: Pool) -> Page {
         Page {
@@ -189,7 +191,7 @@ impl Page {
         matches!(self.program, Program::Running { .. })
     }
 
-    /// True if nothing more has to be done for the page once it has its slot: the policy manages it, only the request
+    /// Whether nothing more has to be done for the page once it has its slot: the policy manages it, only the request
     /// that writes it is waiting for it, and no other operation on it is pending.
     #[inline(always)]
     pub fn is_plain_arrival(&self) -> bool {
@@ -211,8 +213,8 @@ impl Page {
             && self.waiters.is_empty()
     }
 
-    /// Whether the page holds its slot, no program of it is running, and only its eviction requires one: it has no
-    /// older copy, no other want and no group.
+    /// Whether the page holds its slot, has no running program, and needs a program only if it is evicted: it has no
+    /// older copy, no other reason to be programmed, and no group.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
         self.residency == Residency::Ready(Slot::Held)

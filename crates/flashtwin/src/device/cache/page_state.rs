@@ -1,4 +1,4 @@
-//! The states of a page: slot, data from flash, program, release.
+//! The states of a page: slot, fill from flash, program, release.
 //!
 //! [`Device::pump`] performs the next step that a page's state allows; it must be called after every change of a
 //! page.
@@ -24,13 +24,13 @@ impl<B: Backend> Device<B> {
         &mut self.cache.pages[id as usize]
     }
 
-    /// True if buffer events are logged.
+    /// Whether events of the buffer are logged.
     #[inline(always)]
     pub(super) fn logs_buffer(&self) -> bool {
         !B::PLAIN && self.cache.is_logged()
     }
 
-    /// Largest number of write-backs at a time in background mode; `None` in blocking mode.
+    /// Returns the largest number of write-backs in flight in background mode; `None` in blocking mode.
     #[inline(always)]
     pub(super) fn background(&self) -> Option<u32> {
         match B::PLAIN {
@@ -39,7 +39,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// The page gets its slot.
+    /// Gives the page its slot.
     #[inline(never)]
     pub(super) fn give_slot(&mut self, id: u32) {
         self.give_slot_now(id);
@@ -75,7 +75,7 @@ impl<B: Backend> Device<B> {
                 self.fill_if_wanted(id);
             }
         }
-        // One that is being read from flash now is in flight still.
+        // A page that is now being read from flash stays in flight.
         self.residency_changed(id);
         let p = self.page(id);
         if p.has_left() || p.want != Want::Nothing {
@@ -90,8 +90,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Reads the page from flash to complete it; completes it immediately if flash has no copy. If its older copy is
-    /// being read, that read completes it, too.
+    /// Reads the page from flash to complete it. If flash has no copy, the page is complete immediately. If an older
+    /// copy of the page is being read, that read completes it.
     #[inline(never)]
     pub(super) fn fill(&mut self, id: u32) {
         let p = self.page(id);
@@ -185,7 +185,7 @@ impl<B: Backend> Device<B> {
         self.start_program(id);
     }
 
-    /// The next step of a page that is written with others.
+    /// Performs the next step of a page that is written together with others.
     #[inline(never)]
     fn pump_in_group(&mut self, id: u32) {
         let whole = self.cache.whole;
@@ -196,8 +196,8 @@ impl<B: Backend> Device<B> {
         self.whole_in_group(id);
     }
 
-    /// Starts the program of a page that was evicted, or is written back actively, if fewer than `depth` are running;
-    /// otherwise queues it. With the start the slot of an evicted page passes on.
+    /// Starts the program of a page that was evicted, or is written back by an idle chip, if fewer than `depth`
+    /// write-backs are running; otherwise queues it. At the start, an evicted page passes its slot on.
     #[inline(never)]
     fn write_back_in_background(&mut self, id: u32, depth: u32) {
         let now = self.now;
@@ -232,7 +232,7 @@ impl<B: Backend> Device<B> {
         };
         p.dirty = false;
         if cause == Cause::WriteBack {
-            // It counts as an active write-back until its program ends.
+            // The page counts as a write-back by an idle chip until its program ends.
             p.want = Want::Nothing;
         } else {
             self.drop_want(id);
@@ -249,7 +249,7 @@ impl<B: Backend> Device<B> {
         );
     }
 
-    /// The page is to get no program except for its eviction.
+    /// Cancels all reasons for programming the page except its eviction.
     #[inline(always)]
     fn drop_want(&mut self, id: u32) {
         let want = std::mem::replace(&mut self.page(id).want, Want::Nothing);
@@ -258,7 +258,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// A flash operation of a cached page has finished.
+    /// Processes the end of a flash operation of a cached page.
     #[inline(always)]
     pub(in crate::device) fn cached_flash_done(&mut self, done: &Done) {
         let id = done.op.owner.number();
@@ -340,7 +340,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Starts the next write-back of background mode, because one has ended.
+    /// Starts the next waiting write-back of background mode after one has ended.
     #[inline(never)]
     fn next_write_back(&mut self) {
         self.cache.writing_back -= 1;
@@ -381,7 +381,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// The page is to be programmed and cannot be.
+    /// Drops the contents of a page that should be programmed but cannot.
     fn drop_contents(&mut self, id: u32) {
         let p = self.page(id);
         let was_dirty = std::mem::take(&mut p.dirty);
@@ -395,7 +395,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Records the loss of a page's acknowledged writes: they will not reach flash. Flushes and forced writes that
+    /// Records the loss of a page's acknowledged writes, which will not reach flash. Flushes and forced writes that
     /// wait for the page fail; if there are none, the next one fails (D-148).
     #[cold]
     fn lose(&mut self, id: u32, how: Status) {
@@ -409,8 +409,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Notifies the policy that a program has ended. With `cleaned` the page, which stays cached, is now clean. The
-    /// flash copy of the cached page may be on another chip now.
+    /// Notifies the policy that a program has ended. If `cleaned`, the page stays cached and is now clean. If the
+    /// flash copy may have moved to another chip, the policy is notified of that, too.
     #[inline(never)]
     fn notify_policy(&mut self, id: u32, lpn: Lpn, cleaned: bool) {
         if cleaned {
@@ -439,7 +439,7 @@ impl<B: Backend> Device<B> {
         self.release_to::<false>(id);
     }
 
-    /// Releases an evicted page; with `INLINED`, the hand-over of the slot is inlined.
+    /// Releases an evicted page. If `INLINED`, the code that passes on the slot is inlined.
     #[inline(always)]
     fn release_to<const INLINED: bool>(&mut self, id: u32) {
         let cache = self.cache();
@@ -448,12 +448,12 @@ impl<B: Backend> Device<B> {
             p.waiters.is_empty(),
             "a page is released while an access waits for it"
         );
-        // Queues that still name this record find nothing to do.
+        // Queues that still contain this record will find that nothing is to be done for it.
         let residency = std::mem::replace(&mut p.residency, Residency::Free);
         let (lpn, has_copies) = (p.lpn, p.older.is_some() || p.younger.is_some());
         cache.directory.remove(lpn, PageId(id));
         cache.clear_unstable(id);
-        // All links are mended before the slot is passed on, which may release further pages.
+        // All links are updated before the slot is passed on, because that may release further pages.
         let wake = match has_copies {
             true => cache.unlink_copies(id),
             false => None,
@@ -501,7 +501,7 @@ impl Cache {
         let p = &self.pages[id as usize];
         let (older, younger) = (p.older, p.younger);
         if let Some(older) = older {
-            // The page was trimmed before its turn; its neighbours in the list now follow each other.
+            // The page was trimmed before it was programmed; its neighbours in the list now follow each other.
             self.pages[older.get() as usize].younger = younger;
         }
         let younger = younger?.get();

@@ -1,4 +1,4 @@
-//! Power losses: the data that the buffer loses, and an orderly shutdown before one.
+//! Power loss: the data that the buffer loses, and the orderly shutdown before one.
 
 use std::collections::HashSet;
 
@@ -7,20 +7,20 @@ use crate::device::{Backend, Device};
 use crate::request::{Op, Request};
 use crate::units::Lpn;
 
-/// Losses of a power loss.
+/// Losses caused by a power loss.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PowerCut {
-    /// Logical pages whose newest content is lost, ascending. For all other pages, flash has the content
-    /// acknowledged to the host.
+    /// Logical pages whose newest content is lost, ascending. For all other pages, flash has the content acknowledged
+    /// to the host.
     pub lost: Vec<Lpn>,
-    /// Host requests that were not finished.
+    /// Number of host requests that were not finished.
     pub unfinished: usize,
 }
 
 impl<B: Backend> Device<B> {
-    /// Writes the contents of the buffer, protected or not, as a drive does when it is notified of a coming power
-    /// loss. Takes at most `steps` steps and returns how many are left. The flush for this is among
-    /// [`Device::completions`].
+    /// Writes the contents of the buffer, protected or not, to flash, as a drive does when it is notified of a coming
+    /// power loss. Processes at most `steps` events and returns how many of them are left. The completion of the
+    /// flush for this is in [`Device::completions`].
     pub fn shut_down(&mut self, mut steps: u64) -> u64 {
         let protected = std::mem::take(&mut self.cache.protected);
         let flush = Request {
@@ -31,9 +31,9 @@ impl<B: Backend> Device<B> {
             fua: false,
             ..Request::default()
         };
-        // What is due at this instant happens before.
+        // Events due at this instant are processed first.
         self.advance(self.now);
-        // A flush has no address that could be wrong.
+        // The result is ignored: a flush has no address that could be invalid.
         let _ = self.submit(self.now, &flush, u64::MAX);
         while self.outstanding() > 0 && steps > 0 && self.step() {
             steps -= 1;
@@ -69,7 +69,7 @@ impl<B: Backend> Device<B> {
                 .map(|p| p.lpn);
             match self.cache.protected {
                 false => lost.extend(held),
-                // Pages in the protected buffer are newer than those lost.
+                // Pages in the protected buffer are newer than their lost copies.
                 true => {
                     let held: HashSet<Lpn> = held.collect();
                     lost.retain(|lpn| !held.contains(lpn));

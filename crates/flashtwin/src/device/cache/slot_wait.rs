@@ -1,8 +1,8 @@
-//! Waits for buffer slots, by the flash operation that ended them.
+//! Splits waits for buffer slots by the flash operation that ended them.
 //!
-//! A slot comes free, or an access may try again, at the end of an operation: the write-back of the slot's former page,
-//! of another page where so many run at a time, or the read or program that makes a page evictable. Of the wait, the
-//! last part is this operation, as far as it overlaps; before it the access waited for its turn, behind others.
+//! A wait ends at the end of some flash operation: the write-back of the page that had the slot, another write-back
+//! if only a limited number may run, or a read or program that makes a page evictable. The last part of the wait is
+//! this operation, as far as both overlap. Before that, the access waited for its turn behind other operations.
 
 use super::Cache;
 use crate::device::flash::OpTimes;
@@ -10,7 +10,7 @@ use crate::nand::Done;
 use crate::request::Breakdown;
 use crate::units::Time;
 
-/// A flash operation of a cached page, at its end.
+/// End and times of a finished flash operation of a cached page.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ended {
     at: Time,
@@ -18,7 +18,7 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    /// Sets those of `parts` that are for a slot, of a wait of `wait` until `until`.
+    /// Sets the slot parts of a breakdown, for a wait of length `wait` that ended at `until`.
     #[inline(always)]
     fn set_wait(&self, wait: Time, until: Time, parts: &mut Breakdown) {
         let op = match self.at == until {
@@ -34,7 +34,7 @@ impl Ended {
 }
 
 impl Cache {
-    /// A flash operation of a cached page ends.
+    /// Records the end of a flash operation of a cached page.
     #[inline(always)]
     pub(super) fn note_end(&mut self, done: &Done, is_read: bool, now: Time) {
         self.ended = Ended {
@@ -43,19 +43,19 @@ impl Cache {
         };
     }
 
-    /// Keeps what ended as the page gets its slot, for the accesses that wait for more than the slot.
+    /// Keeps the operation that ended as the page got its slot, for accesses that wait for more than the slot.
     #[inline(always)]
     pub(super) fn keep_slot_end(&mut self, page: u32) {
         self.slot_ends[page as usize] = self.ended;
     }
 
-    /// Sets the parts of a wait of `wait` for a slot, which ends now.
+    /// Sets the slot parts of a breakdown, for a wait of length `wait` that ends now.
     #[inline(always)]
     pub fn set_slot_wait(&self, wait: Time, now: Time, parts: &mut Breakdown) {
         self.ended.set_wait(wait, now, parts);
     }
 
-    /// Sets the parts of a wait of `wait` for the slot of a page, until the page got it.
+    /// Sets the slot parts of a breakdown, for a wait of length `wait` until the page got its slot.
     #[inline(always)]
     pub(super) fn set_slot_wait_of(&self, page: u32, wait: Time, parts: &mut Breakdown) {
         let slot_at = self.pages[page as usize].slot_at;

@@ -6,7 +6,7 @@ use crate::device::{Backend, Device};
 use crate::units::Lpn;
 
 impl<B: Backend> Device<B> {
-    /// Forgets a page, in the buffer and on flash.
+    /// Removes a page from the buffer and from flash.
     pub(in crate::device) fn trim(&mut self, lpn: Lpn) {
         let cache = &mut self.cache;
         let Some(PageId(id)) = cache.find(lpn) else {
@@ -18,7 +18,7 @@ impl<B: Backend> Device<B> {
             self.leave_policy(id);
         }
         self.backend.trim(lpn, self.now, &mut self.events);
-        // This copy and all older ones that are not on flash yet need not be programmed any more.
+        // Neither this copy nor older copies that are not on flash yet need to be programmed any more.
         let mut next = Some(id);
         while let Some(at) = next {
             let cache = self.cache();
@@ -34,7 +34,7 @@ impl<B: Backend> Device<B> {
             }
             next = p.older.map(Index::get);
             cache.note_stability(at);
-            // Flushes need not wait any more; accesses still wait for slot and data.
+            // Flushes need not wait for the page any more; accesses still wait for slot and data.
             self.serve_waiters(at, None, false);
         }
         self.pump(id);

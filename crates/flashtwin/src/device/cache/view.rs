@@ -9,12 +9,12 @@ use crate::units::{ChipId, Lpn, Time};
 pub(super) struct View<'a, B> {
     pub now: Time,
     pub pages: &'a [Page],
-    /// Pages of the policy that are in flight.
+    /// Number of pages of the policy that are in flight.
     pub in_flight: u32,
     pub backend: &'a B,
 }
 
-/// Runs something with the cache and what a policy sees of the device.
+/// Runs an expression with the cache and the policy's view of the device.
 macro_rules! with_view {
     ($device:expr, |$cache:ident, $view:ident| $body:expr) => {{
         let $cache = &mut $device.cache;

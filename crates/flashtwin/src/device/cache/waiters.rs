@@ -10,20 +10,20 @@ use crate::request::Breakdown;
 use crate::request::Status;
 use crate::units::Time;
 
-/// Condition that ends an access's wait.
+/// Event for which an access waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wants {
-    /// A slot, to write into.
+    /// The page gets its slot; the access then writes into it.
     Slot,
-    /// A slot to write into, then the program.
+    /// The page gets its slot, the access writes into it, and the page is then programmed.
     SlotThenProgram,
-    /// Sectors of the page, as bits.
+    /// Sectors of the page become valid, given as bits.
     Data(u64),
-    /// The end of this many programs.
+    /// This many programs of the page end.
     Programs(u32),
 }
 
-/// An access that waits.
+/// A waiting access.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiter {
     pub request: ReqId,
@@ -34,11 +34,11 @@ pub(super) struct Waiter {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     waiter: Waiter,
-    /// The next entry of the list; for the last entry, the first.
+    /// The next entry of the circular list; for the last entry, the first.
     next: u32,
 }
 
-/// The waiters of one page, as the last entry of the list.
+/// The list of waiters of one page, given by its last entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct WaitList(Option<Index>);
 
@@ -57,7 +57,7 @@ pub(super) struct Waiters {
 }
 
 impl Waiters {
-    /// Adds a waiter at the end of a list.
+    /// Appends a waiter to a list.
     pub fn push(&mut self, list: &mut WaitList, waiter: Waiter) {
         let id = self.free.pop().unwrap_or(self.entries.len() as u32);
         let next = match list.0 {
@@ -72,7 +72,7 @@ impl Waiters {
         list.0 = Some(Index::new(id));
     }
 
-    /// Takes the first waiter of a list.
+    /// Removes and returns the first waiter of a list.
     #[inline]
     pub fn pop(&mut self, list: &mut WaitList) -> Option<Waiter> {
         let last = list.0?.get();
@@ -87,7 +87,7 @@ impl Waiters {
         Some(waiter)
     }
 
-    /// The waiter of a list that has no other.
+    /// Returns the waiter of a list with only one.
     #[inline(always)]
     pub fn lone(&self, list: WaitList) -> Option<&Waiter> {
         let last = list.0?.get();
@@ -95,7 +95,7 @@ impl Waiters {
         (entry.next == last).then_some(&entry.waiter)
     }
 
-    /// The waiters of a list, the first one first.
+    /// Returns the waiters of a list in order.
     pub fn iter(&self, list: WaitList) -> impl Iterator<Item = &Waiter> {
         let last = list.0.map(|last| last.get());
         let first = last.map(|last| self.entries[last as usize].next);
@@ -105,7 +105,7 @@ impl Waiters {
 }
 
 impl Cache {
-    /// Has an access wait for a page, behind those that do already.
+    /// Lets an access wait for a page, behind the accesses that already do.
     #[inline]
     pub(super) fn wait(&mut self, page: u32, request: ReqId, since: Time, wants: Wants) {
         let waiter = Waiter {
@@ -121,7 +121,7 @@ impl Cache {
         self.waiters.iter(self.pages[page as usize].waiters)
     }
 
-    /// A flush or forced write waits for a program of the page.
+    /// Whether a flush or forced write waits for a program of the page.
     pub(super) fn is_program_awaited(&self, page: u32) -> bool {
         self.waiters_of(page)
             .any(|waiter| matches!(waiter.wants, Wants::Programs(_)))
@@ -135,15 +135,15 @@ impl Cache {
         lone.is_some_and(|w| matches!(w.wants, Wants::Data(sectors) if sectors & !p.valid != 0))
     }
 
-    /// An access waits for sectors that the page lacks.
+    /// Whether an access waits for sectors that the page lacks.
     pub(super) fn is_fill_awaited(&self, page: u32) -> bool {
         let lacks = !self.pages[page as usize].valid;
         self.waiters_of(page)
             .any(|waiter| matches!(waiter.wants, Wants::Data(sectors) if sectors & lacks != 0))
     }
 
-    /// Breakdown of an access that waited since `since` for this page; the last wait was for `done`, if for any flash
-    /// operation.
+    /// Returns the breakdown of an access that has waited for this page since `since`. `done` is the flash operation
+    /// that ended the wait, if any.
     pub(super) fn wait_parts(
         &self,
         page: u32,
@@ -152,11 +152,11 @@ impl Cache {
         now: Time,
     ) -> Breakdown {
         let waited = now - since;
-        // An access that arrived after the operation began waited only for the rest of it.
+        // If the access arrived after the operation had begun, it waited only for the rest of it.
         let mut parts = done.map_or(Breakdown::default(), |done| {
             OpTimes::of(done, done.op.is_read()).parts_within(waited, now)
         });
-        // What was before the operation: first the slot, then other work on the page.
+        // Time before the operation: first the wait for the slot, then other operations on the page.
         let before = waited - parts.total();
         let slot_at = self.pages[page as usize].slot_at;
         let slot = before.min(slot_at.saturating_sub(since));
@@ -169,8 +169,8 @@ impl Cache {
 }
 
 impl<B: Backend> Device<B> {
-    /// Completes the accesses for which the page now has what they wait for. `done` is the flash operation that has
-    /// just ended, if any; `program` is true if that was a program.
+    /// Completes the accesses whose condition the page now meets. `done` is the flash operation that has just ended,
+    /// if any; `program` is true if that was a program.
     #[inline(never)]
     pub(super) fn serve_waiters(&mut self, id: u32, done: Option<&Done>, program: bool) {
         let now = self.now;

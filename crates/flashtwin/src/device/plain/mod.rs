@@ -2,7 +2,7 @@
 //!
 //! The path is written once and compiled several times: for any device, and for plain devices ([`Device::is_plain`])
 //! with any back end and with the two most frequent kinds of flash. [`Device::submit`] and the event loop choose the
-//! copy. The code tests [`Work::PLAIN`], a constant of each copy.
+//! copy. In the code, the constant [`Work::PLAIN`] distinguishes the copies.
 
 use std::mem::offset_of;
 
@@ -15,20 +15,20 @@ use crate::metrics::FlashReport;
 use crate::nand::{Done, PageOp};
 use crate::units::{ChipId, Lpn, Time};
 
-/// A copy of the path.
+/// A copy of the request path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Path(pub u8);
 
 impl Path {
     pub const ANY: Path = Path(0);
 
-    /// Path of a plain front end with a back end of this [`Work::kind`].
+    /// Returns the copy for a plain front end with a back end of this [`Work::kind`].
     pub const fn plain(kind: u8) -> Path {
         Path(kind + 1)
     }
 }
 
-/// Runs something on the copy of the path that a device's requests take.
+/// Runs an expression on the copy of the path that a device uses.
 macro_rules! on_path {
     ($device:expr, $on:ident => $work:expr) => {
         on_path!($device, $on => $work, 0 1 2)
@@ -48,7 +48,7 @@ macro_rules! on_path {
 }
 pub(super) use on_path;
 
-/// A back end of this kind behind a plain front end.
+/// A back end of the given kind behind a plain front end.
 #[derive(Clone, Debug)]
 #[repr(transparent)]
 pub(crate) struct Plain<B, const KIND: u8>(B);
@@ -63,8 +63,8 @@ const fn assert_same_layout<B: Backend, const KIND: u8>() {
 }
 
 impl<B: Backend> Device<B> {
-    /// Whether there is one submission queue, a bus without command overhead, and a buffer in blocking mode whose
-    /// policy does not write back on its own, processor and buffer take no time, and nothing is logged.
+    /// Whether the device is plain. Conditions: one submission queue, a bus without command overhead, a processor and
+    /// a buffer memory that take no time, blocking mode, a policy that does not write back on its own, and no log.
     fn is_plain(&self) -> bool {
         let front = self.queues.are_plain()
             && self.link.has_mode_alone(Mode::Bus)
@@ -74,13 +74,13 @@ impl<B: Backend> Device<B> {
         front && self.cache.is_plain() && !self.programs.is_on() && !self.metrics.are_elsewhere()
     }
 
-    /// Chooses the copy again, after a change that [`Device::is_plain`] depends on.
+    /// Chooses the copy again. Must be called after every change of a condition of [`Device::is_plain`].
     pub(super) fn find_path(&mut self) {
         self.path = self.path_now();
     }
 
-    /// Names of the copies of the code that serve requests now: that of the front end, then that of the back end, as
-    /// in "plain front end, msr flash". The table of paths in ARCHITECTURE.md has the conditions.
+    /// Returns the names of the copies of the code in use: that of the front end, then that of the back end, such as
+    /// "plain front end, msr flash". The table of paths in ARCHITECTURE.md has the conditions.
     pub fn path(&self) -> String {
         let (front, is_plain) = match self.path {
             Path::ANY => ("general", false),
@@ -96,7 +96,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Returns the device as a plain one with a back end of this kind.
+    /// Returns the device as a plain one with a back end of the given kind.
     ///
     /// # Panics
     /// Panics if its back end is of another kind.
@@ -108,7 +108,7 @@ impl<B: Backend> Device<B> {
             "the path of another kind of back end"
         );
         // SAFETY: both devices have the same layout: `Device` is `repr(C)` with the same fields except the back end,
-        // and `Plain` has the layout of the back end in it. A back end of this kind is a valid `Plain`.
+        // and `Plain` has the layout of the back end that it contains. A back end of this kind is a valid `Plain`.
         unsafe { &mut *std::ptr::from_mut(self).cast() }
     }
 }

@@ -1,12 +1,12 @@
-//! Submission queues and the arbitration between them, in front of the controller (D-100).
+//! Submission queues, and the arbitration between them in front of the controller (D-100).
 //!
-//! As in NVMe (Base Specification 2.0, 3.4.4), round robin takes at most a burst of commands from one queue after the
-//! other. Weighted round robin has four classes of queues. Urgent commands come first. Each of the other classes may
-//! be served as often as its weight permits, high before medium before low; when all classes with commands have used
-//! up their weight, a new round begins. Within a class queues are served round robin.
+//! Round robin takes at most a *burst* of commands from one queue, then from the next (NVMe Base Specification 2.0,
+//! 3.4.4). Weighted round robin has four classes of queues. Urgent commands have priority over all others. The other
+//! classes are served in the order high, medium, low, each at most as often per round as its weight. A new round
+//! begins when all classes with commands have used up their weights. Within a class, queues are served round robin.
 //!
-//! Requests wait in three places: at the host while their queue is full, in their queue, and for the limit of
-//! commands that the controller executes at a time. None of this takes time by itself.
+//! A request can wait in three places: at the host while its queue is full, in its queue, and at the limit on
+//! commands that the controller executes at a time. Queues and arbitration themselves take no time.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,26 +16,26 @@ use super::{Backend, Device};
 use crate::request::Op;
 use crate::spec::{Assign, Host};
 
-/// Queues of one class.
+/// A class of queues.
 #[derive(Clone, Debug)]
 struct Class {
     queues: Range<usize>,
-    /// The queue whose burst it is, and what is left of that.
+    /// The queue that is being served, and the commands left of its burst.
     at: usize,
     burst_left: u32,
     weight: u32,
-    /// Commands that may still go in this round.
+    /// Number of commands that may still be taken in this round.
     credit: u32,
-    /// Commands that wait.
+    /// Number of waiting commands.
     waiting: u32,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Queue {
     waiting: VecDeque<ReqId>,
-    /// Requests for which it has no place.
+    /// Requests that wait at the host because the queue is full.
     at_host: VecDeque<ReqId>,
-    /// Requests of it that the device has not finished.
+    /// Number of requests of this queue that the device has not finished.
     outstanding: u32,
     class: usize,
 }
@@ -44,19 +44,19 @@ struct Queue {
 #[derive(Clone, Debug)]
 pub(super) struct Queues {
     queues: Vec<Queue>,
-    /// Urgent, high, medium, low.
+    /// The classes urgent, high, medium and low.
     classes: [Class; 4],
     burst: u32,
     depth: u32,
     commands: u32,
-    /// Requests may have to wait for others to be finished.
+    /// Whether requests may have to wait until others are finished.
     is_limited: bool,
     assign: Assign,
-    /// Where the turns of reads, and of other requests, stand.
+    /// Round-robin positions for requests without a queue of their own: for reads, and for other requests.
     turns: [usize; 2],
     waiting: u32,
     in_service: u32,
-    /// A request has been finished that another may have waited for.
+    /// Whether a request was finished for which another one may have waited.
     stirred: bool,
 }
 
@@ -102,18 +102,18 @@ impl Queues {
         }
     }
 
-    /// Requests may have to wait for others to be finished.
+    /// Whether requests may have to wait until others are finished.
     #[inline]
     pub fn is_limited(&self) -> bool {
         self.is_limited
     }
 
-    /// There is one, and nothing waits.
+    /// Whether there is a single queue, without limits.
     pub fn are_plain(&self) -> bool {
         self.queues.len() == 1 && !self.is_limited
     }
 
-    /// The queue of a request that names none.
+    /// Returns the queue for a request that does not name one.
     #[inline]
     pub fn queue_for(&mut self, op: Op) -> u16 {
         let n = self.queues.len();
@@ -147,7 +147,7 @@ impl Queues {
         has_place
     }
 
-    /// A request of the queue is finished.
+    /// Records that a request of the queue is finished.
     #[inline]
     fn finished(&mut self, queue: u16) {
         self.queues[usize::from(queue)].outstanding -= 1;
@@ -155,12 +155,12 @@ impl Queues {
         self.stirred = true;
     }
 
-    /// Commands that have reached the controller and wait.
+    /// Returns the number of commands that wait at the controller.
     pub fn waiting(&self) -> u32 {
         self.waiting
     }
 
-    /// The next request that has got a place in its queue.
+    /// Returns a request that was waiting at the host and now has a place in its queue.
     fn admitted(&mut self) -> Option<ReqId> {
         let depth = self.depth;
         let has_place = |q: &&mut Queue| q.outstanding < depth && !q.at_host.is_empty();
@@ -169,13 +169,13 @@ impl Queues {
         queue.at_host.pop_front()
     }
 
-    /// The controller may take a command, and there is one.
+    /// Whether a command waits and the controller may take it.
     #[inline]
     pub fn has_next(&self) -> bool {
         self.waiting > 0 && self.in_service < self.commands
     }
 
-    /// A command has reached the controller.
+    /// Adds a command that has reached the controller.
     #[inline]
     pub fn push(&mut self, queue: u16, id: ReqId) {
         let queue = &mut self.queues[usize::from(queue)];
@@ -184,7 +184,7 @@ impl Queues {
         self.waiting += 1;
     }
 
-    /// Takes the command whose turn it is.
+    /// Takes the next command according to the arbitration.
     #[inline]
     pub fn take(&mut self) -> Option<ReqId> {
         if !self.has_next() {
@@ -208,7 +208,7 @@ impl Queues {
         queues[class.at].waiting.pop_front()
     }
 
-    /// The class whose turn it is, among those with commands.
+    /// Returns the class to serve next, among those with commands.
     #[inline]
     fn next_class(&mut self) -> Option<usize> {
         if self.classes[0].waiting > 0 {
@@ -229,7 +229,7 @@ impl Queues {
 }
 
 impl<B: Backend> Device<B> {
-    /// A request comes to its queue.
+    /// Processes the arrival of a request at its queue.
     #[inline(always)]
     pub(super) fn enter_queue(&mut self, id: ReqId, queue: u16) {
         self.requests[id].queue = queue;
@@ -255,7 +255,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Lets requests in for which there is a place now.
+    /// Admits requests from the host for which there is a place now.
     #[inline(always)]
     pub(super) fn admit_pending(&mut self) {
         if !B::PLAIN && self.queues.stirred {

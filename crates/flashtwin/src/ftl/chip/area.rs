@@ -1,5 +1,4 @@
-//! A log that logical blocks share: its blocks in the order in which they were begun. Pages are written to the newest
-//! block, one after the other.
+//! A log shared by all logical blocks: a queue of log blocks, oldest first. Pages are appended to the newest block.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -9,7 +8,7 @@ use super::store::Store;
 use crate::ftl::state::write_u32;
 use crate::ftl::StateError;
 
-/// A log of at most so many blocks.
+/// A log with a maximum number of blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Area {
     /// Oldest first.
@@ -34,7 +33,7 @@ impl Area {
         self.blocks.len() as u32
     }
 
-    /// Blocks that it may yet begin without giving one back.
+    /// Returns the number of blocks that the log can still take before its oldest block must be reclaimed.
     pub fn claims(&self) -> u32 {
         self.blocks_max - self.len()
     }
@@ -45,13 +44,13 @@ impl Area {
         self.pages_per_block - self.next
     }
 
-    /// No page can be written until the oldest block is given back.
+    /// Whether no page can be written until the oldest block is reclaimed.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.next == self.pages_per_block && self.claims() == 0
     }
 
-    /// Returns the page to write next; begins a block if the newest one is full.
+    /// Returns the page to write next; takes a new block if the newest one is full.
     pub fn place(&mut self, store: &mut Store) -> u32 {
         if self.next == self.pages_per_block {
             self.blocks.push_back(store.take());
@@ -66,18 +65,18 @@ impl Area {
         self.blocks.front().copied()
     }
 
-    /// Takes out the oldest block, which is not being written.
+    /// Removes the oldest block from the log. It must not be the block being written.
     pub fn pop_oldest(&mut self) -> Option<u32> {
         self.blocks.pop_front()
     }
 
-    /// Puts a full block back as the newest, while no other is being written.
+    /// Appends a full block as the newest. The previous newest block must be full.
     pub fn push_newest(&mut self, block: u32) {
         debug_assert_eq!(self.next, self.pages_per_block);
         self.blocks.push_back(block);
     }
 
-    /// Every block begun, oldest first, with its pages written.
+    /// All blocks of the log, oldest first, each with the number of its written pages.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let last = self.blocks.len().wrapping_sub(1);
         let pages = move |i| {
@@ -91,13 +90,13 @@ impl Area {
         blocks.map(move |(i, &block)| (block, pages(i)))
     }
 
-    /// Writes all there is to know.
+    /// Writes the state of the log.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         write_list(out, self.blocks.iter().copied())?;
         write_u32(out, &[self.next])
     }
 
-    /// Reads it over an empty log, whose blocks nothing else may have.
+    /// Reads a state into this empty log; fails if one of its blocks already has another owner.
     pub fn load(
         &mut self,
         roles: &mut Roles,
@@ -125,7 +124,7 @@ impl Area {
         Ok(())
     }
 
-    /// `[9 13] [17]`, oldest block first.
+    /// Text of the log, such as `[9 13] [17]`: pages by block, oldest block first.
     pub fn text(&self, store: &Store, mark: impl Fn(u32) -> &'static str) -> String {
         let texts = self
             .iter()

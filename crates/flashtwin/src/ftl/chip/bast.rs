@@ -38,7 +38,7 @@ impl Own for BastSetup {
         u64::from(self.log_blocks) * u64::from(chip.pages_per_block)
     }
 
-    /// One for a full merge.
+    /// One block more than data and logs: the new block of a full merge.
     fn blocks_min(&self, chip: &Chip) -> u64 {
         u64::from(chip.logical_blocks()) + u64::from(self.log_blocks) + 1
     }
@@ -47,7 +47,7 @@ impl Own for BastSetup {
 const ENTRY: Entry = Entry {
     name: "bast",
     title: "BAST",
-    line: "Block mapping; a few logical blocks have a log block of their own.",
+    line: "Block mapping; a few logical blocks have a log block each.",
     source: Source {
         authors: "J. Kim, J. M. Kim, S. H. Noh, S. L. Min, Y. Cho",
         title: "A Space-Efficient Flash Translation Layer for CompactFlash Systems",
@@ -56,13 +56,14 @@ const ENTRY: Entry = Entry {
     },
     provenance: Provenance::Original,
     rule: &[
-        "A page has its place in the data block of its logical block and goes there if that \
-         place was never written; any other goes to the next page of the logical block's log.",
-        "There are `log_blocks` logs; if none is left, the one written longest ago is merged. A \
-         log that is full is merged when another page comes.",
-        "Switch merge: a log with all pages in order becomes the data block, whose erase is all \
-         it costs.",
-        "Partial merge: a log with the first pages in order gets copies of the others and \
+        "A page has a fixed place in the data block of its logical block. If that place was never \
+         written, the page is written there. Any other page is written to the next page of the \
+         logical block's log.",
+        "There are `log_blocks` logs. If none is free, the log written longest ago is merged. A \
+         full log is merged when another page arrives for it.",
+        "Switch merge: a log with all pages in order becomes the data block. The only cost is the \
+         erase of the old one.",
+        "Partial merge: a log with the first pages in order receives copies of the others and \
          becomes the data block.",
         "Full merge: the newest pages are copied to a new block; data block and log are erased.",
     ],
@@ -91,11 +92,11 @@ struct Log {
 pub struct Bast {
     pub(super) blocks: Blocks,
     logs: Vec<Log>,
-    /// Places in `logs` that hold none.
+    /// Entries of `logs` that are not in use.
     idle: Vec<u32>,
-    /// Place in `logs` of each logical block's log.
+    /// Index in `logs` of each logical block's log.
     log_of: Vec<u32>,
-    /// Logs in use, by their last write.
+    /// Logs in use, in the order of their last write.
     order: List,
 }
 
@@ -124,12 +125,12 @@ impl Bast {
         &mut self.blocks.store
     }
 
-    /// Logs that may be begun without a merge.
+    /// Returns the number of logs that can be started without a merge.
     pub(super) fn idle_logs(&self) -> u32 {
         self.idle.len() as u32
     }
 
-    /// Free pages of the log written last.
+    /// Returns the free pages of the log written last.
     pub(super) fn newest_room(&self) -> u32 {
         let newest = self.order.newest();
         newest.map_or(0, |at| {
@@ -172,7 +173,7 @@ impl Bast {
         Ok(())
     }
 
-    /// Whether this can be the log of a logical block that has none yet.
+    /// Whether a loaded log is valid: its logical block has no other log, and its contents match its description.
     fn is_sound(&self, log: &Log) -> bool {
         let store = &self.blocks.store;
         let n = store.pages_per_block();
@@ -185,7 +186,7 @@ impl Bast {
             && (!log.in_order || self.blocks.may_adopt(log.owner, log.block, log.count))
     }
 
-    /// Merges a log with its data block; the log's contents determine whether by a switch, partial or full merge.
+    /// Merges a log with its data block. The log's contents determine the kind: switch, partial or full merge.
     fn merge(&mut self, log: u32, ops: &mut Vec<FlashOp>) {
         let Log {
             block,
@@ -204,7 +205,7 @@ impl Bast {
         }
     }
 
-    /// Merges the log of this logical block if no page can be written to it.
+    /// Merges the log of this logical block if it is full.
     fn merge_if_full(&mut self, owner: u32, ops: &mut Vec<FlashOp>) {
         let own = self.log_of[owner as usize];
         let log = self.logs.get(own as usize);
@@ -213,8 +214,7 @@ impl Bast {
         }
     }
 
-    /// Returns the log to write a page of this logical block to; the logical block's present log, if any, is not
-    /// full.
+    /// Returns the log for a page of this logical block. The caller has already merged the log if it was full.
     fn log_for(&mut self, owner: u32, ops: &mut Vec<FlashOp>) -> u32 {
         let own = self.log_of[owner as usize];
         if own != NONE {
@@ -240,13 +240,13 @@ impl Bast {
 }
 
 impl Bast {
-    /// Starts loading what an access to the page will touch first.
+    /// Prefetches the first data that an access to the page reads.
     #[inline]
     pub(super) fn prefetch(&self, page: u32) {
         self.blocks.prefetch(page);
     }
 
-    /// Distance to collecting or merging.
+    /// Returns how much can be written before the next merge.
     pub(super) fn outlook(&self) -> Outlook {
         let n = self.store().pages_per_block();
         Outlook::of_log(self.idle_logs(), self.newest_room(), n)
@@ -265,11 +265,12 @@ impl ChipFtl for Bast {
     fn write(&mut self, page: u32, ops: &mut Vec<FlashOp>) -> Result<(), NoSpace> {
         let (owner, offset) = self.blocks.split(page);
         if !self.blocks.is_unwritten(page) {
-            // The merge may leave a hole in the page's place, which must not be filled after the log.
+            // The merge may leave the page's place in the data block unwritten. The place is checked only afterwards,
+            // so that no older page is written to it later.
             self.merge_if_full(owner, ops);
         }
         if self.blocks.is_unwritten(page) {
-            // The idle logs, and the new block of a full merge.
+            // Blocks to keep free: one for each idle log, and one for a full merge.
             let claims = self.idle.len() as u32 + 1;
             return self.blocks.write_in_place(page, claims, ops);
         }

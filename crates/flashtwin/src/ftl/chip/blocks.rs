@@ -1,8 +1,8 @@
-//! Shared by the translation layers that map blocks: the block map, the page map of the logs, writing in place, and
-//! merges.
+//! Common parts of the translation layers that map blocks: block map, page map of the logs, writes in place, merges.
 //!
-//! A logical block has at most one data block, in which page o lies at offset o. One array has the location of the
-//! newest version of each page, in a data block or in a log; the published tables of log blocks hold the same.
+//! A logical block has at most one data block, in which page `o` is at offset `o`. One array has the location of the
+//! newest version of each page, in a data block or in a log. The published tables of log blocks contain the same
+//! data.
 
 use std::io::{self, Read, Write};
 
@@ -14,7 +14,7 @@ use crate::ftl::state::{read_u32, write_u32};
 use crate::ftl::StateError;
 use crate::memory::prefetch;
 
-/// Data blocks, and where each page is.
+/// Data blocks, and the location of each page.
 #[derive(Clone, Debug)]
 pub(super) struct Blocks {
     pub store: Store,
@@ -51,7 +51,7 @@ impl Blocks {
         self.data.len() as u32
     }
 
-    /// Logical block and offset of a page.
+    /// Returns the logical block of a page and the offset of the page in it.
     #[inline]
     pub fn split(&self, page: u32) -> (u32, u32) {
         let n = self.store.pages_per_block();
@@ -64,7 +64,7 @@ impl Blocks {
         (ppn != NONE).then_some(ppn)
     }
 
-    /// Starts loading where the page is.
+    /// Prefetches the location of a page.
     #[inline]
     pub fn prefetch(&self, page: u32) {
         prefetch(&self.map, page as usize);
@@ -91,15 +91,15 @@ impl Blocks {
         (data != NONE).then(|| self.store.ppn(data, offset))
     }
 
-    /// The page's place in its data block was never written.
+    /// Whether the page's place in its data block was never written.
     #[inline]
     pub fn is_unwritten(&self, page: u32) -> bool {
         self.in_place(page)
             .is_none_or(|ppn| self.store.is_erased(ppn))
     }
 
-    /// Writes a page whose place is unwritten. If it needs a new data block, `claims` free blocks must remain for the
-    /// logs and merges.
+    /// Writes a page to its unwritten place in the data block. Taking a new data block is only allowed if at least
+    /// `claims` blocks stay free, for logs and merges.
     pub fn write_in_place(
         &mut self,
         page: u32,
@@ -126,14 +126,14 @@ impl Blocks {
         self.map[page as usize] = ppn;
     }
 
-    /// Copies a page that is on flash to `ppn`.
+    /// Copies a page from its present location to `ppn`.
     pub fn move_to(&mut self, page: u32, ppn: u32, why: Why, ops: &mut Vec<FlashOp>) {
         self.store.copy(self.map[page as usize], ppn, why, ops);
         self.map[page as usize] = ppn;
     }
 
-    /// Copies the pages of a logical block at `offsets` to the same offsets of `to`. The page `new`, if it is among
-    /// them, is the host's and is programmed instead of copied.
+    /// Copies the pages of a logical block at `offsets` to the same offsets of block `to`. If `new` is one of these
+    /// pages, it is the page that the host is writing, and is programmed instead of copied.
     pub fn gather(
         &mut self,
         block: u32,
@@ -153,8 +153,8 @@ impl Blocks {
         }
     }
 
-    /// Full merge: gathers the newest pages of a logical block, including the host's page `new`, in a new block, and
-    /// erases the data block.
+    /// Full merge: copies the newest version of each page of a logical block to a new block, and erases the data
+    /// block. If `new` is given, it is the page that the host is writing, and is programmed instead of copied.
     pub fn merge_full(&mut self, block: u32, new: Option<u32>, ops: &mut Vec<FlashOp>) {
         self.counters.full_merges += 1;
         let n = self.store.pages_per_block();
@@ -181,7 +181,8 @@ impl Blocks {
         self.replace(block, log, ops);
     }
 
-    /// Partial merge on the host's page, which skips ahead in the log block.
+    /// Partial merge of a log block during the host's write of page `new`: copies the missing pages to the log block,
+    /// with `new` programmed in its place, and makes it the data block.
     pub fn adopt_with(
         &mut self,
         block: u32,
@@ -210,7 +211,7 @@ impl Blocks {
         write_u32(out, &self.data)
     }
 
-    /// Reads a state into new blocks; returns the owners of the blocks.
+    /// Reads a state into new blocks; returns which blocks have an owner.
     pub fn load(&mut self, input: &mut dyn Read) -> Result<Roles, StateError> {
         self.store.load(self.map.len() as u32, input)?;
         read_u32(input, &mut self.data)?;
@@ -226,8 +227,8 @@ impl Blocks {
         Ok(roles)
     }
 
-    /// Whether a block may become the data block of a logical block: it holds the first `count` pages of that block,
-    /// in place, and no others. Pages that do not exist leave holes.
+    /// Whether `log` may become the data block of a logical block: it contains the first `count` pages of that
+    /// logical block, each at its offset, and nothing else. Offsets of pages that do not exist are unwritten.
     pub fn may_adopt(&self, block: u32, log: u32, count: u32) -> bool {
         let n = self.store.pages_per_block();
         let mut offsets = 0..n;

@@ -1,4 +1,4 @@
-//! The cached mapping table (CMT) of DFTL: some entries of the page map, with their dirty bits, in segmented LRU
+//! The cached mapping table (CMT) of DFTL: some entries of the page map, each with a dirty bit, in segmented LRU
 //! order.
 
 use std::io::{self, Read, Write};
@@ -20,26 +20,26 @@ pub(super) struct Entry {
     pub page: u32,
     /// Physical page of the entry, or [`NONE`].
     pub ppn: u32,
-    /// Newer than the translation page on flash.
+    /// Whether the entry is newer than the translation page on flash.
     pub is_dirty: bool,
     is_protected: bool,
-    /// Neighbours among the dirty entries of the translation page, if the entry is dirty.
+    /// Neighbours in the list of dirty entries of the same translation page; unused if the entry is clean.
     newer: u32,
     older: u32,
 }
 
-/// The cache. A new entry is on probation; a hit there makes it protected. If the protected part is full, its oldest
-/// entry returns to probation. Without a protected part this is LRU.
+/// The cache. A new entry is on probation. A hit on it makes it protected. If the protected part is full, its oldest
+/// entry returns to probation. If the protected part has size 0, the order is plain LRU.
 #[derive(Clone, Debug)]
 pub(super) struct CachedMap {
     entries: Vec<Entry>,
     entries_max: usize,
     protected_max: usize,
-    /// Place in `entries` of each logical page.
+    /// Index in `entries` of each logical page.
     place_of: Vec<u32>,
     probation: List,
     protected: List,
-    /// The entry of each translation page that became dirty last.
+    /// For each translation page, its entry that became dirty most recently.
     dirty: Vec<u32>,
     by_translation_page: Divider,
 }
@@ -47,7 +47,7 @@ pub(super) struct CachedMap {
 impl CachedMap {
     pub fn new(setup: &Setup, own: &DftlSetup) -> CachedMap {
         let logical_pages = setup.logical_pages;
-        // There is an entry a page at most.
+        // The cache needs at most one entry per logical page.
         let entries = |most: u32| most.min(logical_pages) as usize;
         CachedMap {
             entries: Vec::with_capacity(entries(own.cmt_entries)),
@@ -66,8 +66,8 @@ impl CachedMap {
         self.entries.get(self.place_of[page as usize] as usize)
     }
 
-    /// Changes the location of a page: its entry, if cached, becomes dirty. Returns the old location of a cached
-    /// page.
+    /// Changes the location of a page in the cache and marks the entry dirty. Returns the old location; `None` if the
+    /// page is not cached.
     #[inline]
     pub fn change(&mut self, page: u32, ppn: u32) -> Option<u32> {
         let place = self.place_of[page as usize];
@@ -95,8 +95,8 @@ impl CachedMap {
         self.dirty[which as usize] != NONE
     }
 
-    /// Marks a page's entry clean, since it is being written to flash. Returns the page's location if the entry was
-    /// dirty.
+    /// Marks a page's entry clean, because the caller writes it to flash. Returns the page's location if the entry
+    /// was dirty.
     pub fn clean(&mut self, page: u32) -> Option<u32> {
         let place = self.place_of[page as usize] as usize;
         let entry = self.entries.get_mut(place).filter(|entry| entry.is_dirty)?;
@@ -114,20 +114,20 @@ impl CachedMap {
         Some(ppn)
     }
 
-    /// Marks a dirty entry of a translation page, if there is one, clean; returns its page and location.
+    /// Marks one dirty entry of a translation page clean; returns its page and location. `None` if no entry is dirty.
     pub fn clean_one(&mut self, which: u32) -> Option<(u32, u32)> {
         let newest = self.dirty[which as usize];
         let page = self.entries.get(newest as usize)?.page;
         Some((page, self.clean(page)?))
     }
 
-    /// Starts loading whether the page is cached.
+    /// Prefetches the index of a page.
     #[inline]
     pub fn prefetch(&self, page: u32) {
         prefetch(&self.place_of, page as usize);
     }
 
-    /// Returns the entry to evict for a new one; `None` while there is room.
+    /// Returns the entry to evict for a new one; `None` if the cache has a free entry.
     pub fn victim(&self) -> Option<&Entry> {
         if self.entries.len() < self.entries_max {
             return None;
@@ -136,7 +136,7 @@ impl CachedMap {
         self.entries.get(place.0 as usize)
     }
 
-    /// A cached page is looked up again.
+    /// Records a hit on a cached page.
     pub fn renew(&mut self, page: u32) {
         let place = PageId(self.place_of[page as usize]);
         let was_protected = self.entries[place.0 as usize].is_protected;
@@ -159,7 +159,7 @@ impl CachedMap {
         }
     }
 
-    /// Caches a page, clean, in the place of the victim if there is one.
+    /// Caches a page with a clean entry, which replaces the victim if the cache is full.
     pub fn insert(&mut self, page: u32, ppn: u32) {
         let entry = Entry {
             page,
@@ -238,12 +238,13 @@ impl CachedMap {
         Ok(())
     }
 
-    /// Entries, in no order that means anything.
+    /// All entries, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter()
     }
 
-    /// `[4 1*|0]`: protected entries, then those on probation, most recent first; `*` dirty.
+    /// Text of the cache, such as `[4 1*|0]`: protected entries, then those on probation, most recent first; `*` is
+    /// dirty.
     pub fn text(&self) -> String {
         let list = |list: &List| {
             let entry = |place: PageId| {

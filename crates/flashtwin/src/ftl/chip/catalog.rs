@@ -3,7 +3,8 @@
 
 pub use crate::component::{Parameter, Provenance, Source};
 
-/// An example access string, on 16 blocks of 4 pages of which half are exported, all written.
+/// An example access string. The chip has 16 blocks of 4 pages; half of its pages are exported, and all of those are
+/// written.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
     /// Parameters.
@@ -12,7 +13,7 @@ pub struct Example {
     pub accesses: &'static str,
 }
 
-/// A translation layer in words.
+/// Description of a translation layer.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Name of the layer.
@@ -23,7 +24,7 @@ pub struct Entry {
     pub line: &'static str,
     /// Publication.
     pub source: Source,
-    /// Confidence in the rule.
+    /// Whether the rule is the published one or our reconstruction.
     pub provenance: Provenance,
     /// The rule, sentence by sentence.
     pub rule: &'static [&'static str],
@@ -31,11 +32,11 @@ pub struct Entry {
     pub parameters: &'static [Parameter],
     /// Notation of the state.
     pub state: &'static str,
-    /// The rule at work.
+    /// An access string with the states it leads to.
     pub example: Example,
 }
 
-/// The one called `name`.
+/// Returns the translation layer called `name`.
 pub fn find(name: &str) -> Option<&'static Entry> {
     super::ENTRIES
         .iter()

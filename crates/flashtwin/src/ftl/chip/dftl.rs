@@ -1,9 +1,9 @@
-//! DFTL: page mapping with the map in flash and a part of it cached (Gupta, Kim, Urgaonkar, ASPLOS 2009).
+//! DFTL: a page map stored in flash, with a cache of its entries in memory (Gupta, Kim, Urgaonkar, ASPLOS 2009).
 //!
-//! A translation page holds the map entries of consecutive logical pages; the directory, in memory, has the location
-//! of each translation page. Translation pages and data are written to separate blocks. Collection is greedy over
-//! both kinds. If the entries of moved pages are cached, they only become dirty. The translation pages of the other
-//! moved pages are each written once.
+//! A translation page has the map entries of consecutive logical pages. The directory, in memory, has the location of
+//! each translation page. Translation pages and data pages are written to separate blocks. Garbage collection is
+//! greedy over both kinds of blocks. A moved data page changes its map entry. If the entry is cached, it becomes
+//! dirty. The other changed entries are written to flash at the end of the collection, each translation page once.
 
 use std::io::{self, Read, Write};
 
@@ -35,18 +35,18 @@ own! {
 }
 
 impl DftlSetup {
-    /// Translation pages for so many logical pages.
+    /// Returns the number of translation pages for `logical_pages`.
     pub fn translation_pages(&self, logical_pages: u32) -> u32 {
         logical_pages.div_ceil(self.entries_per_translation_page)
     }
 
-    /// The most blocks that collection can keep free with every page live.
+    /// Returns the largest number of blocks that collection can keep free if every page is live.
     fn low_max(&self, chip: &Chip) -> Option<u32> {
         let room = u64::from(chip.blocks).checked_sub(self.blocks_min(chip))?;
         Some(room as u32 + 2)
     }
 
-    /// 5 % of the blocks, where that leaves half of the spare blocks to the data.
+    /// 5 % of the blocks, but at most half of the blocks beyond those of the data.
     fn low_default(&self, chip: &Chip) -> Option<u32> {
         (self.entries_per_translation_page > 0)
             .then(|| self.low_max(chip))
@@ -84,7 +84,7 @@ impl Own for DftlSetup {
         chip.logical_pages.into()
     }
 
-    /// One block being written of each kind, and three for collecting.
+    /// One open block for data, one for translation pages, and three for collection.
     fn blocks_min(&self, chip: &Chip) -> u64 {
         let n = chip.pages_per_block.max(1);
         let translation = self.translation_pages(chip.logical_pages) / n;
@@ -113,7 +113,7 @@ impl Own for DftlSetup {
 const ENTRY: Entry = Entry {
     name: "dftl",
     title: "DFTL",
-    line: "Page mapping whose map lies in flash; a part of it is cached.",
+    line: "Page mapping with the map stored in flash; a part of it is cached.",
     source: Source {
         authors: "A. Gupta, Y. Kim, B. Urgaonkar",
         title: "DFTL: A Flash Translation Layer Employing Demand-based Selective Caching of \
@@ -123,18 +123,18 @@ const ENTRY: Entry = Entry {
     },
     provenance: Provenance::Original,
     rule: &[
-        "A translation page holds the entries of `entries_per_translation_page` consecutive \
-         pages; a directory in memory has the place of each translation page.",
-        "An access whose entry is not among the `cmt_entries` cached ones reads its translation \
-         page; the oldest entry leaves, and if it is dirty its translation page is read and \
-         written first.",
-        "With `batching` all dirty entries of a translation page that is written go with it and \
-         become clean.",
-        "The cache is a segmented LRU: a second access moves an entry to the protected segment \
-         of `protected_entries`; with 0 it is LRU.",
-        "Data and translation pages have blocks of their own; collection is greedy over both \
-         and begins when no more than `low_blocks` are free.",
-        "Entries of moved pages become dirty if they are cached; the translation pages of the \
+        "A translation page has the map entries of `entries_per_translation_page` consecutive \
+         pages. A directory in memory has the location of each translation page.",
+        "At most `cmt_entries` entries are cached. An access whose entry is not cached reads its \
+         translation page. The oldest entry is evicted for it; if that is dirty, its translation \
+         page is read and written first.",
+        "With `batching`, when a translation page is written, all its dirty entries are written \
+         with it and become clean.",
+        "The cache is a segmented LRU: a second access moves an entry to the protected segment of \
+         `protected_entries`. If that is 0, the cache is LRU.",
+        "Data and translation pages are in separate blocks. Collection is greedy over both. It \
+         starts when at most `low_blocks` blocks are free.",
+        "Entries of moved pages become dirty if they are cached. The translation pages of the \
          others are each read and written once.",
     ],
     parameters: DftlSetup::ROWS,
@@ -150,15 +150,15 @@ const ENTRY: Entry = Entry {
     },
 };
 
-/// Free blocks that every access finds at least: the access can begin a block of each kind, and one remains for the
-/// collection that follows.
+/// Minimum number of free blocks at the start of an access. The access may open one data block and one translation
+/// block; one more remains for the collection that follows.
 const FREE_MIN: u32 = 3;
 
-/// The block being written of one kind of pages; a full one may be collected.
+/// The open block for one kind of pages. A full one may be collected.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frontier {
     block: u32,
-    /// Next page of the block to be written.
+    /// Next page to write in the block.
     pub next: u32,
     /// Blocks of this kind.
     pub blocks: u32,
@@ -171,18 +171,19 @@ pub struct Dftl {
     pub(super) cache: CachedMap,
     /// Contents of the translation pages on flash: the physical page of each logical page.
     pub(super) stored: Vec<u32>,
-    /// Physical page of each translation page (GTD).
+    /// The global translation directory (GTD): physical page of each translation page.
     directory: Vec<u32>,
     entries_per_page: u32,
     batching: bool,
     pub(super) data: Frontier,
     translation: Frontier,
-    /// Kind of each block in use.
+    /// For each block in use, whether it has translation pages.
     is_translation: Vec<bool>,
-    /// Data blocks are never more than this, so that what is left always suffices to collect.
+    /// Largest number of data blocks; the remaining blocks always suffice for collection.
     data_blocks_max: u32,
     pub(super) low_blocks: u32,
-    /// Translation pages to be written by a collection, and the collection that last noted each.
+    /// Translation pages to write at the end of a collection, and for each translation page the collection that added
+    /// it last.
     affected: Vec<u32>,
     noted: Vec<u64>,
     counters: Counters,
@@ -197,7 +198,7 @@ impl Dftl {
             next: n,
             blocks: 0,
         };
-        // Once collected, translation blocks are this many at most, the one being written included.
+        // Largest number of translation blocks after a collection, including the open one.
         let translation_blocks_max = translation_pages / n + 1;
         Dftl {
             store: Store::new(setup.blocks, n),
@@ -280,14 +281,14 @@ impl Dftl {
             }
         }
         self.cache.load(&self.stored, input)?;
-        // Of a dirty entry nothing is known but where its page is.
+        // The flash copy of a dirty entry is unknown; the state only has the location of its page.
         for entry in self.cache.iter().filter(|entry| entry.is_dirty) {
             self.stored[entry.page as usize] = NONE;
         }
         Ok(())
     }
 
-    /// Returns the next page for data or for a translation page; begins a block if the present one is full.
+    /// Returns the next page to write for data or for a translation page; opens a block if the present one is full.
     fn place(&mut self, is_translation: bool) -> u32 {
         let frontier = if is_translation {
             &mut self.translation
@@ -313,7 +314,7 @@ impl Dftl {
         has_room || self.data.blocks < self.data_blocks_max
     }
 
-    /// Collects until there is room for a page and what its map entry may cost.
+    /// Collects until there is room for one page and for the map writes it may cause. Returns whether there is room.
     fn make_room(&mut self, ops: &mut Vec<FlashOp>) -> bool {
         while self.store.free_blocks() <= self.low_blocks || !self.can_write_data() {
             if !self.collect(ops) {
@@ -323,10 +324,10 @@ impl Dftl {
         true
     }
 
-    /// Collects one block, if that gains anything.
+    /// Collects one block if that frees at least a page. Returns whether it did.
     fn collect(&mut self, ops: &mut Vec<FlashOp>) -> bool {
         let free = self.store.free_blocks();
-        // Collecting data may begin a block of each kind, collecting translation pages only one.
+        // A collection of data may open one block of each kind, a collection of translation pages only one.
         let mut victim = self.store.victim();
         if free < 2 && victim.is_some_and(|victim| !self.is_translation[victim as usize]) {
             victim = self
@@ -387,21 +388,21 @@ impl Dftl {
         self.data.blocks -= 1;
     }
 
-    /// Stores a dirty entry in the translation page about to be written.
+    /// Copies a dirty entry into the translation page that is about to be written, and marks it clean.
     fn clean(&mut self, page: u32) {
         if let Some(ppn) = self.cache.clean(page) {
             self.stored[page as usize] = ppn;
         }
     }
 
-    /// Stores all dirty entries of a translation page.
+    /// Copies all dirty entries of a translation page into it, and marks them clean.
     fn clean_all(&mut self, which: u32) {
         while let Some((page, ppn)) = self.cache.clean_one(which) {
             self.stored[page as usize] = ppn;
         }
     }
 
-    /// Writes a new version of a translation page; its version on flash, if any, is read first.
+    /// Writes a new version of a translation page. The old version, if there is one on flash, is read first.
     fn write_translation(&mut self, which: u32, why: Why, ops: &mut Vec<FlashOp>) {
         let old = self.directory[which as usize];
         if old != NONE {
@@ -414,8 +415,8 @@ impl Dftl {
         self.directory[which as usize] = to;
     }
 
-    /// Looks up a page's entry and caches it. Returns `false` if the entry is not cached because its victim is dirty
-    /// and there is no room to write that back.
+    /// Looks up a page's entry and caches it. Returns `false` if it cannot be cached: the victim is dirty, and there
+    /// is no room to write it back.
     fn resolve(&mut self, page: u32, ops: &mut Vec<FlashOp>) -> bool {
         if self.cache.get(page).is_some() {
             self.counters.map_hits += 1;
@@ -426,7 +427,7 @@ impl Dftl {
         let is_dirty = |cache: &CachedMap| cache.victim().is_some_and(|victim| victim.is_dirty);
         let can_cache = !is_dirty(&self.cache) || self.make_room(ops);
         if can_cache {
-            // Making room may have cleaned the victim.
+            // `make_room` may have cleaned the victim.
             if let Some(victim) = self.cache.victim().filter(|victim| victim.is_dirty) {
                 let victim = victim.page;
                 let which = victim / self.entries_per_page;
@@ -448,7 +449,7 @@ impl Dftl {
         can_cache
     }
 
-    /// Points a page's cached entry elsewhere and drops what it pointed to.
+    /// Changes the location in a page's cached entry, and invalidates the old location.
     fn remap(&mut self, page: u32, ppn: u32) {
         if let Some(old) = self.cache.change(page, ppn).filter(|&old| old != NONE) {
             self.store.drop_page(old);
@@ -457,19 +458,19 @@ impl Dftl {
 }
 
 impl Dftl {
-    /// Starts loading what an access to the page will touch first.
+    /// Prefetches the first data that an access to the page reads.
     #[inline]
     pub(super) fn prefetch(&self, page: u32) {
         self.cache.prefetch(page);
         prefetch(&self.stored, page as usize);
     }
 
-    /// Distance to collecting or merging.
+    /// Returns how much can be written before the next collection.
     pub(super) fn outlook(&self) -> Outlook {
         let n = self.store.pages_per_block();
         let (free, low) = (self.store.free_blocks(), self.low_blocks);
         let open_pages = n - self.data.next;
-        // The write that begins the last block above the watermark still finds it there.
+        // Opening a block does not trigger collection as long as more than `low` blocks are free before it is opened.
         let begun = match free.checked_sub(low + 1) {
             Some(blocks) => u64::from(blocks) * u64::from(n) + 1,
             None => 0,
@@ -525,7 +526,7 @@ impl ChipFtl for Dftl {
 
     fn flush(&mut self, ops: &mut Vec<FlashOp>) {
         for which in 0..self.directory.len() as u32 {
-            // Making room may have cleaned it.
+            // `make_room` may have cleaned the entries.
             if self.cache.has_dirty(which) && self.make_room(ops) && self.cache.has_dirty(which) {
                 self.clean_all(which);
                 self.write_translation(which, Why::Map, ops);
@@ -574,7 +575,8 @@ impl ChipFtl for Dftl {
         self.counters
     }
 
-    /// `CMT[4 1*|0] free 5`: protected entries, then those on probation, most recent first; `*` dirty.
+    /// Text such as `CMT[4 1*|0] free 5`: protected entries, then those on probation, most recent first; `*` is
+    /// dirty.
     fn state(&self) -> String {
         format!("CMT{} free {}", self.cache.text(), self.store.free_blocks())
     }

@@ -1,7 +1,8 @@
 //! FAST: log blocks shared by all logical blocks (Lee et al., ACM TECS 6(3), 2007).
 //!
-//! One log block takes sequential writes and can become a data block; the others, for random writes (RW), are used in
-//! turn. When they are full the oldest is reclaimed: each logical block with a newest page in it is merged.
+//! One log block takes sequential writes and can become a data block. The other log blocks take random writes (RW)
+//! and are filled one after the other. If all are full, the oldest is reclaimed: each logical block that has a live
+//! page in it is merged.
 
 use std::io::{self, Read, Write};
 
@@ -36,7 +37,7 @@ impl Own for FastSetup {
         u64::from(self.rw_log_blocks) * u64::from(chip.pages_per_block)
     }
 
-    /// One for a full merge, and the log block for sequential writes.
+    /// Data and logs, and in addition one block for a full merge and the log block for sequential writes.
     fn blocks_min(&self, chip: &Chip) -> u64 {
         u64::from(chip.logical_blocks()) + u64::from(self.rw_log_blocks) + 2
     }
@@ -55,15 +56,17 @@ const ENTRY: Entry = Entry {
     },
     provenance: Provenance::Original,
     rule: &[
-        "A page whose place in its data block was never written goes there.",
-        "A page with offset 0 begins the log block for sequential writes (SW) anew; the old one \
-         becomes its owner's data block, by a switch if it is full, else by a partial merge.",
-        "A page of the SW block's owner is appended to it if it is the next one. If it was \
-         passed, a full merge, and if it skips ahead, a partial merge includes it, and the SW \
-         block is empty.",
-        "Any other page goes to the newest of the `rw_log_blocks` for random writes (RW).",
-        "If they are full the oldest is reclaimed: each logical block of which it holds a newest \
-         page is merged once, and it is erased.",
+        "A page whose place in its data block was never written is written there.",
+        "A page with offset 0 starts a new log block for sequential writes (SW block). The old SW \
+         block becomes its owner's data block, by a switch merge if it is full, otherwise by a \
+         partial merge.",
+        "A page of the SW block's owner is appended if it is the next one in order. A page that \
+         is already in the SW block causes a full merge, a page that skips ahead a partial merge; \
+         the merge includes the page, and the SW block is then empty.",
+        "Any other page goes to the newest of the `rw_log_blocks` log blocks for random writes \
+         (RW).",
+        "If these are full, the oldest is reclaimed: each logical block with a newest page in it \
+         is merged once, and then it is erased.",
     ],
     parameters: FastSetup::ROWS,
     state: "The SW block with its owner, then the RW blocks, oldest first; `-` is stale.",
@@ -127,13 +130,13 @@ impl Fast {
 }
 
 impl Fast {
-    /// Starts loading what an access to the page will touch first.
+    /// Prefetches the first data that an access to the page reads.
     #[inline]
     pub(super) fn prefetch(&self, page: u32) {
         self.blocks.prefetch(page);
     }
 
-    /// Distance to collecting or merging.
+    /// Returns how much can be written before the next merge.
     pub(super) fn outlook(&self) -> Outlook {
         let random = &self.random;
         let n = self.store().pages_per_block();
@@ -152,7 +155,7 @@ impl ChipFtl for Fast {
 
     fn write(&mut self, page: u32, ops: &mut Vec<FlashOp>) -> Result<(), NoSpace> {
         if self.blocks.is_unwritten(page) {
-            // The logs, and the new block of a full merge.
+            // Blocks to keep free: those that the logs can still take, and one for a full merge.
             let claims = self.sequential.claims() + self.random.claims() + 1;
             return self.blocks.write_in_place(page, claims, ops);
         }
@@ -183,7 +186,8 @@ impl ChipFtl for Fast {
         self.blocks.counters
     }
 
-    /// `SW1[4 5] RW[- 9] [10]`: RW blocks, oldest first; `-` stale.
+    /// Text such as `SW1[4 5] RW[- 9] [10]`: the sequential log block, then the RW blocks, oldest first; `-` is
+    /// invalid.
     fn state(&self) -> String {
         let sequential = self.sequential.text(&self.blocks);
         let random = self.random.text(&self.blocks.store, |_| "");

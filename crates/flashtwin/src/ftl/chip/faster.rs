@@ -1,8 +1,9 @@
-//! FASTER: FAST whose log gives pages a second chance and separates cold ones (Lim, Lee, Moon, SNAPI 2010).
+//! FASTER: FAST, but pages of the log get a second chance, and cold pages are isolated (Lim, Lee, Moon, SNAPI 2010).
 //!
-//! When the random-write (RW) log is full, nothing is merged. The live pages of its oldest block are written to the
-//! log's head again and marked; those already marked go to the isolation area. Only the isolation area is merged, one
-//! logical block at a time; once it is nearly full, the merges are spread over the host's writes.
+//! If the random-write (RW) log is full, the live pages of its oldest block are not merged. Pages without a mark are
+//! written to the log again and marked (the second chance). Marked pages move to the isolation area. Only the
+//! isolation area is merged, one logical block at a time. Once it is nearly full, the merges are spread over the
+//! host's writes.
 
 use std::io::{self, Read, Write};
 
@@ -46,8 +47,8 @@ impl Own for FasterSetup {
         logs * u64::from(chip.pages_per_block)
     }
 
-    /// One block for a full merge, the log block for sequential writes, and a new head of the log while its oldest
-    /// block is reclaimed.
+    /// Data and logs, and in addition one block for a full merge, the log block for sequential writes, and a new
+    /// block of the RW log while its oldest one is reclaimed.
     fn blocks_min(&self, chip: &Chip) -> u64 {
         let logs = u64::from(self.rw_log_blocks) + u64::from(self.isolation_blocks);
         u64::from(chip.logical_blocks()) + logs + 3
@@ -57,7 +58,7 @@ impl Own for FasterSetup {
 const ENTRY: Entry = Entry {
     name: "faster",
     title: "FASTER",
-    line: "FAST whose log gives pages a second chance and sets cold ones apart.",
+    line: "FAST whose log gives pages a second chance and isolates cold ones.",
     source: Source {
         authors: "S. P. Lim, S. W. Lee, B. Moon",
         title: "FASTer FTL for Enterprise-Class Flash Memory SSDs",
@@ -66,17 +67,18 @@ const ENTRY: Entry = Entry {
     },
     provenance: Provenance::Reconstruction,
     rule: &[
-        "As FAST, but a full RW log is not merged: the newest pages of its oldest block are \
-         copied to its head once more and marked; those marked before move to the isolation area.",
+        "As FAST, but a full RW log is not merged. The newest versions of pages in its oldest \
+         block are copied to the log's head and marked. Pages that were already marked move to \
+         the isolation area instead.",
         "When all `isolation_blocks` are full, the logical block of the oldest page there is \
-         merged, until the oldest block is empty and erased.",
-        "Progressive merge: once no more than two isolation blocks are left, one such merge is \
-         done every so many writes, so that the oldest block is empty when the newest is full.",
-        "With `refinements` an oldest block all of whose pages are newest and unmarked is only \
-         marked and takes its turn again.",
-        "With `refinements` the pages of a block with fewer than half of them newest are all \
-         copied to the head, marked or not.",
-        "With `refinements` the fifth of consecutive pages begins the SW block, after copies of \
+         merged. This is repeated until the oldest block is empty and can be erased.",
+        "Progressive merge: once at most two isolation blocks are free, such merges are spread \
+         over the host's writes, so that the oldest block is empty when the newest is full.",
+        "With `refinements`, an oldest block whose pages are all newest versions and unmarked is \
+         only marked, and stays in the log for another turn.",
+        "With `refinements`, if less than half of a block's pages are newest versions, all of \
+         these are copied to the head, marked or not.",
+        "With `refinements`, the fifth of consecutive pages starts the SW block, after copies of \
          the pages that precede it in its logical block.",
     ],
     parameters: FasterSetup::ROWS,
@@ -88,13 +90,13 @@ const ENTRY: Entry = Entry {
     },
 };
 
-/// Isolation blocks that progressive merging keeps free.
+/// Blocks of the isolation area that progressive merging keeps free.
 const RESERVED: u32 = 2;
 
-/// Consecutive pages after which a sequential stream is taken to have begun.
+/// Number of consecutive pages after which the writes count as a sequential stream.
 const RUN: u32 = 4;
 
-/// FAST with second chance and isolation.
+/// State of FASTER.
 #[derive(Clone, Debug)]
 pub struct Faster {
     pub(super) blocks: Blocks,
@@ -102,22 +104,22 @@ pub struct Faster {
     pub(super) random: Area,
     isolation: Area,
     refinements: bool,
-    /// Physical pages of the RW log that had their second chance.
+    /// Physical pages of the RW log that have had their second chance.
     marked: Vec<bool>,
-    /// The last page written, and how many consecutive ones ended with it.
+    /// The last page written, and the number of consecutive pages up to it.
     last: u32,
     run: u32,
     progress: Progress,
 }
 
-/// Schedule of progressive merging. Steps are spaced so that the oldest isolation block is empty when the newest is
-/// full, if that fills as fast as the last one did.
+/// Schedule of progressive merging. Merge steps are spaced so that the oldest isolation block is empty when the
+/// newest one is full, if the newest fills as fast as the previous block did.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
-    /// Log writes during which the last isolation block filled, and since the present one was begun.
+    /// Log writes while the previous isolation block filled, and log writes since the present one was opened.
     writes_per_block: u32,
     since_block: u32,
-    /// Log writes since the last step.
+    /// Log writes since the last merge step.
     since_step: u32,
 }
 
@@ -131,7 +133,7 @@ impl Progress {
         self.writes_per_block = std::mem::take(&mut self.since_block);
     }
 
-    /// A step is due, if so many pages remain to be merged.
+    /// Whether a merge step is due if `remaining` pages are still to be merged.
     fn is_due(&self, remaining: u32) -> bool {
         self.since_step >= self.writes_per_block / remaining.max(1)
     }
@@ -227,12 +229,12 @@ impl Faster {
         }
     }
 
-    /// Moves a page, if it is still live, to the isolation area.
+    /// Moves a page to the isolation area if it is still live.
     fn isolate(&mut self, ppn: u32, ops: &mut Vec<FlashOp>) {
         while self.blocks.store.tag(ppn).is_some() && self.isolation.is_full() {
             self.merge_step(ops);
         }
-        // The merges may have brought it home.
+        // The merges may have moved the page to its data block.
         let Some(page) = self.blocks.store.tag(ppn) else {
             return;
         };
@@ -264,10 +266,11 @@ impl Faster {
         self.progress.since_step = 0;
     }
 
-    /// A step of progressive merging, if the isolation area is nearly full and one is due.
+    /// Executes a step of progressive merging if the isolation area is nearly full and a step is due.
     fn progress(&mut self, ops: &mut Vec<FlashOp>) {
         self.progress.write();
-        // The block being written is not merged. If no other block can be begun, the merge cannot wait.
+        // The newest block of the area is still being written and cannot be merged. If no other block can be opened,
+        // the merge must happen now.
         let is_nearly_full = self.isolation.len() > 1 && self.isolation.claims() <= RESERVED;
         if let Some(oldest) = self.isolation.oldest().filter(|_| is_nearly_full) {
             let is_last = self.isolation.claims() == 0;
@@ -290,13 +293,13 @@ impl Faster {
 }
 
 impl Faster {
-    /// Starts loading what an access to the page will touch first.
+    /// Prefetches the first data that an access to the page reads.
     #[inline]
     pub(super) fn prefetch(&self, page: u32) {
         self.blocks.prefetch(page);
     }
 
-    /// Distance to collecting or merging.
+    /// Returns how much can be written before the next merge or reclaim.
     pub(super) fn outlook(&self) -> Outlook {
         let random = &self.random;
         let n = self.store().pages_per_block();
@@ -316,7 +319,8 @@ impl ChipFtl for Faster {
     fn write(&mut self, page: u32, ops: &mut Vec<FlashOp>) -> Result<(), NoSpace> {
         let (block, offset) = self.blocks.split(page);
         if self.blocks.is_unwritten(page) && !self.sequential.has_passed(block, offset) {
-            // The logs, the new head of the RW log while its victim is there, and that of a merge.
+            // Blocks to keep free: those that the logs can still take, one for the new block of the RW log while its
+            // oldest one is reclaimed, and one for a full merge.
             let logs = self.sequential.claims() + self.random.claims() + self.isolation.claims();
             self.blocks.write_in_place(page, logs + 2, ops)?;
             self.finds_stream(page);
@@ -365,7 +369,7 @@ impl ChipFtl for Faster {
         self.blocks.counters
     }
 
-    /// `SW[] RW[6 5] [9* 18] ISO[-]`: oldest block first; `*` had its second chance, `-` stale.
+    /// Text such as `SW[] RW[6 5] [9* 18] ISO[-]`: oldest block first; `*` has had its second chance, `-` is invalid.
     fn state(&self) -> String {
         let store = &self.blocks.store;
         let sequential = self.sequential.text(&self.blocks);

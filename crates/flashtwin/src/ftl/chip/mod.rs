@@ -1,10 +1,9 @@
-//! The flash translation layers of one chip: page-mapped with a cached map (DFTL), and those that
-//! map blocks and log pages (BAST, FAST, FASTER).
+//! Flash translation layers (FTLs) of one chip: DFTL, which maps pages and caches a part of the map, and BAST, FAST
+//! and FASTER, which map blocks and log pages.
 //!
-//! No time passes here, and nothing is queued. Each host access returns the flash operations that it takes, in the
-//! order in which the chip must execute them; the tables already contain their results. Pages and blocks are numbered
-//! within the chip. The operations include merges and collections that the access causes, and reads and writes of the
-//! map.
+//! A layer has no notion of time and no queues. For each host access it returns the flash operations, in the order in
+//! which the chip must execute them, and updates its tables at once. The operations include merges, collections, and
+//! reads and writes of the map. Pages and blocks are numbered within the chip.
 
 mod area;
 mod bast;
@@ -40,8 +39,8 @@ pub struct FlashOp {
     pub why: Why,
 }
 
-/// Kinds of operations of a chip. One operation transfers a page at most once. A copy is therefore two operations, a
-/// read and a program; a chip with copy-back executes both without a transfer.
+/// Kinds of operations of a chip. An operation transfers at most one page. A copy therefore counts as a read and a
+/// program; a chip with copy-back executes both without a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpKind {
     /// Reads a page.
@@ -54,14 +53,14 @@ pub enum OpKind {
         /// The page.
         ppn: u32,
     },
-    /// Programs an erased page with what another one holds.
+    /// Programs an erased page with the contents of another page.
     Copy {
         /// The page read.
         from: u32,
         /// The page programmed.
         to: u32,
     },
-    /// Erases a block, in which no page is live.
+    /// Erases a block without live pages.
     Erase {
         /// The block.
         block: u32,
@@ -71,15 +70,15 @@ pub enum OpKind {
 /// Purpose of a flash operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// Reads or writes the host's page; at most one per access.
+    /// Reads or writes the page of the host's access; at most one operation per access.
     Host,
-    /// A translation page, because the host's page must be looked up, or the map flushed.
+    /// Reads or writes a translation page, for a lookup or a flush of the map.
     Map,
     /// Reclaims a block: moves its live pages and erases it.
     Gc,
-    /// A translation page, because pages of its entries have moved.
+    /// Reads or writes a translation page because GC has moved pages that it maps.
     GcMap,
-    /// A merge of a log block with its data block.
+    /// Merges a log block with its data block.
     Merge,
 }
 
@@ -96,25 +95,25 @@ impl fmt::Display for NoSpace {
 
 impl std::error::Error for NoSpace {}
 
-/// Counters of a translation layer since it was made.
+/// Counters of a translation layer since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Log blocks that took the place of their data block.
+    /// Switch merges: a full log block replaced its data block without copies.
     pub switch_merges: u64,
-    /// Merges that became switches after the rest of the pages had been copied.
+    /// Partial merges: the missing pages were copied to the log block, which then replaced its data block.
     pub partial_merges: u64,
-    /// Logical blocks collected in a new block.
+    /// Full merges: a logical block was copied to a new block.
     pub full_merges: u64,
     /// Blocks reclaimed by moving their live pages (DFTL; the log of FASTER).
     pub gc_runs: u64,
     /// Accesses that found their page's map entry in the cache (DFTL).
     pub map_hits: u64,
-    /// Accesses that did not.
+    /// Accesses whose page's map entry was not in the cache (DFTL).
     pub map_misses: u64,
 }
 
 impl Counters {
-    /// Each with its name in results.
+    /// Returns each counter with its name in results.
     pub fn named(&self) -> [(&'static str, u64); 6] {
         [
             ("switch_merges", self.switch_merges),
@@ -151,14 +150,14 @@ impl Sub for Counters {
     }
 }
 
-/// A translation layer. A new one has only erased blocks.
+/// A translation layer. Directly after creation, all its blocks are erased.
 ///
 /// Operations are appended to `ops`; page numbers must be below [`Setup::logical_pages`].
 pub trait ChipFtl {
-    /// Puts every logical page on flash, in place and in order, without operations; for a new layer.
+    /// Puts every logical page on flash, in order, without returning operations. Only for a new layer.
     fn fill(&mut self);
 
-    /// Reads a page; a page that was never written or is trimmed needs no flash read of its own.
+    /// Reads a page. For a page that was never written or is trimmed, the page itself is not read from flash.
     fn read(&mut self, page: u32, ops: &mut Vec<FlashOp>);
 
     /// Writes a page: exactly one program has [`Why::Host`].
@@ -167,10 +166,10 @@ pub trait ChipFtl {
     /// Fails if no block can be freed for the page.
     fn write(&mut self, page: u32, ops: &mut Vec<FlashOp>) -> Result<(), NoSpace>;
 
-    /// Drops a page.
+    /// Trims a page.
     fn trim(&mut self, page: u32, ops: &mut Vec<FlashOp>);
 
-    /// Writes what of the map is newer in memory than on flash.
+    /// Writes the dirty entries of the map to flash.
     fn flush(&mut self, ops: &mut Vec<FlashOp>) {
         let _ = ops;
     }
@@ -208,17 +207,17 @@ macro_rules! declare {
     (() $($file:ident::$Type:ident($Own:ident))+) => {
         $(pub use $file::{$Own, $Type};)+
 
-        /// The files' descriptions of their layers.
+        /// Descriptions of all layers.
         pub const ENTRIES: &[&catalog::Entry] = &[$(&$Own::ENTRY),+];
 
-        /// A layer by name, with its parameters.
+        /// A kind of layer, with its parameters.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Layer {
             $(#[allow(missing_docs)] $Type($Own),)+
         }
 
         impl Layer {
-            /// The one called `name`, with its defaults for a chip.
+            /// Returns the layer called `name`, with its default parameters for a chip.
             fn new(name: &str, chip: &Chip) -> Option<Layer> {
                 $(if name == $Own::ENTRY.name {
                     return Some(Layer::$Type($Own::new(chip)));
@@ -251,7 +250,7 @@ macro_rules! declare {
             }
         }
 
-        /// Any of them, chosen when the device is made.
+        /// A translation layer of any kind, chosen when the device is created.
         #[derive(Clone, Debug)]
         pub enum Ftl {
             $(#[allow(missing_docs)] $Type($Type),)+
@@ -267,7 +266,7 @@ macro_rules! declare {
                 Ok(Ftl::unchecked(setup))
             }
 
-            /// Makes a translation layer for a chip that may be too small for it.
+            /// Creates a translation layer without checking that the chip is large enough for it.
             pub(crate) fn unchecked(setup: &Setup) -> Ftl {
                 match &setup.kind {
                     $(Layer::$Type(own) => Ftl::$Type($Type::new(setup, own)),)+

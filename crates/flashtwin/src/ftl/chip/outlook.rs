@@ -1,19 +1,18 @@
-//! Queries of a device to the translation layer of a chip: how near it is to collecting or merging, and the state of
-//! its blocks.
+//! Queries about a chip's translation layer: how near it is to a collection or merge, and the state of its blocks.
 
 use super::store::Store;
 use super::{dispatch, each, layers, ChipFtl, Ftl};
 
-/// Room for writes before a chip must collect or merge.
+/// Amount that can be written before a chip must collect or merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outlook {
-    /// Blocks that the layer may begin; for a log, before a block must be reclaimed.
+    /// Free blocks; for a layer with logs, log blocks that can be opened before one must be reclaimed.
     pub free_blocks: u32,
     /// The layer collects when this many blocks are free and the open block is full.
     pub trigger_blocks: u32,
     /// Free pages of the open block.
     pub open_pages: u32,
-    /// Writes that need neither collection nor merge, if no sequence ends among them.
+    /// Host writes before the next collection or merge, if no sequential stream ends meanwhile.
     pub writes: u64,
 }
 
@@ -33,7 +32,7 @@ impl Ftl {
         each!(self, ftl => ftl.store())
     }
 
-    /// Distance to collecting or merging.
+    /// Returns how much can be written before the next collection or merge.
     #[inline]
     pub(crate) fn outlook(&self) -> Outlook {
         each!(self, ftl => ftl.outlook())
@@ -44,23 +43,23 @@ impl Ftl {
         self.store().erases()
     }
 
-    /// Counts all blocks as new.
+    /// Resets all erase counts to 0.
     pub(crate) fn reset_wear(&mut self) {
         each!(self, ftl => ftl.store_mut().reset_wear());
     }
 
-    /// Pages that can be programmed without an erase, in whatever block.
+    /// Returns the number of erased pages, over all blocks.
     pub(crate) fn erased_pages(&self) -> u64 {
         self.store().erased_pages()
     }
 
-    /// Pages that were erased without having been programmed, ever.
+    /// Returns how many pages were erased without having been programmed, since creation.
     #[inline]
     pub(crate) fn skipped(&self) -> u64 {
         self.store().skipped()
     }
 
-    /// Starts loading what an access to the page will touch first.
+    /// Prefetches the first data that an access to the page reads.
     #[inline]
     pub(crate) fn prefetch(&self, page: u32) {
         each!(self, ftl => ftl.prefetch(page));

@@ -1,9 +1,9 @@
-//! The state of a translation layer as bytes, which a device's snapshot has for each chip.
+//! Saved form of a translation layer. A device's snapshot has one per chip.
 //!
-//! The state has the contents of each page and the use of each block; the maps follow from these. Little-endian
-//! 32-bit numbers; lengths are fixed by the setup, or bounded by it if the file has a list's length. A state is
-//! validated completely before it is used: each block has one use, each page is on flash once, and logs obey their
-//! rules.
+//! The state has the contents of each page and the use of each block; the maps are rebuilt from these. All numbers
+//! are little-endian with 32 bits. The length of a list is fixed by the setup, or is stored in the file and at most
+//! what the setup permits. A state is validated completely before it is used: each block has one use, each logical
+//! page is on flash at most once, and logs obey their rules.
 
 use std::io::{self, Read, Write};
 
@@ -18,7 +18,7 @@ impl Ftl {
         each!(self, ftl => ftl.save(out))
     }
 
-    /// Reads a state in place of this one, which has the same `setup`.
+    /// Replaces the state of this layer by the one that is read. Both have the same `setup`.
     pub(crate) fn load(&mut self, setup: &Setup, input: &mut dyn Read) -> Result<(), StateError> {
         let mut new = match Ftl::new(setup) {
             Ok(new) => new,
@@ -35,11 +35,11 @@ pub(super) fn wrong<T>(what: &str) -> Result<T, StateError> {
     Err(StateError::Inconsistent(what.to_owned()))
 }
 
-/// Blocks that have an owner.
+/// For each block, whether it has an owner.
 pub(super) struct Roles(Vec<bool>);
 
 impl Roles {
-    /// The free ones, which must be erased.
+    /// Starts with the free blocks owned; fails if a free block is not erased.
     pub fn of(store: &Store) -> Result<Roles, StateError> {
         let mut roles = Roles(vec![false; store.blocks() as usize]);
         for block in store.free() {
@@ -62,7 +62,7 @@ impl Roles {
         }
     }
 
-    /// Blocks without an owner.
+    /// Returns the blocks without an owner.
     pub fn left(self) -> impl Iterator<Item = u32> {
         let blocks = (0u32..).zip(self.0);
         blocks.filter_map(|(block, taken)| (!taken).then_some(block))
@@ -76,7 +76,7 @@ pub(super) fn write_list(out: &mut dyn Write, list: impl Iterator<Item = u32>) -
     write_u32(out, &list)
 }
 
-/// Reads a list of at most so many numbers.
+/// Reads a list of at most `most` numbers.
 pub(super) fn read_list(input: &mut dyn Read, most: u32) -> Result<Vec<u32>, StateError> {
     let [length] = read_numbers(input)?;
     if length > most {
@@ -93,7 +93,7 @@ pub(super) fn read_numbers<const N: usize>(input: &mut dyn Read) -> io::Result<[
     Ok(numbers)
 }
 
-/// Writes bits, 32 in a number, the first lowest.
+/// Writes bits, 32 per number, lowest bit first.
 pub(super) fn write_bits(out: &mut dyn Write, bits: &[bool]) -> io::Result<()> {
     let number = |bits: &[bool]| {
         let ones = (0..).zip(bits).map(|(i, &bit)| u32::from(bit) << i);
@@ -102,7 +102,7 @@ pub(super) fn write_bits(out: &mut dyn Write, bits: &[bool]) -> io::Result<()> {
     write_u32(out, &bits.chunks(32).map(number).collect::<Vec<_>>())
 }
 
-/// Reads as many bits as there is room for.
+/// Reads as many bits as `bits` has room for.
 pub(super) fn read_bits(input: &mut dyn Read, bits: &mut [bool]) -> io::Result<()> {
     let mut numbers = vec![0; bits.len().div_ceil(32)];
     read_u32(input, &mut numbers)?;

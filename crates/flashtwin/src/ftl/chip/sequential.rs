@@ -1,5 +1,5 @@
-//! The log block for sequential writes (SW) of FAST and FASTER. It fills with the pages of one logical block in
-//! order, so that it can replace its data block.
+//! The log block for sequential writes (SW block) of FAST and FASTER. It fills with the pages of one logical block in
+//! order, so that it can replace the data block.
 
 use std::io::{self, Read, Write};
 
@@ -8,13 +8,14 @@ use super::saved::{read_list, write_list, wrong, Roles};
 use super::{FlashOp, Why};
 use crate::ftl::StateError;
 
-/// The SW block while it holds something.
+/// Contents of an SW block that is in use.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     block: u32,
-    /// Logical block that it is filled for.
+    /// Logical block whose pages it takes.
     owner: u32,
-    /// Offsets 0 to count - 1 are in it, except pages trimmed before they were written to it.
+    /// Number of offsets passed: it has the pages 0 to `count - 1`, except those trimmed before they were written to
+    /// it.
     count: u32,
 }
 
@@ -25,24 +26,24 @@ pub(super) struct Sequential {
 }
 
 impl Sequential {
-    /// Blocks that it may yet take without giving one back.
+    /// Returns the number of blocks that the SW block can still take (1 if it is not in use).
     pub fn claims(&self) -> u32 {
         1 - self.len()
     }
 
-    /// Blocks that it holds.
+    /// Returns the number of blocks in use: 0 or 1.
     pub fn len(&self) -> u32 {
         u32::from(self.open.is_some())
     }
 
-    /// Whether the SW block is for this logical block and has been written beyond this offset. The data block's page
-    /// at that offset is then older, even if it was never written.
+    /// Whether the SW block belongs to this logical block and has been written beyond this offset. If so, the place
+    /// at that offset in the data block must not be written any more, even if it is unwritten.
     pub fn has_passed(&self, block: u32, offset: u32) -> bool {
         self.open
             .is_some_and(|open| open.owner == block && offset < open.count)
     }
 
-    /// Writes the page to the SW block if rules 2 and 3 of FAST permit; returns whether it did.
+    /// Writes the page to the SW block if rules 2 and 3 of FAST permit that; returns whether it did.
     pub fn write(&mut self, blocks: &mut Blocks, page: u32, ops: &mut Vec<FlashOp>) -> bool {
         let (block, offset) = blocks.split(page);
         if offset == 0 {
@@ -71,8 +72,8 @@ impl Sequential {
         true
     }
 
-    /// Closes the SW block and begins a new one with the pages of the logical block that precede this page, and this
-    /// page.
+    /// Closes the SW block and starts a new one. It gets copies of all pages of the logical block that precede this
+    /// page, then the page.
     pub fn begin(&mut self, blocks: &mut Blocks, page: u32, ops: &mut Vec<FlashOp>) {
         self.close(blocks, ops);
         let (owner, offset) = blocks.split(page);
@@ -95,7 +96,7 @@ impl Sequential {
         }
     }
 
-    /// Merges a logical block: closes the SW block if it belongs to that logical block, otherwise a full merge.
+    /// Merges a logical block. If the SW block belongs to it, the SW block is closed; otherwise this is a full merge.
     pub fn merge(&mut self, blocks: &mut Blocks, block: u32, ops: &mut Vec<FlashOp>) {
         match self.open {
             Some(open) if open.owner == block => self.close(blocks, ops),
@@ -103,13 +104,13 @@ impl Sequential {
         }
     }
 
-    /// Writes all there is to know.
+    /// Writes the state of the SW block.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         let numbers = self.open.map(|open| [open.block, open.owner, open.count]);
         write_list(out, numbers.into_iter().flatten())
     }
 
-    /// Reads it over an SW block that holds nothing.
+    /// Reads a state into an unused SW block.
     pub fn load(
         &mut self,
         roles: &mut Roles,
@@ -134,7 +135,7 @@ impl Sequential {
         Ok(())
     }
 
-    /// `SW0[0 1]`
+    /// Text such as `SW0[0 1]`: the logical block, then the pages.
     pub fn text(&self, blocks: &Blocks) -> String {
         match self.open {
             Some(open) => {

@@ -15,7 +15,7 @@ pub struct Setup {
     pub logical_pages: u32,
     /// Blocks of the chip.
     pub blocks: u32,
-    /// N.
+    /// Pages of a block (N in the papers).
     pub pages_per_block: u32,
     /// The translation layer.
     pub kind: Layer,
@@ -34,7 +34,7 @@ impl fmt::Display for SetupError {
 impl std::error::Error for SetupError {}
 
 impl SetupError {
-    /// The parameter that is wrong, if it is one of the translation layer's own.
+    /// Returns the invalid parameter if it is one of the layer's own.
     pub(crate) fn parameter(&self) -> Option<&str> {
         let (name, _) = self.0.split_once(':')?;
         let is_geometry = ["blocks", "pages_per_block", "logical_pages", "ftl"].contains(&name);
@@ -42,36 +42,37 @@ impl SetupError {
     }
 }
 
-/// A chip, for what follows from it.
+/// Dimensions of a chip, from which default parameters are computed.
 #[derive(Clone, Copy, Debug)]
 pub struct Chip {
     /// Pages that can be written by the host.
     pub logical_pages: u32,
     /// Blocks of the chip.
     pub blocks: u32,
-    /// N.
+    /// Pages of a block (N in the papers).
     pub pages_per_block: u32,
 }
 
 impl Chip {
-    /// Logical blocks.
+    /// Returns the number of logical blocks.
     pub fn logical_blocks(&self) -> u32 {
         self.logical_pages.div_ceil(self.pages_per_block.max(1))
     }
 }
 
-/// The parameters of a translation layer, and what follows from them.
+/// Parameters of a translation layer, and quantities computed from them.
 pub(super) trait Own: Sized {
     /// The description of the layer.
     const ENTRY: Entry;
 
-    /// The defaults for a chip.
+    /// Returns the default parameters for a chip.
     fn new(chip: &Chip) -> Self;
 
-    /// Computes parameters again that depend on others and were not given.
+    /// Computes parameters again that depend on others and are not set by the user.
     fn follow(&mut self, _chip: &Chip, _is_given: &dyn Fn(&str) -> bool) {}
 
-    /// Returns the pages to write until nothing remains of an older state: all pages, or those of the logs.
+    /// Returns the number of page writes after which nothing of an older state is left: all pages, or those of the
+    /// logs.
     fn turn_pages(&self, chip: &Chip) -> u64;
 
     /// Returns the number of blocks that the chip needs for its data, its logs or translation pages, and for merges
@@ -99,7 +100,7 @@ macro_rules! own {
             pub(super) const ROWS: &'static [crate::component::Parameter] =
                 &[$(own!(@row $field $type $kind, $doc, $default, $from)),+];
 
-            /// The value of a parameter as text.
+            /// Returns the value of a parameter as text.
             pub(super) fn value(&self, parameter: &str) -> Option<String> {
                 $(if parameter == stringify!($field) {
                     return Some(self.$field.to_string());
@@ -144,14 +145,14 @@ macro_rules! own {
 
 pub(super) use own;
 
-/// `thousandths` of the blocks, rounded, and at least `min`.
+/// Returns `thousandths` / 1000 of the blocks, rounded, and at least `min`.
 pub(super) fn share(blocks: u32, thousandths: u64, min: u32) -> u32 {
     let share = (u64::from(blocks) * thousandths + 500) / 1000;
     (share as u32).max(min)
 }
 
 impl Setup {
-    /// The translation layer called `name` with its default parameters.
+    /// Creates the setup of the translation layer called `name` with its default parameters.
     ///
     /// # Errors
     /// Fails if there is no such layer.
@@ -199,12 +200,12 @@ impl Setup {
         self.kind.entry().parameters
     }
 
-    /// The value of a parameter as text; `None` if there is no such parameter.
+    /// Returns the value of a parameter as text; `None` if there is no such parameter.
     pub(crate) fn value(&self, parameter: &str) -> Option<String> {
         self.kind.value(parameter)
     }
 
-    /// Sets several parameters, given as text. Parameters that depend on others and are not given are computed again.
+    /// Sets several parameters, given as text. Parameters that depend on others and are not set are computed again.
     ///
     /// # Errors
     /// Fails if a parameter is unknown or its value is invalid.
@@ -241,7 +242,8 @@ impl Setup {
         }
     }
 
-    /// Returns the pages to write until nothing remains of an older state: all pages, or those of the logs.
+    /// Returns the number of page writes after which nothing of an older state is left: all pages, or those of the
+    /// logs.
     pub(crate) fn turn_pages(&self) -> u64 {
         self.kind.turn_pages(&self.chip())
     }
@@ -269,7 +271,7 @@ impl Setup {
                 "pages_per_block: found {n}; must be from 2 to {PAGES_PER_BLOCK_MAX}"
             ));
         }
-        // Numbers of pages and of translation pages share 32 bits with two marks.
+        // Pages and translation pages are numbered together in 32 bits, of which two values are reserved.
         if u64::from(self.blocks) * u64::from(n) > 1 << 31 {
             return wrong(format!(
                 "blocks: {} blocks of {n} pages; at most {} pages can be numbered",

@@ -9,13 +9,13 @@ use super::{FlashOp, OpKind, Why};
 use crate::ftl::state::{check_erases, read_u32, write_u32};
 use crate::ftl::StateError;
 
-/// No page, no block.
+/// Means "no page" or "no block".
 pub(super) const NONE: u32 = u32::MAX;
 
 /// Tag of a page that can be programmed.
 const ERASED: u32 = u32::MAX;
 
-/// Tag of a page whose content is no longer wanted.
+/// Tag of an invalid page.
 const STALE: u32 = u32::MAX - 1;
 
 /// Flag in the tally of a block that may not be collected because it is free or still being written.
@@ -32,7 +32,7 @@ pub(super) struct Store {
     tags: Vec<u32>,
     /// Live pages of each block, with [`OPEN`].
     tallies: Vec<u16>,
-    /// Erased longest ago first, which spreads wear.
+    /// Free blocks, the one erased longest ago first, which spreads wear.
     free: VecDeque<u32>,
     /// Erases of each block.
     erases: Vec<u32>,
@@ -60,24 +60,26 @@ impl Store {
         self.erases.fill(0);
     }
 
-    /// Pages erased without having been programmed: a merge leaves holes in a block for pages that do not exist.
+    /// Returns the number of pages erased without having been programmed: a merge leaves holes in a block for pages
+    /// that do not exist.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// Pages that can be programmed, in whatever block.
+    /// Returns the number of erased pages, over all blocks.
     pub fn erased_pages(&self) -> u64 {
         self.tags.iter().filter(|&&tag| tag == ERASED).count() as u64
     }
 
-    /// Writes all there is to know.
+    /// Writes the state of the blocks.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         write_u32(out, &self.tags)?;
         write_u32(out, &self.erases)?;
         write_list(out, self.free.iter().copied())
     }
 
-    /// Reads a state into a new store; contents of pages are below `tags_end`. No block is sealed yet.
+    /// Reads a state into a new store; the contents of pages must be below `tags_end`. All blocks are still unsealed
+    /// afterwards.
     pub fn load(&mut self, tags_end: u32, input: &mut dyn Read) -> Result<(), StateError> {
         read_u32(input, &mut self.tags)?;
         read_u32(input, &mut self.erases)?;
@@ -97,19 +99,19 @@ impl Store {
         self.free.iter().copied()
     }
 
-    /// Pages that hold data, with their contents.
+    /// Returns all live pages with their contents.
     pub fn live_pages(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let pages = (0u32..).zip(&self.tags);
         pages.filter_map(|(ppn, &tag)| (tag < STALE).then_some((tag, ppn)))
     }
 
-    /// The first `count` pages of a block have been programmed, and no other.
+    /// Whether exactly the first `count` pages of a block have been programmed.
     pub fn is_written_to(&self, block: u32, count: u32) -> bool {
         let mut offsets = 0..self.pages_per_block;
         offsets.all(|offset| self.is_erased(self.ppn(block, offset)) == (offset >= count))
     }
 
-    /// N.
+    /// Pages of a block (N in the papers).
     #[inline]
     pub fn pages_per_block(&self) -> u32 {
         self.pages_per_block
@@ -124,13 +126,13 @@ impl Store {
         self.free.len() as u32
     }
 
-    /// A page of a block.
+    /// Returns the number of a page, given its block and offset.
     #[inline]
     pub fn ppn(&self, block: u32, offset: u32) -> u32 {
         block * self.pages_per_block + offset
     }
 
-    /// Contents of the page; `None` if it is erased or stale.
+    /// Returns the contents of a page; `None` if it is erased or invalid.
     #[inline]
     pub fn tag(&self, ppn: u32) -> Option<u32> {
         let tag = self.tags[ppn as usize];
@@ -160,10 +162,10 @@ impl Store {
         self.tallies[block as usize] &= !OPEN;
     }
 
-    /// Returns the sealed block with the fewest live pages, of equals the one with the lowest number; `None` if it
-    /// has no stale page.
+    /// Returns the sealed block with the fewest live pages; if several have equally few, the one with the lowest
+    /// number. `None` if that block has no invalid page.
     pub fn victim(&self) -> Option<u32> {
-        // Looking for the number first and then for its place takes vector instructions.
+        // Finding the smallest number first and its position afterwards lets the compiler use vector instructions.
         let least = *self.tallies.iter().min()?;
         let is_worth_it = u32::from(least) < self.pages_per_block;
         let at = self.tallies.iter().position(|&tally| tally == least)?;
@@ -200,7 +202,7 @@ impl Store {
         ops.push(FlashOp { kind, why });
     }
 
-    /// Erases a block, in which no page is live.
+    /// Erases a block without live pages.
     pub fn erase(&mut self, block: u32, why: Why, ops: &mut Vec<FlashOp>) {
         debug_assert_eq!(self.live(block), 0, "block {block} still holds pages");
         let first = self.ppn(block, 0) as usize;
@@ -215,14 +217,14 @@ impl Store {
         ops.push(FlashOp { kind, why });
     }
 
-    /// Sets the contents of a page without an operation, for initial states.
+    /// Sets the contents of a page without a flash operation, for initial states.
     pub fn set(&mut self, ppn: u32, tag: u32) {
         debug_assert!(self.is_erased(ppn), "page {ppn} is programmed twice");
         self.tags[ppn as usize] = tag;
         self.tallies[(ppn / self.pages_per_block) as usize] += 1;
     }
 
-    /// The page is no longer wanted.
+    /// Marks a page invalid.
     pub fn drop_page(&mut self, ppn: u32) {
         debug_assert!(self.tag(ppn).is_some(), "page {ppn} holds nothing");
         self.tags[ppn as usize] = STALE;
@@ -230,7 +232,7 @@ impl Store {
     }
 
     /// Checks that the live pages are exactly `places`, each with its contents, and that tallies and free blocks
-    /// agree with them.
+    /// agree.
     pub fn check(&self, places: impl Iterator<Item = (u32, u32)>) -> Result<(), String> {
         let mut mapped = 0;
         for (tag, ppn) in places {
@@ -259,7 +261,7 @@ impl Store {
         Ok(())
     }
 
-    /// `[9 13 -]`: contents of the first pages of a block; `-` stale.
+    /// Text such as `[9 13 -]`: contents of the first pages of a block; `-` is invalid.
     pub fn text(&self, block: u32, pages: u32, mark: impl Fn(u32) -> &'static str) -> String {
         let page = |offset| match self.tag(self.ppn(block, offset)) {
             Some(tag) => format!("{tag}{}", mark(self.ppn(block, offset))),

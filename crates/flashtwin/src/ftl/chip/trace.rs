@@ -1,7 +1,7 @@
-//! Stepping a translation layer through an access string, in the notation of the specification.
+//! Steps a translation layer through an access string.
 //!
-//! `0 1 R5 T3 F`: write pages 0 and 1, read page 5, trim page 3, write back the dirty map entries. `4x3` writes pages
-//! 4 to 6. A step lists the flash operations; copies are counted as copies, not as reads and programs.
+//! Notation: `0 1 R5 T3 F` means write pages 0 and 1, read page 5, trim page 3, flush the dirty map entries. `4x3`
+//! writes pages 4 to 6. A step lists its flash operations; a copy counts as a copy, not as a read and a program.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -17,7 +17,7 @@ pub struct Cost {
     pub host_programs: u64,
     /// Pages copied.
     pub copies: u64,
-    /// Translation pages read to look something up or to be written anew.
+    /// Translation pages read for a lookup or before they are rewritten.
     pub map_reads: u64,
     /// Translation pages programmed, except copies.
     pub map_writes: u64,
@@ -32,7 +32,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Names of the numbers.
+    /// Names of the counts.
     pub const NAMES: [&'static str; 9] = [
         "host_reads",
         "host_programs",
@@ -45,7 +45,7 @@ impl Cost {
         "full_merges",
     ];
 
-    /// The numbers, in this order.
+    /// Returns the counts in the order of [`Cost::NAMES`].
     pub fn numbers(&self) -> [u64; 9] {
         [
             self.host_reads,
@@ -60,7 +60,7 @@ impl Cost {
         ]
     }
 
-    /// Counts flash operations; leaves the numbers of merges at 0.
+    /// Counts flash operations; leaves the merge counts at 0.
     pub fn of(ops: &[FlashOp]) -> Cost {
         let mut cost = Cost::default();
         for op in ops {

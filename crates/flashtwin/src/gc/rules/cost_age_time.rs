@@ -1,9 +1,10 @@
-//! The least u / (1 - u) x erases / age (Chiang, Chang, Journal of Systems and Software 1999).
+//! Selects the block with the least u / (1 - u) x erases / age, u being the fraction of valid pages (Chiang, Chang,
+//! Journal of Systems and Software 1999).
 
 use super::{Candidate, Pool, Rule};
 use crate::component::{Component, Settings};
 
-/// Weighs the cost of moves and wear against the gain and age.
+/// The rule `cost-age-time`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CostAgeTime;
 
@@ -21,7 +22,7 @@ impl Rule for CostAgeTime {
     fn choose<P: Pool>(&self, pool: &P) -> Option<P::Candidate> {
         let pages = pool.data_pages();
         pool.best(|a, b| {
-            // A block that was never erased has been paid for as well.
+            // One is added to the erases so that the cost of a block that was never erased is not 0.
             let cost = |c: &P::Candidate| u128::from(c.live()) * (u128::from(c.erases()) + 1);
             let gain = |c: &P::Candidate| u128::from(pages - c.live()) * (u128::from(c.age()) + 1);
             cost(a) * gain(b) < cost(b) * gain(a)

@@ -1,9 +1,10 @@
-//! The largest age x (1 - u) / 2u, u being the valid share (Kawaguchi, Nishioka, Motoda, USENIX 1995).
+//! Selects the block with the largest age x (1 - u) / 2u, u being the fraction of valid pages (Kawaguchi, Nishioka,
+//! Motoda, USENIX 1995).
 
 use super::{Candidate, Pool, Rule};
 use crate::component::{Component, Settings};
 
-/// Age and what is gained against what is moved.
+/// The rule `cost-benefit`: age and free space gained, divided by the cost of moves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CostBenefit;
 

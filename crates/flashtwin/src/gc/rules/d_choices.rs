@@ -1,17 +1,17 @@
-//! The fewest valid pages among d blocks drawn at random (Van Houdt, SIGMETRICS 2013).
+//! Selects the block with the fewest valid pages among d blocks drawn at random (Van Houdt, SIGMETRICS 2013).
 
 use super::{Pool, Rule};
 use crate::component::{parameters, Component, Kind, Settings};
 
 parameters! {
-    /// Parameters of d choices.
+    /// Parameters of `d-choices`.
     struct Parameters {
-        /// Blocks drawn, one block perhaps several times.
+        /// Number d of blocks drawn at random; a block may be drawn several times.
         choices: u32 = Kind::Count(1, 65535), "10", "ours";
     }
 }
 
-/// The best of so many draws.
+/// The rule `d-choices`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DChoices {
     choices: u32,

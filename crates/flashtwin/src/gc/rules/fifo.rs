@@ -1,9 +1,9 @@
-//! The block opened first.
+//! Selects the block that was opened first.
 
 use super::{Candidate, Pool, Rule};
 use crate::component::{Component, Settings};
 
-/// The block opened first.
+/// The rule `fifo`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fifo;
 

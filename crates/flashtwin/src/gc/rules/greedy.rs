@@ -3,7 +3,7 @@
 use super::{Pool, Rule};
 use crate::component::{Component, Settings};
 
-/// The fewest valid pages.
+/// The rule `greedy`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Greedy;
 

@@ -1,9 +1,11 @@
-//! Victim rules: which sealed block is collected. A rule is a file in this directory and a line of the table below.
+//! Victim rules: the choice of the sealed block to collect. A rule is a file in this directory and a line of the
+//! table below.
 //!
-//! Candidates are all sealed blocks, including those without an invalid page: a rule that chooses such a block moves
-//! it as a whole, as published. All are compared, once per collected block; among equals `tie` selects. Random
-//! numbers are seeded with the pool's position, so that a rule has no state of its own and a loaded device continues
-//! as the saved one. A block's age is the number of blocks of its chip that were opened after it (D-61).
+//! Every sealed block is a candidate, even one without invalid pages: a rule that chooses such a block moves all of
+//! its pages, as published. All candidates are compared, once per collected block; `tie` decides between equal ones.
+//! Random numbers are seeded with the pool's position, so that a rule has no state of its own, and a loaded device
+//! continues like the saved one. The age of a block is the number of blocks of its chip that were opened after it
+//! (D-61).
 
 mod cost_age_time;
 mod cost_benefit;
@@ -40,11 +42,11 @@ macro_rules! declare {
             $($Type($file::$Type),)+
         }
 
-        /// The files' descriptions of their rules.
+        /// Descriptions of all rules.
         pub(crate) const RULES: &[Component] = &[$($file::$Type::COMPONENT),+];
 
         impl Victims {
-            /// The rule that the device has.
+            /// Returns the rule chosen for the device.
             pub fn of(chosen: &Chosen) -> Victims {
                 $(if chosen.name == $file::$Type::COMPONENT.name {
                     return Victims::$Type($file::$Type::new(&chosen.settings));
@@ -75,7 +77,7 @@ trait Rule: Sized {
     fn choose<P: Pool>(&self, pool: &P) -> Option<P::Candidate>;
 }
 
-/// The rule of GCaR, Harmonia and ECR, which some parts of the model ask for.
+/// Name of the greedy rule. GCaR, Harmonia and ECR use it, and some parts of the model require it.
 pub(crate) const GREEDY: &str = greedy::Greedy::COMPONENT.name;
 
 /// Choice among several equal candidates.
@@ -83,12 +85,12 @@ pub(crate) const GREEDY: &str = greedy::Greedy::COMPONENT.name;
 pub(crate) enum Tie {
     /// The lowest block number.
     Lowest,
-    /// The highest: the reference's last scanned.
+    /// The highest block number, as in the reference, which keeps the last one it scans.
     Highest,
 }
 
-/// Returns the position, in its pool, and the live pages of the block to collect next; `None` if no block may be
-/// collected. A block that static wear levelling chooses comes first.
+/// Returns the block to collect next: its position in its pool, and its live pages. `None` if no block may be
+/// collected. A block chosen by static wear levelling takes precedence over the rule.
 #[inline]
 pub(crate) fn victim(ftl: &PageMap, pool: u32, of: Victims, tie: Tie) -> Option<(u32, u32)> {
     if let Some(bit) = ftl.left_behind(pool) {
@@ -99,8 +101,8 @@ pub(crate) fn victim(ftl: &PageMap, pool: u32, of: Victims, tie: Tie) -> Option<
     of.choose(&pool).map(|chosen| (chosen.bit, chosen.live))
 }
 
-/// Makes the map load data of a collection ahead, `pages` pages at a time; with `maps`, map entries too. Only for
-/// rules that find their victim in a few steps.
+/// Enables the prefetching of data of the next collection, `pages` pages at a time; with `maps`, of map entries, too.
+/// Only for the greedy rule, whose victim is found in a few steps.
 pub(crate) fn foresee(ftl: &mut PageMap, of: Victims, tie: Tie, pages: u32, maps: bool) {
     if let Victims::Greedy(_) = of {
         let last = tie == Tie::Highest;

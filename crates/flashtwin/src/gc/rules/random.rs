@@ -1,9 +1,9 @@
-//! Any block, all alike.
+//! Selects a block at random; all are equally likely.
 
 use super::{Pool, Rule};
 use crate::component::{Component, Settings};
 
-/// Any block, all alike.
+/// The rule `random`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Random;
 

@@ -1,5 +1,5 @@
-//! The fewest valid pages among the blocks opened first (Hu, Eleftheriou, Haas, Iliadis, Pletka, SYSTOR
-//! 2009).
+//! Selects the block with the fewest valid pages among the blocks opened first (Hu, Eleftheriou, Haas, Iliadis,
+//! Pletka, SYSTOR 2009).
 
 use super::{Candidate, Pool, Rule};
 use crate::component::{parameters, Component, Kind, Settings};
@@ -7,12 +7,12 @@ use crate::component::{parameters, Component, Kind, Settings};
 parameters! {
     /// Parameters of windowed greedy.
     struct Parameters {
-        /// Blocks of the pool among which the victim is looked for.
+        /// Share of the pool's blocks, those opened first, among which the victim is selected.
         window_percent: f64 = Kind::Percent, "25", "ours";
     }
 }
 
-/// Greedy among the oldest.
+/// The rule `windowed`: greedy among the oldest blocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Windowed {
     window_percent: f64,

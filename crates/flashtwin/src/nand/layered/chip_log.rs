@@ -1,7 +1,7 @@
 //! Log entries of chips and channels: the beginning and end of each flash operation.
 //!
-//! Steps are planned in advance and merged, so that a chip has few events. Each part of a step has a note that
-//! describes it; a step that begins takes its notes.
+//! Steps are planned in advance, and adjacent ones are merged, so that a chip has few events. A *note* describes one
+//! part of a step. When a step begins, its notes become log entries.
 
 use super::super::{Cause, FlashEvent, PageOp, Place};
 use super::plan::{Costs, Lane};
@@ -9,7 +9,7 @@ use super::Layered;
 use crate::ftl::chip::OpKind;
 use crate::units::{Lpn, Time};
 
-/// A part of a step.
+/// A note: the log entry of a part of a step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Note {
     cause: Cause,
@@ -17,7 +17,7 @@ pub(super) struct Note {
     lpn: Option<Lpn>,
     block: Option<u32>,
     request: u32,
-    /// The operation begins, or ends, with it.
+    /// Whether the operation begins, or ends, with this part.
     begins: bool,
     ends: bool,
     on_channel: bool,
@@ -25,7 +25,7 @@ pub(super) struct Note {
 }
 
 impl Note {
-    /// An operation; `host` is the host's operation, if this flash operation serves it directly.
+    /// Creates the note of an operation. `host` is the host's operation, if this flash operation serves it directly.
     pub fn new(kind: OpKind, cause: Cause, host: Option<PageOp>) -> Note {
         let block = match kind {
             OpKind::Erase { block } => Some(block),
@@ -71,7 +71,7 @@ impl Note {
 }
 
 impl Costs {
-    /// Appends the parts of an operation, as [`Costs::append`] has made them steps.
+    /// Appends notes for the parts of an operation, in the order in which [`Costs::append`] appends their steps.
     pub fn note(&self, note: Note, kind: OpKind, lane: &mut Lane) {
         let mut parts = self.parts(kind);
         if self.has_own_pins {
@@ -108,7 +108,7 @@ impl Layered {
         }
     }
 
-    /// A chip wants to use its channel, and perhaps has to wait.
+    /// Logs that a chip requests its channel, and may have to wait for it.
     #[cold]
     pub(super) fn log_wait(&mut self, chip: usize, now: Time) {
         let Some(log) = &mut self.log else { return };
@@ -117,7 +117,7 @@ impl Layered {
         }
     }
 
-    /// The transfer of a chip begins, and takes `time`.
+    /// Logs that the transfer of a chip begins, and takes `time`.
     #[cold]
     pub(super) fn log_transfer(&mut self, chip: usize, time: Time, now: Time) {
         let Some(log) = &mut self.log else { return };
@@ -131,7 +131,7 @@ impl Layered {
         note.log_end(chip, at, log);
     }
 
-    /// A chip begins or ends to collect.
+    /// Logs that a chip begins or ends to collect.
     #[cold]
     pub(super) fn log_gc(&mut self, chip: usize, begins: bool, now: Time) {
         if let Some(log) = &mut self.log {
@@ -139,7 +139,7 @@ impl Layered {
         }
     }
 
-    /// No log is kept any more.
+    /// Discards all notes, because logging has ended.
     pub fn forget_notes(&mut self) {
         for lane in self.lanes.iter_mut() {
             lane.notes.clear();

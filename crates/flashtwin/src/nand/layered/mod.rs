@@ -1,13 +1,13 @@
-//! Chips that each have a translation layer of their own: DFTL, BAST, FAST, FASTER, with time.
+//! The back end for chips that have a translation layer each: DFTL, BAST, FAST or FASTER.
 //!
-//! When an operation is dispatched to its chip, the chip's translation layer (`ftl::chip`) returns the flash
-//! operations for it, in order; these become the chip's steps (`plan`). They are not interrupted: a merge or a
-//! collection runs to its end, and reads with priority overtake only waiting operations. The host's operation ends
-//! with its own page; the flash operations after that keep the chip busy. From the first to the last page that an
-//! access makes it move or erase, the chip is in GC.
+//! When an operation is dispatched to a chip, the chip's translation layer (`ftl::chip`) returns the flash operations
+//! for it, in order. They become the chip's steps (`plan`). Steps are not interrupted: a merge or a collection runs
+//! to its end, and reads with priority overtake only waiting operations. The host's operation completes with its own
+//! page; the remaining flash operations keep the chip busy after that. The chip counts as in GC from the first to the
+//! last page that an access moves or erases.
 //!
-//! On a device whose chips have their own pins no transfer ever waits. It is then added to the time of the array, and
-//! a chip needs an event only where an operation or a GC begins or ends.
+//! On a device whose chips have their own pins, no transfer ever waits. The transfer time is then added to the array
+//! time, and a chip needs an event only when an operation or a GC begins or ends.
 
 mod chip_log;
 mod plan;
@@ -46,7 +46,7 @@ pub(crate) struct Layered {
     pub chips_in_gc: ChipSet,
     pub times: Latencies,
     lanes: Vec<Lane>,
-    /// None where each chip has its own pins.
+    /// Empty if each chip has its own pins.
     channels: Vec<Channel>,
     /// Flash operations of the access being planned; a field, to reuse its memory.
     ops: Vec<FlashOp>,
@@ -54,7 +54,7 @@ pub(crate) struct Layered {
     gc_took: Vec<Time>,
     /// Counters of the translation layers at the last reset.
     counted_before: Counters,
-    /// The event queue's resource of the first chip.
+    /// Number of the first chip in the event queue.
     pub first_resource: usize,
     pages: Pages,
     costs: plan::Costs,
@@ -70,7 +70,7 @@ struct Pages {
 }
 
 impl Pages {
-    /// Chip of a page, and its number there.
+    /// Returns the chip of a page, and the page's number within the chip.
     #[inline]
     fn split(&self, lpn: Lpn) -> (usize, u32) {
         let (unit, within) = self.by_stride.div_rem(lpn.0);
@@ -114,12 +114,12 @@ impl Layered {
         }
     }
 
-    /// Chips, then channels.
+    /// Returns the number of resources in the event queue: chips, then channels.
     pub fn resources(&self) -> usize {
         self.chips.len() + self.channels.len()
     }
 
-    /// Host reads wait in a queue of their own.
+    /// Whether host reads wait in a queue of their own.
     pub fn reads_overtake(&self) -> bool {
         self.read_priority
     }
@@ -151,8 +151,8 @@ impl Layered {
         chip
     }
 
-    /// Starts the next step of a chip that takes time, or frees the chip. Returns the operation, if any, that ends
-    /// before it.
+    /// Starts the next step of a chip that takes time, or frees the chip. Returns the host operation that completes
+    /// before that step, if any.
     fn proceed(&mut self, chip: usize, now: Time, events: &mut EventQueue) -> Option<Done> {
         let mut done = None;
         loop {
@@ -260,16 +260,16 @@ impl Layered {
         }
     }
 
-    /// Lets a free chip begin with its steps.
+    /// Starts the first step of a free chip.
     fn start(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
         self.lanes[chip].since = now;
         let done = self.proceed(chip, now, events);
         debug_assert!(done.is_none(), "no operation ends before it began");
     }
 
-    // ---- what others ask ----
+    // ---- queries ----
 
-    /// The chip has nothing to do, not even of its own.
+    /// Whether the chip has nothing to do, for the host or for itself.
     pub fn is_idle(&self, chip: usize) -> bool {
         self.lanes[chip].is_free() && self.chips[chip].inside == [0, 0]
     }
@@ -278,13 +278,13 @@ impl Layered {
         self.ftls[chip].outlook()
     }
 
-    /// Writes that the chip has begun.
+    /// Returns the number of writes in service.
     pub fn writes_in_service(&self, chip: usize) -> u32 {
         let begun = self.lanes[chip].in_hand.as_ref();
         u32::from(begun.is_some_and(|done| !done.op.is_read()))
     }
 
-    /// Work in service on a chip.
+    /// Returns the work in service on a chip.
     pub fn in_hand(&self, chip: usize, now: Time) -> InHand {
         let lane = &self.lanes[chip];
         let writes = self.writes_in_service(chip);
@@ -296,7 +296,7 @@ impl Layered {
         }
     }
 
-    /// Starts loading what an operation on the page will touch first.
+    /// Prefetches the first data that an operation on the page accesses.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         let (chip, page) = self.pages.split(lpn);
@@ -308,7 +308,7 @@ impl Layered {
     pub fn drain_time(&self, chip: usize, exact: bool, now: Time) -> Time {
         let (of, l) = (&self.chips[chip], &self.times);
         let [reads, writes] = of.inside;
-        // Writes in service have their page already.
+        // Writes in service have already taken their page.
         let waiting = writes - self.writes_in_service(chip);
         let is_short = u64::from(waiting) > self.ftls[chip].outlook().writes;
         if !exact {
@@ -324,7 +324,7 @@ impl Layered {
             + self.gc_took[chip] * u64::from(collects)
     }
 
-    /// The page has a copy on flash.
+    /// Whether the page has a copy on flash.
     #[inline]
     pub fn is_mapped(&self, lpn: Lpn) -> bool {
         let (chip, page) = self.pages.split(lpn);
@@ -378,7 +378,7 @@ impl Layered {
 
     // ---- initial states ----
 
-    /// Every page written once, in order.
+    /// Writes every page once, in order.
     pub fn fill_sequential(&mut self) {
         let mut full = Ftl::new(&self.setup).expect("the device was checked");
         full.fill();
@@ -386,9 +386,9 @@ impl Layered {
         self.reset_stats();
     }
 
-    /// The state that random writing converges to. One chip is written until nothing remains of its sequential start,
-    /// then its state is copied to all, with further writes between two copies (D-40). Pages keep their numbers,
-    /// since a chip's state depends on which pages are adjacent.
+    /// Brings all chips to the state that random writing converges to. One chip is written until nothing of its
+    /// sequential start remains. Its state is copied to all chips, with further writes between two copies (D-40).
+    /// Pages keep their numbers, since a chip's state depends on which pages are adjacent.
     pub fn fill_steady(&mut self, rng: &mut Rng) {
         let mut worn = Ftl::new(&self.setup).expect("the device was checked");
         worn.fill();
@@ -426,5 +426,5 @@ impl Layered {
     }
 }
 
-/// Times that all is written which a chip's state depends on, before the first stamp.
+/// Number of times that all pages on which a chip's state depends are written before the first copy.
 const WEAR_IN: u64 = 8;

@@ -1,4 +1,4 @@
-//! From what a translation layer asks of flash to the steps of its chip.
+//! Converts the flash operations of a translation layer into the steps of its chip.
 
 use std::collections::VecDeque;
 
@@ -9,25 +9,25 @@ use crate::ftl::chip::{FlashOp, OpKind, Why};
 use crate::spec::DeviceSpec;
 use crate::units::Time;
 
-/// A step of a chip's work; two kinds take time.
+/// A step of a chip's work. Only `Array` and `Transfer` take time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// The chip works by itself.
+    /// Array time, without the channel.
     Array(Time),
-    /// A page crosses the channel.
+    /// Transfer of a page over the channel.
     Transfer(Time),
-    /// The chip goes into GC, or comes out of it.
+    /// Begin (true) or end (false) of the chip's GC.
     Gc(bool),
-    /// The waiting time of the operation in service ends; its own pages, or those of the map, are next.
+    /// End of the waiting time of the operation in service: its own page, or the map pages for it, are next.
     Serve,
-    /// The operation in hand has ended.
+    /// Completion of the operation in service.
     Deliver,
 }
 
-/// The work that a chip has in hand.
+/// Work in service of a chip.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lane {
-    /// The host's operation that has not ended.
+    /// The host's operation in service.
     pub in_hand: Option<Done>,
     /// Steps not begun, in order.
     steps: VecDeque<Step>,
@@ -40,12 +40,12 @@ pub(super) struct Lane {
     pub since: Time,
     /// Log entries of the steps not begun; empty if no log is kept.
     pub notes: VecDeque<Note>,
-    /// All notes are present.
+    /// Whether all steps not begun have their notes.
     pub noted: bool,
 }
 
 impl Lane {
-    /// True if no step is left, not even one of zero duration.
+    /// Whether no step is left, not even one of zero duration.
     fn is_empty(&self) -> bool {
         self.is_free() && self.steps.is_empty()
     }
@@ -54,7 +54,7 @@ impl Lane {
         self.begun.is_none()
     }
 
-    /// The next step, which begins now.
+    /// Starts the next step and returns it.
     pub fn next(&mut self) -> Option<Step> {
         let step = self.steps.pop_front();
         self.begun = match step {
@@ -65,7 +65,7 @@ impl Lane {
         step
     }
 
-    /// Time until it is free if it waits for nothing.
+    /// Returns the time until all steps are done if none has to wait.
     pub fn rest(&self, now: Time) -> Time {
         let begun = match self.begun {
             None => Time::ZERO,
@@ -79,7 +79,7 @@ impl Lane {
         self.steps.push_back(step);
     }
 
-    /// The chip works on, without an instant of its own.
+    /// Appends array time, to the last step if that is array time as well.
     fn work(&mut self, time: Time) {
         self.planned += time;
         match self.steps.back_mut() {
@@ -101,7 +101,7 @@ impl Lane {
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
     pages_per_block: u32,
-    /// Times by page type; one if all types are alike. Page i of a block is of type i mod types.
+    /// Time for each page type; a single entry if all types are alike. Page i of a block is of type i mod types.
     read: Vec<Time>,
     program: Vec<Time>,
     erase: Time,
@@ -148,7 +148,7 @@ impl Costs {
         }
     }
 
-    /// Appends the steps of an operation; returns its time on the channel and in the array.
+    /// Appends the steps of an operation; returns its transfer time and its array time.
     fn append(&self, kind: OpKind, lane: &mut Lane) -> (Time, Time) {
         let transfer = self.transfer;
         match kind {
@@ -185,7 +185,7 @@ impl Costs {
     }
 }
 
-/// The counter of an operation, in an access that the host makes for `host`.
+/// Returns the counter of an operation, in an access that the host makes for `host`.
 pub(super) fn cause(op: &FlashOp, host: Cause) -> Cause {
     match (op.kind, op.why) {
         (OpKind::Read { .. } | OpKind::Program { .. }, Why::Host) => host,
@@ -202,14 +202,14 @@ fn is_gc(op: &FlashOp) -> bool {
 }
 
 impl Layered {
-    /// Appends the flash operations of an access to the steps of its chip. `host` is the host's operation, with
-    /// whether its page was written; a trim has none.
+    /// Appends the flash operations of an access to the steps of its chip. `host` is the host's operation, and
+    /// whether its page could be written; a trim has none.
     pub(super) fn plan(&mut self, chip: usize, host: Option<(PageOp, bool)>, now: Time) {
         let lane = &mut self.lanes[chip];
         let first_gc = self.ops.iter().position(is_gc);
         let last_gc = self.ops.iter().rposition(is_gc);
         let host_cause = host.map_or(Cause::HostRead, |(op, _)| op.cause);
-        // Steps that were planned before the log began have no notes, and none may follow them.
+        // If steps were planned before the log began, they have no notes; then later steps get none either.
         lane.noted = self.log.is_some() && (lane.is_empty() || lane.noted);
         let (mut transfer, mut array, mut collecting) = (Time::ZERO, Time::ZERO, Time::ZERO);
         let (mut is_served, mut has_ended) = (host.is_none(), host.is_none());
@@ -250,7 +250,7 @@ impl Layered {
             lane.mark(Step::Serve);
         }
         if !has_ended {
-            // A read of a page that was never written takes as long as any read. A write that failed ends
+            // A read takes the same time even if its page was never written. A write that failed completes
             // immediately, as an event of its own.
             if op.is_read() {
                 let nowhere = OpKind::Read { ppn: 0 };

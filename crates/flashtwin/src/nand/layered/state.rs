@@ -1,4 +1,4 @@
-//! The state of the translation layers as bytes.
+//! Saved form of the translation layers of a device.
 
 use std::io::{self, Read, Write};
 
@@ -6,7 +6,7 @@ use super::Layered;
 use crate::ftl::StateError;
 
 impl Layered {
-    /// Writes the whole state of idle flash.
+    /// Writes the state of idle flash.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         for ftl in &self.ftls {
             ftl.save(out)?;
@@ -14,7 +14,7 @@ impl Layered {
         Ok(())
     }
 
-    /// Reads such a state over this one, which was made for the same device.
+    /// Replaces this state by a saved one of the same device.
     pub fn load(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         for ftl in &mut self.ftls {
             ftl.load(&self.setup, input)?;

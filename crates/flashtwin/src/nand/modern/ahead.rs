@@ -1,20 +1,20 @@
 //! Cached commands: a die begins its next operation while the present one is still running (D-68).
 //!
-//! A die has a second register. While the array programs, the data of the next program cross the channel; while the
-//! data of a read cross the channel, the array reads for the next read. The operation begun ahead is in a lane of its
-//! own, up to the step for which it needs the part of the die that its predecessor uses. There it waits until the die
-//! is free, and moves to the die's first lane.
+//! A die has a second register. While the array programs, the data of the next program can cross the channel. While
+//! the data of a read cross the channel, the array can read for the next read. The operation begun ahead has a lane
+//! of its own. It proceeds up to the step that needs the part of the die its predecessor is using, and waits there.
+//! When the die is free, the operation moves to the die's first lane.
 
 use super::lane::Step;
 use super::*;
 
 impl Modern {
-    /// The lane of what has begun ahead.
+    /// Returns the lane of the operation begun ahead.
     pub(super) fn ahead(&self, die: usize) -> usize {
         die + 2 * self.chips.len()
     }
 
-    /// The step that comes next in a lane is one before which what has begun ahead waits.
+    /// Whether the next step of a lane is one before which an operation begun ahead waits.
     pub(super) fn must_wait(&self, at: usize) -> bool {
         let lane = &self.lanes[at];
         let ahead = at >= 2 * self.chips.len();
@@ -26,12 +26,13 @@ impl Modern {
             }
     }
 
-    /// Data for the next program of the die are crossing the channel.
+    /// Whether data for the die's next program are crossing the channel or have crossed it.
     pub(super) fn data_come(&self, die: usize) -> bool {
         self.params.cached_commands && !self.lanes[self.ahead(die)].is_free()
     }
 
-    /// Begins an operation ahead, or continues one in a free die; returns true if no other operation may begin now.
+    /// Begins an operation ahead. If the die is free, continues the one begun ahead instead. Returns true if no other
+    /// operation may begin now.
     #[inline(never)]
     pub(super) fn continue_ahead(
         &mut self,
@@ -50,7 +51,7 @@ impl Modern {
         if !self.lanes[at].is_free() {
             return true;
         }
-        // A program whose data are there lets reads pass.
+        // Reads pass a program whose data have arrived.
         if !first.op.is_read() && !self.chips[die].reads.is_empty() {
             return false;
         }
@@ -97,7 +98,7 @@ impl Modern {
             }
             Some(Step::Pulse(_)) if !first.op.is_read() => {
                 let is_write = |op: &PageOp| !op.is_read();
-                // A collection goes first where it is due.
+                // If a collection is due or running, it takes precedence.
                 if self.collecting[die].is_some()
                     || self.in_run()
                     || self.must_hold(die)

@@ -1,16 +1,16 @@
-//! Collection of a block, a *run*: moves, each of as many pages as one program takes, and an erase.
+//! Collection of a block, called a *run*: moves, each of as many pages as one program takes, and an erase.
 
 use super::lane::Step;
 use super::*;
 use crate::ftl::LiveFrom;
 use crate::gc::{self, Tie};
 
-/// Pages between the one being moved and the first whose map entry is not loaded yet, at least.
+/// Smallest distance, in pages, between the page being moved and the first page whose map entry is not prefetched.
 const AHEAD: u32 = 4;
-/// Pages whose map entries are loaded together: a power of two up to 64. Loading them one by one would make the core
-/// wait for each.
+/// Pages whose map entries are prefetched together: a power of two up to 64. Prefetching them one by one would stall
+/// the core each time.
 const TOGETHER: u32 = 16;
-/// Pages ahead of them of which it is loaded which they are.
+/// Distance, in pages, at which the logical page numbers are prefetched, before the map entries.
 pub(super) const FAR_AHEAD: u32 = 32;
 
 /// A block being collected. Its size is a power of two, since every move indexes the table of runs.
@@ -19,19 +19,19 @@ pub(super) const FAR_AHEAD: u32 = 32;
 pub(super) struct Run {
     pub block: u32,
     from: LiveFrom,
-    /// The first flash page whose map entry is not loaded yet, if it is live.
+    /// The first flash page whose map entry is not prefetched yet.
     unloaded: u32,
-    /// The block is in SLC mode.
+    /// Whether the block is in SLC mode.
     pub folds: bool,
     /// Live pages when the collection of the block began.
     live: u32,
     moved: u32,
-    /// Pages of the host programmed since.
+    /// Host pages programmed since the collection began.
     passed: u32,
 }
 
 impl Run {
-    /// Why its pages move.
+    /// Returns the cause of the block's moves.
     #[inline(always)]
     fn moves(&self) -> Cause {
         match self.folds {
@@ -40,7 +40,7 @@ impl Run {
         }
     }
 
-    /// Starts loading what the moves after that of `page` will touch, if that has not begun.
+    /// Prefetches data for the moves after that of `page`, unless that has been done.
     #[inline(always)]
     fn load_ahead(&mut self, page: Ppn, ftl: &PageMap) {
         if page.0 + AHEAD >= self.unloaded {
@@ -61,34 +61,35 @@ impl Run {
         }
     }
 
-    /// Whether the fraction of the gained pages that the host has used is below the fraction of the moves that are
-    /// done (D-170).
+    /// Whether the collection keeps pace with the host (D-170): the host has used a smaller fraction of the pages
+    /// gained than the collection has made of its moves.
     fn keeps_pace(&self, pages_per_block: u32) -> bool {
         let gains = u64::from(pages_per_block.saturating_sub(self.live));
         u64::from(self.passed) * u64::from(self.live) < u64::from(self.moved) * gains
     }
 }
 
-/// A page that was moved in the map.
+/// A page that has been moved in the map.
 struct Move {
     from: Ppn,
-    /// New page number within its new block.
+    /// Page number within the new block.
     page: u32,
-    /// The page was the last of that block.
+    /// Whether this page filled its new block.
     sealed: bool,
     stream: Stream,
 }
 
 impl Modern {
-    /// Begins to collect a block if the die has at most `low` free blocks, or an order, and a block worth collecting.
-    /// Returns whether it did.
+    /// Selects a block and begins to collect it, if the die has at most `low` free blocks, or an order, and if there
+    /// is a block worth collecting. Returns whether there is.
     #[inline(never)]
     pub(super) fn pick_victim(&mut self, die: usize, low: u32, now: Time) -> bool {
         let pool = die as u32;
         if !self.orders.wants(pool, self.free_of(die), low) {
             return false;
         }
-        // A block of the cache comes first: in SLC mode, even a fully live block frees more pages than its data take.
+        // Blocks of the SLC cache are collected first: in SLC mode, even a block full of live pages frees more pages
+        // than its data take.
         let victim = self.ftl.oldest_slc(pool);
         let victim = victim.or_else(|| gc::victim(&self.ftl, pool, self.victims, Tie::Lowest));
         let taken = victim.is_some_and(|(bit, valid)| self.begin_collection(die, bit, valid, now));
@@ -98,7 +99,7 @@ impl Modern {
         taken
     }
 
-    /// Free space of a die that counts against the watermark, in blocks.
+    /// Returns the free space of a die that is compared with the watermark, in blocks.
     #[inline(always)]
     pub(super) fn free_of(&self, die: usize) -> u32 {
         match self.in_pages {
@@ -107,13 +108,13 @@ impl Modern {
         }
     }
 
-    /// Whether the die is at its watermark: a collection is due before the next write.
+    /// Whether the die is at its watermark, so that a collection is due before the next write.
     #[inline]
     pub(super) fn is_short(&self, die: usize) -> bool {
         self.ftl.is_needy(die as u32) || self.in_pages && self.free_of(die) <= self.ftl.low()
     }
 
-    /// Begins to collect a block of the die, if its pages find room.
+    /// Begins to collect a block of the die, if there is room for its live pages.
     fn begin_collection(&mut self, die: usize, bit: u32, valid: u32, now: Time) -> bool {
         let pool = die as u32;
         if !gc::worth_collecting(&self.ftl, pool, valid) {
@@ -142,8 +143,8 @@ impl Modern {
         true
     }
 
-    /// Begins to collect the oldest block of the cache if the die has been idle long enough. Otherwise sets an event
-    /// for the instant at which it will have been.
+    /// Begins to collect the oldest block of the SLC cache, if the die has been idle long enough. Otherwise sets a
+    /// timer for the instant at which it will have been.
     #[inline(never)]
     pub(super) fn fold_when_idle(
         &mut self,
@@ -170,7 +171,7 @@ impl Modern {
         false
     }
 
-    /// Moves the next live page of the block under collection in the map. Without live pages, erases the block and
+    /// Moves the next live page of the block under collection in the map. If there is none, erases the block and
     /// returns `None`.
     #[inline(always)]
     fn collect_page(&mut self, die: usize) -> Option<Move> {
@@ -207,7 +208,7 @@ impl Modern {
         })
     }
 
-    /// The block under collection has another live page, which goes where the one before went.
+    /// Whether the block under collection has another live page, which goes to the same stream as the previous one.
     fn has_more(&self, die: usize, stream: Stream) -> bool {
         let next = self.collecting[die].and_then(|run| {
             let page = self.ftl.first_live(run.block, &mut { run.from })?;
@@ -217,8 +218,8 @@ impl Modern {
         next == Some(stream)
     }
 
-    /// Moves more pages after the `first`, at most `left` in all. Returns the number of pages moved, the time of
-    /// reading them, and whether the last one sealed its block.
+    /// Moves more pages after the `first`, at most `left` in all. Returns the number of moved pages, the time to read
+    /// them, and whether the last one filled its block.
     #[inline(never)]
     fn collect_row(&mut self, die: usize, first: Move, left: u32) -> (u32, Time, bool) {
         let mut sensing = self.layout.sensing();
@@ -237,7 +238,7 @@ impl Modern {
         }
     }
 
-    /// Calls [`Modern::start_gc_step`], out of line, for callers that are rarely executed.
+    /// Calls [`Modern::start_gc_step`] without inlining it, for callers that are rarely executed.
     #[inline(never)]
     pub(super) fn start_gc_step_again(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         self.start_gc_step(die, now, events);
@@ -255,9 +256,9 @@ impl Modern {
         }
     }
 
-    /// Makes the next move of a run in which each move takes `time` and a program of its own, and all go to one
-    /// block. Returns its duration; `None`, with nothing done, if the next live page is not in the present word, or
-    /// another block must be opened.
+    /// Makes the next move of a run in which all moves take `time`, have one program each, and go to one block.
+    /// Returns the duration. Changes nothing and returns `None` if the current word of live bits has no live page, or
+    /// if another block must be opened.
     #[inline(always)]
     pub(super) fn move_plainly(&mut self, die: usize, time: Time) -> Option<Time> {
         let run = self.collecting[die].as_mut()?;
@@ -271,7 +272,7 @@ impl Modern {
         }
     }
 
-    /// Counts the summary page, if any, of a block that was sealed; returns the time it takes.
+    /// Counts the summary page, if any, of a block that was sealed; returns the time that programming it takes.
     #[inline(never)]
     fn summary(&mut self) -> Time {
         let Some(transfer) = self.summary_transfer else {
@@ -319,22 +320,22 @@ impl Modern {
         self.start(die, now, events);
     }
 
-    /// Whether a write of the host may pass although the die is at the watermark: the collection keeps pace, and a
-    /// free block remains for its moves (D-170).
+    /// Whether a host write may pass although the die is at the watermark: the collection keeps pace, and a free
+    /// block remains for its moves (D-170).
     pub(super) fn keeps_pace(&self, die: usize) -> bool {
         let pages = self.ftl.shape.pages_per_block;
         self.ftl.pool(die as u32).free > 1
             && self.collecting[die].is_some_and(|run| run.keeps_pace(pages))
     }
 
-    /// The host programs a page of the die during a collection.
+    /// Counts a page that the host programs during a collection of the die.
     pub(super) fn count_passed(&mut self, die: usize) {
         if let Some(run) = &mut self.collecting[die] {
             run.passed += 1;
         }
     }
 
-    /// Collects the whole block of the run, in no time.
+    /// Collects the rest of the block in no simulated time.
     pub(super) fn collect_untimed(&mut self, die: usize) {
         while self.collect_page(die).is_some() {}
     }

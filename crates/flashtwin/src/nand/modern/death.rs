@@ -1,11 +1,11 @@
 //! The failure of a die (D-146). Its lanes complete the steps they have begun, so that channels, suspended operations
-//! and clocks need no special cases; the receiver of the completions marks them as failed.
+//! and clocks need no special cases. The receiver of the completions marks them as failed.
 
 use super::*;
 
 impl Modern {
-    /// Pages that are lost if the die dies: those on it, except pages of programs in service, which are programmed
-    /// elsewhere.
+    /// Returns the number of pages that are lost if the die fails: all pages on it, except those of programs in
+    /// service, which are programmed elsewhere.
     pub fn pages_to_lose(&self, die: usize) -> u32 {
         let of_die = |lane: &usize| self.die_of(*lane) == die;
         let lanes = (0..self.lanes.len()).filter(of_die);
@@ -21,13 +21,13 @@ impl Modern {
         self.ftl.pages_in(die as u32) - pages.len() as u32
     }
 
-    /// Makes the die dead: none of its pages is free or collected any more. Returns the writes that waited for it, in
-    /// their order; they have changed nothing yet.
+    /// Makes the die fail: none of its pages is free or collected any more. Returns the writes that were waiting for
+    /// it, in their order; they have changed nothing yet.
     pub fn kill(&mut self, die: usize, now: Time) -> VecDeque<PageOp> {
         self.ftl.retire(die as u32);
         let lane = &self.lanes[die];
         let moves = !lane.is_free() && lane.ops.is_empty();
-        // A running step ends, and the collection with it.
+        // The running step still ends, but the collection does not continue.
         if self.collecting[die].take().is_some() && !moves {
             self.leave_gc(die, now);
         }

@@ -1,4 +1,4 @@
-//! Log entries of dies and channels, as things happen.
+//! Log entries of dies and channels.
 
 use super::super::Place;
 use super::*;
@@ -12,7 +12,7 @@ impl Modern {
         }
     }
 
-    /// A lane begins with its operations.
+    /// Logs that the operations of a lane begin.
     #[cold]
     pub(super) fn log_ops(&mut self, at: usize, now: Time) {
         let place = self.place(at);
@@ -45,7 +45,7 @@ impl Modern {
         }
     }
 
-    /// A die begins with what a collection asks of it.
+    /// Logs that a die begins a part of a collection: `part` has the cause and the number of pages.
     #[cold]
     pub(super) fn log_part(
         &mut self,
@@ -76,14 +76,14 @@ impl Modern {
         }
     }
 
-    /// The transfer of a lane begins on its channel.
+    /// Logs that the transfer of a lane begins on its channel.
     #[cold]
     pub(super) fn log_transfer(&mut self, at: usize, now: Time) {
         let lane = &self.lanes[at];
         let channel = usize::from(self.lanes[self.die_of(at)].channel);
         let Some(log) = &mut self.log else { return };
-        // Reads complete one by one, each after its transfer. Of writes as many operations as transfer steps are
-        // left.
+        // Reads complete one by one, each after its transfer, so the first operation is the one being transferred.
+        // For writes, the number of transfer steps left gives the operation.
         let left = |step: &&Step| matches!(step, Step::Transfer(_));
         let left = lane.steps.iter().filter(left).count();
         let done = match lane.ops.first() {
@@ -101,7 +101,7 @@ impl Modern {
         });
     }
 
-    /// A die begins or ends to collect.
+    /// Logs that a die begins or ends to collect.
     #[inline]
     pub(super) fn log_gc(&mut self, die: usize, begins: bool, now: Time) {
         if self.log.is_some() {

@@ -1,4 +1,4 @@
-//! An operation of a die: its remaining steps, and the page operations that they serve.
+//! A lane: the operation in service of a die, with its remaining steps and the page operations that it serves.
 
 use super::super::{Done, InHand};
 use crate::short::Short;
@@ -7,15 +7,15 @@ use crate::units::Time;
 /// A step of a die's work; every step except the last takes time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// The array reads, which cannot be suspended.
+    /// Array time that cannot be suspended: a read.
     Array(Time),
-    /// The array programs or erases, which may be suspended.
+    /// Array time that may be suspended: a program or an erase.
     Pulse(Time),
-    /// The array works on a move of a collection, after which the lane has nothing to deliver.
+    /// Array time of a collection's move, after which the lane has no operation to complete.
     Move,
-    /// A page crosses the channel.
+    /// Transfer of a page over the channel.
     Transfer(Time),
-    /// The first of the operations has ended.
+    /// Completion of the first of the lane's operations; takes no time.
     Deliver,
 }
 
@@ -23,33 +23,33 @@ impl Step {
     fn time(self) -> Time {
         match self {
             Step::Array(time) | Step::Pulse(time) | Step::Transfer(time) => time,
-            // It is never waiting.
+            // Both steps have no waiting time of their own.
             Step::Move | Step::Deliver => Time::ZERO,
         }
     }
 }
 
-/// The work in service of a die; free while no step is running. The fields that a collection's move uses are in the
-/// first cache line.
+/// Work in service of a die; the lane is free while no step is running. The fields used by every move of a collection
+/// are in the first cache line.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct Lane {
     /// The running step.
     pub step: Option<Step>,
-    /// End of the step; `NEVER` while it waits for the channel or is suspended.
+    /// End of the running step; `NEVER` while it waits for the channel or is suspended.
     pub ends: Time,
     pub since: Time,
     /// Remaining time of a suspended step.
     pub held: Option<Time>,
-    /// When an operation of the host ended last on the die.
+    /// Instant at which the die last completed a host operation.
     pub served: Time,
-    /// Reads served before the lane's own operations.
+    /// Number of reads served before the lane's own operations.
     pub passed: u32,
     /// The channel of its die.
     pub channel: u16,
-    /// An instant of the lane is in the event queue.
+    /// Whether the event queue has an instant of the lane.
     pub pending: bool,
-    /// Operations of the host that have not completed; empty for a move or an erase.
+    /// Host operations in service; empty for a move or an erase.
     pub ops: Short<Done>,
     /// Steps not begun, in order.
     pub steps: Short<Step>,
@@ -61,7 +61,7 @@ impl Lane {
         self.step.is_none()
     }
 
-    /// Time until all its steps are done if it resumes now and waits for nothing.
+    /// Returns the time until all steps are done, if a suspended step resumes now and none has to wait.
     pub fn rest(&self, now: Time) -> Time {
         let begun = match (self.held, self.step) {
             (Some(held), _) => held,
@@ -72,13 +72,13 @@ impl Lane {
         self.steps.iter().fold(begun, |sum, step| sum + step.time())
     }
 
-    /// Number of writes in the lane.
+    /// Returns the number of writes in the lane.
     #[inline]
     pub fn writes(&self) -> u32 {
         self.ops.iter().filter(|done| !done.op.is_read()).count() as u32
     }
 
-    /// Counts its operations among those in service.
+    /// Adds the lane's operations to those in service.
     pub fn count(&self, in_hand: &mut InHand) {
         let writes = self.writes();
         in_hand.reads += self.ops.len() as u32 - writes;

@@ -1,10 +1,10 @@
-//! The layout of the pages of a block, and the times of reading and programming them.
+//! The layout of the pages of a block, and the times to read and program them.
 //!
-//! A block is striped over the planes that work together. A row is one flash page of each of these planes, and a
-//! flash page holds one or several pages of the map. A unit is the number of pages in a row: page `i` of a block is
-//! in row `i / unit`, and there in plane `i % unit / pages of a flash page`. Row `r` is of page type `r mod types`,
-//! lowest first. (Real parts shift the types against each other, so that the pages of a word line are not written in
-//! succession; the shares of the types are the same.)
+//! A block is striped over the planes that work together. A *row* is one flash page of each of these planes. A flash
+//! page holds one or several logical pages. The *unit* is the number of logical pages in a row: page `i` of a block
+//! is in row `i / unit`, and there in plane `i % unit / pages of a flash page`. Row `r` is of page type `r mod
+//! types`, lowest first. (Real parts shift the types against each other, so that the pages of a word line are not
+//! written in succession; the shares of the types are the same.)
 
 use crate::divide::Divider;
 use crate::spec::{DeviceSpec, ModernNand};
@@ -12,17 +12,17 @@ use crate::units::{Ppn, Time};
 
 /// Largest number of planes that work together; the limit of `nand.multi_plane`.
 const PLANES_MAX: usize = 16;
-/// No flash page has this number.
+/// Means "no flash page".
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
-    /// Pages that one program takes.
+    /// Number of logical pages in a row, which one program takes.
     pub unit: u32,
     flash_page: u32,
     independent: bool,
     by_pages_per_block: Divider,
-    /// Times by page type; one if all types are alike.
+    /// Time for each page type; a single entry if all types are alike.
     read: Vec<Time>,
     program: Vec<Time>,
 }
@@ -39,7 +39,7 @@ impl Layout {
         }
     }
 
-    /// Pages from page `page` of a block to the end of its row.
+    /// Returns the number of pages from page `page` of a block to the end of its row.
     #[inline(always)]
     pub fn left_in_row(&self, page: u32) -> u32 {
         match self.unit {
@@ -48,7 +48,7 @@ impl Layout {
         }
     }
 
-    /// Reading a page and programming it elsewhere, where that takes the same time for every page.
+    /// Returns the time to read a page and program it elsewhere; `None` if this time depends on the page.
     pub fn move_one(&self) -> Option<Time> {
         match (self.unit, &self.read[..], &self.program[..]) {
             (1, &[read], &[program]) => Some(read + program),
@@ -56,13 +56,13 @@ impl Layout {
         }
     }
 
-    /// Programming the row of page `page` of a block.
+    /// Returns the time to program the row of page `page` of a block.
     #[inline(always)]
     pub fn program(&self, page: u32) -> Time {
         self.of_type(&self.program, page)
     }
 
-    /// Reading a flash page, once.
+    /// Returns the time to read a flash page once.
     #[inline(always)]
     pub fn read(&self, ppn: Ppn) -> Time {
         match self.read[..] {
@@ -71,7 +71,7 @@ impl Layout {
         }
     }
 
-    /// The plane of a page among those that work together; `None` with single planes.
+    /// Returns the plane of a page among the planes that work together; `None` if planes work singly.
     pub fn plane(&self, ppn: Ppn) -> Option<u32> {
         let together = self.unit > self.flash_page;
         together.then(|| ppn.0 % self.unit / self.flash_page)
@@ -85,7 +85,7 @@ impl Layout {
         }
     }
 
-    /// The reads of one command, or of the moves that one program ends.
+    /// Returns an empty record of reads, for one command or for the moves that one program ends.
     pub fn sensing(&self) -> Sensing {
         Sensing {
             last: [NONE; PLANES_MAX],
@@ -93,8 +93,8 @@ impl Layout {
         }
     }
 
-    /// Returns the plane that works for a page, and the unit it reads: the whole row, or the flash page of one plane
-    /// if planes read independently.
+    /// Returns the plane that reads a page, and the number of the unit it reads: a whole row, or the flash page of
+    /// one plane if planes read independently.
     fn sensed(&self, ppn: Ppn) -> (usize, u32) {
         match self.independent {
             true => {
@@ -106,20 +106,20 @@ impl Layout {
     }
 }
 
-/// Last read and read time of each plane, for planes that read one page after the other.
+/// For each plane, its last read and its total read time; a plane reads one page after the other.
 pub(super) struct Sensing {
     last: [u32; PLANES_MAX],
     time: [Time; PLANES_MAX],
 }
 
 impl Sensing {
-    /// Whether the page is part of the last read, so that it takes no further time.
+    /// Whether the last read of its plane has the page already, so that it takes no further time.
     pub fn has(&self, layout: &Layout, ppn: Ppn) -> bool {
         let (plane, what) = layout.sensed(ppn);
         self.last[plane] == what
     }
 
-    /// The page can be read without another read on its plane.
+    /// Whether the page can be read without a second read on its plane.
     pub fn may_join(&self, layout: &Layout, ppn: Ppn) -> bool {
         let (plane, what) = layout.sensed(ppn);
         self.last[plane] == what || self.last[plane] == NONE
@@ -131,7 +131,7 @@ impl Sensing {
         self.time[plane] += time;
     }
 
-    /// Until all planes are done.
+    /// Returns the time until all planes have read.
     pub fn total(&self) -> Time {
         self.time.iter().copied().max().unwrap_or(Time::ZERO)
     }

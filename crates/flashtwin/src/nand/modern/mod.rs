@@ -1,15 +1,15 @@
-//! Channels shared by dies: a current drive.
+//! The back end with channels shared by dies: a current drive.
 //!
 //! A die executes one operation at a time, and a channel transfers one page at a time, in order of arrival. A read is
 //! array time, then transfer; a program is transfer, then array time. One program takes as many waiting pages as a
-//! row of planes holds, and one read the waiting pages of a row (`layout`). A collected page is read and programmed
-//! inside the die (copy-back), or crosses the channel twice.
+//! row of planes holds, and one read takes the waiting pages of a row (`layout`). A page moved by GC is read and
+//! programmed inside the die (copy-back), or crosses the channel twice.
 //!
-//! Collecting a block is a run of separate operations (`collect`). Host reads with priority may pass between them.
-//! Host writes of the die wait until the run is over, or, with `gc.preemptible`, pass while there is room, and
-//! otherwise in step with the moves. A program or erase may be suspended for host reads, which have a lane of their
-//! own (`lane`), and the next operation may begin before its end (`ahead`). One write frontier per die serves host
-//! and GC. Hot pages on a device with two streams, and host writes to an SLC cache, have a second one.
+//! The collection of a block is a run of separate operations (`collect`). Host reads with priority may pass between
+//! them. Host writes of the die wait until the run is over. With `gc.preemptible` they pass as long as there is room,
+//! and after that in step with the moves. A program or erase may be suspended for host reads, which have a lane of
+//! their own (`lane`), and the next operation may begin before its end (`ahead`). One write frontier per die serves
+//! host and GC. Hot pages on a device with two streams, and host writes to an SLC cache, have a second one.
 
 mod ahead;
 mod collect;
@@ -37,9 +37,9 @@ use layout::Layout;
 use std::collections::VecDeque;
 use superblock::Superblocks;
 
-/// Waiting reads examined for those that can join a read that starts.
+/// Number of waiting reads that are examined to find those that can join a read.
 const READS_LOOKED_AT: usize = 64;
-/// Times that a page is read again at most.
+/// Largest number of repetitions of a read because of errors.
 const RETRIES_MAX: u64 = 8;
 /// Seed of the draws for read retries; every device has the same.
 const RETRY_SEED: u64 = 1;
@@ -60,34 +60,34 @@ pub(crate) struct Modern {
     pub log: Option<Vec<FlashEvent>>,
     pub chips_in_gc: ChipSet,
     victims: Victims,
-    /// Free blocks at or below which a die collects while nothing waits.
+    /// Number of free blocks at or below which a die collects while no host operation waits.
     idle_blocks: u32,
-    /// Free pages count against the watermark, not free blocks (D-207).
+    /// Whether free pages, instead of free blocks, are compared with the watermark (D-207).
     in_pages: bool,
-    /// Host writes pass between two moves (D-170).
+    /// Whether host writes may pass between two moves (D-170).
     preemptible: bool,
-    /// Collecting takes no time.
+    /// Whether collections take no time.
     ideal: bool,
-    /// The event queue's resource of the first lane.
+    /// Number of the first lane in the event queue.
     pub first_resource: usize,
     pub times: Latencies,
     pub orders: Orders,
-    /// Lanes of all dies: first those of the work in service, then those of reads for which a die is suspended, then,
-    /// with cached commands, those of operations begun ahead.
+    /// Lanes of all dies: first those of the work in service; then those of the reads for which a die is suspended;
+    /// then, with cached commands, those of operations begun ahead.
     lanes: TrustedTable<Lane>,
     collecting: TrustedTable<Option<Run>>,
-    /// Collections in place of `collecting`, if whole superblocks are collected.
+    /// State of collections by superblocks, which replaces `collecting`.
     sets: Option<Box<Superblocks>>,
-    /// Dies with a timer at which they stop waiting for more writes.
+    /// For each die, whether a timer is set at which it stops waiting for more writes.
     timed: Vec<bool>,
-    /// Dies with a timer at which they may have been idle long enough to fold.
+    /// For each die, whether a timer is set at which it may have been idle long enough to fold.
     resting: Vec<bool>,
     channels: TrustedTable<Channel>,
     layout: Layout,
-    /// Duration of a collection's move if all moves take equally long: each is one read and one program, and has no
-    /// other effects.
+    /// Duration of a move, if all moves take equally long: each is one read and one program, and has no other
+    /// effects.
     move_time: Option<Time>,
-    /// `move_time`, or none if a log is kept.
+    /// Equal to `move_time`; `None` while a log is kept.
     plain_move: Option<Time>,
     params: Box<ModernNand>,
     summary_transfer: Option<Time>,
@@ -154,7 +154,8 @@ impl Modern {
         }
     }
 
-    /// Lanes first, then dies that wait for writes, then dies at rest, then channels.
+    /// Returns the number of resources in the event queue: lanes, timers of dies that wait for writes, timers of idle
+    /// dies, channels.
     pub fn resources(&self) -> usize {
         self.first_channel() + self.channels.len()
     }
@@ -163,7 +164,7 @@ impl Modern {
         self.lanes.len() + 2 * self.chips.len()
     }
 
-    /// Host reads wait in a queue of their own.
+    /// Whether host reads wait in a queue of their own.
     pub fn reads_overtake(&self) -> bool {
         self.params.read_priority
     }
@@ -176,22 +177,22 @@ impl Modern {
         }
     }
 
-    /// Die of a lane other than a die's first.
+    /// Returns the die of a lane that is not a die's first lane.
     #[inline(never)]
     fn die_of_other(&self, lane: usize) -> usize {
         lane % self.chips.len()
     }
 
-    /// The lane of the reads for which a die is suspended.
+    /// Returns the lane of the reads for which a die is suspended.
     #[inline(always)]
     fn aside(&self, die: usize) -> usize {
         die + self.chips.len()
     }
 
-    // ---- time passes ----
+    // ---- events ----
 
-    /// Begins the next move of a die's collection, or the erase, if a move of it ends here and no operation of the
-    /// host comes before. Has the effect of [`Modern::on_event`] and [`Modern::activate`]; returns whether it did so.
+    /// If this event is the end of a collection's move and no host operation has precedence, begins the next move, or
+    /// the erase. Has the effect of [`Modern::on_event`] and [`Modern::activate`]. Returns whether it did so.
     #[inline(always)]
     pub fn continue_collection(
         &mut self,
@@ -222,7 +223,8 @@ impl Modern {
         self.continue_any_collection(die, now, events)
     }
 
-    /// [`Modern::continue_collection`] if moves differ, host operations may come before, or a log is kept.
+    /// [`Modern::continue_collection`] for the other cases: moves differ, host operations may have precedence, or a
+    /// log is kept.
     #[inline(never)]
     fn continue_any_collection(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
         let continues = self.log.is_none() && !self.yields(die);
@@ -239,7 +241,7 @@ impl Modern {
         self.plain_move = self.move_time.filter(|_| !on);
     }
 
-    /// Moves of collections take no short way.
+    /// Disables the fast path of moves.
     #[cfg(test)]
     pub fn move_in_general(&mut self) {
         self.plain_move = None;
@@ -262,7 +264,7 @@ impl Modern {
                 return die;
             }
             if lane.ends > now {
-                // This instant was set before a suspension put the end off.
+                // The suspension has postponed the end, but this earlier instant was already in the event queue.
                 set(lane, self.first_resource + resource, events);
                 return die;
             }
@@ -307,14 +309,14 @@ impl Modern {
         self.die_of(lane)
     }
 
-    /// Starts the next step of a lane, or frees the lane. Stores the host's operation that completes here, if any, in
+    /// Starts the next step of a lane, or frees the lane. Stores the host operation that completes now, if any, in
     /// `done`.
     #[inline(always)]
     fn proceed(&mut self, at: usize, now: Time, events: &mut EventQueue, done: &mut Option<Done>) {
         let die = self.die_of(at);
         let lane = &mut self.lanes[at];
         match lane.steps.first() {
-            // The data are there.
+            // The transfer has ended: the data are in the die's register.
             Some(&Step::Pulse(time)) if at < 2 * self.chips.len() => {
                 lane.step = lane.steps.pop_front();
                 lane.ends = now + time;
@@ -333,7 +335,7 @@ impl Modern {
         }
         let lane = &mut self.lanes[at];
         match lane.step {
-            // One operation ends at a time.
+            // Each completion is an event of its own.
             Some(Step::Deliver) => {
                 lane.ends = now;
                 set(lane, self.first_resource + at, events);
@@ -356,7 +358,7 @@ impl Modern {
         }
     }
 
-    /// A page crosses the channel of its die, or waits for it.
+    /// Starts the transfer of a page over the channel of its die, or lets it wait for the channel.
     #[inline(always)]
     fn cross_channel(
         &mut self,
@@ -383,7 +385,7 @@ impl Modern {
         }
     }
 
-    /// A lane is free again.
+    /// Records that a lane is free again.
     #[inline(always)]
     fn ended(&mut self, at: usize, of_host: bool, now: Time) {
         let die = self.die_of(at);
@@ -411,7 +413,7 @@ impl Modern {
         self.log_gc(die, false, now);
     }
 
-    /// Writes that the die has begun.
+    /// Returns the number of writes in service.
     #[inline]
     pub fn writes_in_service(&self, die: usize) -> u32 {
         let own = self.lanes[die].writes() + self.lanes[self.aside(die)].writes();
@@ -421,7 +423,7 @@ impl Modern {
         }
     }
 
-    /// Work in service on a die. A transfer that waits for the channel counts only its own time.
+    /// Returns the work in service on a die. A transfer that waits for the channel counts only with its own time.
     pub fn in_hand(&self, die: usize, now: Time) -> InHand {
         let (main, aside) = (&self.lanes[die], &self.lanes[self.aside(die)]);
         let mut in_hand = InHand {
@@ -458,7 +460,7 @@ impl Modern {
         in_hand
     }
 
-    /// True if the die is busy, and continues with its work.
+    /// Whether the die is busy; if so, continues its work.
     #[inline(always)]
     fn is_taken(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
         if self.params.cached_commands && self.continue_ahead(die, now, events) {
@@ -496,7 +498,7 @@ impl Modern {
         }
     }
 
-    /// Whether [`Modern::begin_to_collect`] has anything to look at.
+    /// Whether [`Modern::begin_to_collect`] may have something to do.
     #[inline(always)]
     fn may_collect(&self, die: usize) -> bool {
         match self.chips[die].queue.is_empty() {
@@ -505,8 +507,8 @@ impl Modern {
         }
     }
 
-    /// Whether an operation that arrives now starts immediately, as it would if queued and followed by
-    /// [`Modern::activate`].
+    /// Whether an operation that arrives now starts immediately, as it would if it were queued and
+    /// [`Modern::activate`] were called.
     #[inline(always)]
     pub fn takes_at_once(&self, die: usize, op: &PageOp, overtakes: bool) -> bool {
         let chip = &self.chips[die];
@@ -521,7 +523,7 @@ impl Modern {
                     && !(self.orders).wants(die as u32, self.free_of(die), self.ftl.low()))
     }
 
-    /// Starts such an operation.
+    /// Starts an operation for which [`Modern::takes_at_once`] returned true.
     #[inline(always)]
     pub fn start_at_once(
         &mut self,
@@ -537,7 +539,7 @@ impl Modern {
         }
     }
 
-    /// Begins to collect a block, if the watermarks or the array's controller ask for it.
+    /// Begins to collect a block, if a watermark or an order of the array's controller requires that.
     #[inline(never)]
     fn begin_to_collect(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let waits = !self.chips[die].queue.is_empty();
@@ -562,8 +564,8 @@ impl Modern {
         }
     }
 
-    /// Starts a waiting operation of a free die. If that waits for others to fill its row, starts a step of the die's
-    /// collection instead.
+    /// Starts a waiting operation of a free die. If that operation waits for others to fill its row, starts a step of
+    /// the die's collection instead.
     #[inline(never)]
     fn start_next(&mut self, die: usize, collects: bool, now: Time, events: &mut EventQueue) {
         if self.waits_for_writes(die, now, events) {
@@ -581,7 +583,7 @@ impl Modern {
         }
     }
 
-    /// Whether a collection lets waiting operations go first: there is enough room, or the collection keeps pace.
+    /// Whether the collection lets waiting operations go first: there is enough room, or the collection keeps pace.
     #[inline(always)]
     fn yields(&self, die: usize) -> bool {
         let folds = || self.collecting[die].is_some_and(|run| run.folds);
@@ -592,9 +594,9 @@ impl Modern {
 
     // ---- suspending ----
 
-    /// Suspends a running program or erase for an arriving host read, unless it ends about as soon, or has been
-    /// suspended for enough reads. A program whose successor's data are being transferred is not suspended: the read
-    /// then waits for its end, unless another read arrives.
+    /// Suspends a running program or erase for an arriving host read, unless it ends soon anyway, or has already been
+    /// suspended for enough reads. A program is not suspended while the data of the next one are being transferred:
+    /// the read then waits for its end, unless another read arrives.
     #[inline(never)]
     pub fn suspend_for_read(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let data_come = self.data_come(die);

@@ -3,14 +3,14 @@
 use super::*;
 
 impl Modern {
-    /// Lets a free lane begin with its steps.
+    /// Starts the first step of a free lane.
     #[inline(always)]
     pub(super) fn start(&mut self, at: usize, now: Time, events: &mut EventQueue) {
         let lane = &mut self.lanes[at];
         lane.since = now;
         lane.passed = 0;
         if lane.steps.first() == Some(&Step::Deliver) {
-            // No work (a write that failed): the operation ends immediately, as an event of its own.
+            // There is no work (a write that failed): the operation completes immediately, as an event of its own.
             lane.steps.push_front(Step::Array(Time::ZERO));
         }
         let mut done = None;
@@ -18,7 +18,7 @@ impl Modern {
         debug_assert!(done.is_none(), "no operation ends before it began");
     }
 
-    /// Lets a free lane begin with what the array does alone, for no operation of the host.
+    /// Starts array work of a free lane that serves no host operation.
     #[inline(always)]
     pub(super) fn start_pulse(
         &mut self,
@@ -35,7 +35,7 @@ impl Modern {
         set(lane, self.first_resource + at, events);
     }
 
-    /// Lets a free die begin with a move of a collection that the array does alone.
+    /// Starts a collection's move in a free die, by copy-back.
     #[inline(always)]
     pub(super) fn start_move(
         &mut self,
@@ -66,7 +66,7 @@ impl Modern {
         events.set(self.first_resource + die, lane.ends);
     }
 
-    /// One read of a flash page, with those that its errors ask for.
+    /// Returns the time of one read of a flash page, including its repetitions because of errors.
     #[inline(always)]
     pub(super) fn sense(&mut self, ppn: Ppn) -> Time {
         let once = match &self.params.slc_cache {
@@ -81,7 +81,7 @@ impl Modern {
         once * times
     }
 
-    /// Programming the row of page `page` of the open block of a stream.
+    /// Returns the time to program the row of page `page` of a stream's open block.
     #[inline(always)]
     pub(super) fn program(&self, stream: Stream, page: u32) -> Time {
         match &self.params.slc_cache {
@@ -90,7 +90,7 @@ impl Modern {
         }
     }
 
-    /// Starts a read and those waiting ones that can be read with it.
+    /// Starts a read, together with the waiting reads that can join it.
     #[inline(never)]
     pub(super) fn start_reads(
         &mut self,
@@ -125,7 +125,7 @@ impl Modern {
         self.start(at, now, events);
     }
 
-    /// Adds the waiting reads that can be executed together with that of `first`, which takes `array`, to its lane.
+    /// Adds waiting reads to a lane if they can be executed together with its read of `first`, which takes `array`.
     /// Returns the array time of all of them.
     fn join_reads(&mut self, at: usize, first: Ppn, array: Time, now: Time) -> Time {
         let die = self.die_of(at);
@@ -157,7 +157,7 @@ impl Modern {
         sensing.total()
     }
 
-    /// Starts a program of a write and those behind it that its row has room for.
+    /// Starts a program of a write, together with the writes behind it that fit into its row.
     #[inline(never)]
     pub(super) fn start_writes(
         &mut self,
@@ -227,7 +227,7 @@ impl Modern {
         self.start(at, now, events);
     }
 
-    /// Starts a program of a write that has room, where one takes one page and no log is kept.
+    /// Starts a program of a write that has room, if a program takes one page and no log is kept.
     #[inline(always)]
     fn start_write(
         &mut self,
@@ -267,8 +267,8 @@ impl Modern {
         self.cross_channel(at, die, transfer, now, events);
     }
 
-    /// Whether a write waits for others that fill its row. Only write-backs wait; a write for which the host waits
-    /// does not.
+    /// Whether a write waits for others that would fill its row. Only write-backs wait; a write for which the host
+    /// waits does not.
     #[inline(always)]
     pub(super) fn waits_for_writes(
         &mut self,
@@ -298,7 +298,7 @@ impl Modern {
         true
     }
 
-    /// Puts an operation into a lane. Its transfer and array times are not known yet.
+    /// Puts an operation into a lane. Its transfer and array times are set later.
     #[inline(always)]
     fn begin_op(&mut self, at: usize, op: PageOp, now: Time) {
         let queue_gc = self.chips[self.die_of(at)].gc_time(now) - op.gc_before;

@@ -1,19 +1,19 @@
-//! Collecting a superblock: a block of every die, as one (D-98).
+//! Collection of a superblock: one block of every die, collected together (D-98).
 //!
-//! All dies take part together. Each reads the live pages of its own block, row by row. The pages cross its channel
+//! All dies take part in a *run*. Each reads the live pages of its own block, row by row. The pages cross its channel
 //! to the controller and are distributed over the dies in turn, to the blocks that the host's writes also use. When
 //! all are programmed, each die erases its block, and the run is over. The new place of a page is determined when its
-//! read begins, as all changes to the map are made at dispatch. During a run the host's reads pass between two steps,
-//! and its writes wait, or pass if the die has room (`gc.preemptible`).
+//! read begins, as all changes to the map are made at dispatch. During a run, host reads pass between two steps. Host
+//! writes wait, or pass if the die has room (`gc.preemptible`).
 //!
-//! A die whose queue is longer than that of others falls behind them. So that only a few superblocks are open, a
-//! host's write opens a die's next block only once every other die has opened its block of the superblock that this
-//! die opened last.
+//! A die with a longer queue than others falls behind them. To limit the number of open superblocks, a host write
+//! opens a die's next block only after every other die has opened its block of the superblock that this die opened
+//! last.
 
 use super::lane::Step;
 use super::*;
 
-/// Whose turns there are.
+/// Index into `turns`: pages of the host, or pages moved by a collection.
 const HOST: usize = 0;
 const MOVES: usize = 1;
 
@@ -22,24 +22,24 @@ const MOVES: usize = 1;
 enum Doing {
     Nothing,
     Reading,
-    /// Programs this many pages.
+    /// Programming this many pages.
     Programming(u32),
     Erasing,
 }
 
-/// A die's part in runs.
+/// The state of one die.
 #[derive(Clone, Debug)]
 struct Part {
-    /// Block of the superblock on this die, until it is erased.
+    /// The die's block of the superblock under collection, until it is erased.
     block: Option<u32>,
-    /// First page at which to look for the next live page.
+    /// Page at which the search for the next live page starts.
     page: u32,
-    /// The reads of all its live pages have begun.
+    /// Whether the reads of all live pages of the block have begun.
     read: bool,
     doing: Doing,
-    /// Pages being read: for each, the die and the page of that die's open block to which it moves.
+    /// Pages being read. For each: the die to which it moves, and the page of that die's open block.
     taken: Vec<(u32, u32)>,
-    /// Pages of its open block whose data wait in the controller.
+    /// Pages of the die's open block whose data wait in the controller.
     arrived: Vec<u32>,
 }
 
@@ -47,11 +47,11 @@ struct Part {
 #[derive(Clone, Copy, Debug)]
 struct Run {
     set: u32,
-    /// Dies that have still pages to read.
+    /// Number of dies that have still pages to read.
     reading: u32,
-    /// Pages read and not programmed.
+    /// Number of pages read and not programmed.
     moving: u32,
-    /// Blocks not erased.
+    /// Number of blocks not erased.
     blocks: u32,
 }
 
@@ -59,11 +59,11 @@ struct Run {
 #[derive(Clone, Debug)]
 pub(super) struct Superblocks {
     run: Option<Run>,
-    /// Pages of the host, and moved pages, distributed over the dies so far, modulo a whole round. They are counted
-    /// separately, so that every die gets its share of a run, whatever the host writes meanwhile.
+    /// Numbers of host pages and of moved pages distributed over the dies so far, modulo a whole round. They are
+    /// counted separately, so that a run's pages are distributed evenly whatever the host writes meanwhile.
     turns: [u32; 2],
     parts: Vec<Part>,
-    /// Dies that must check for work again.
+    /// Dies that must check again for work.
     woken: Vec<u32>,
 }
 
@@ -85,7 +85,8 @@ impl Superblocks {
         }
     }
 
-    /// Returns the die for the next page: as many pages as one program takes go to a die, then the next die follows.
+    /// Returns the die for the next page: a die receives as many pages as one program takes, then the next die
+    /// follows.
     fn next_die(&mut self, whose: usize, unit: u32) -> u32 {
         let turn = &mut self.turns[whose];
         let die = *turn / unit;
@@ -103,18 +104,18 @@ impl Superblocks {
 }
 
 impl Modern {
-    /// The die that a page of the host goes to, where superblocks are written.
+    /// Returns the die to which the next host page goes; `None` if the device does not write by superblocks.
     pub fn next_die(&mut self) -> Option<u32> {
         let unit = self.layout.unit;
         self.sets.as_mut().map(|sets| sets.next_die(HOST, unit))
     }
 
-    /// The present turns.
+    /// Returns the current positions of the distribution.
     pub fn turns(&self) -> &[u32] {
         self.sets.as_ref().map_or(&[], |sets| &sets.turns)
     }
 
-    /// Sets the turns; returns false if they are invalid.
+    /// Sets the positions of the distribution; returns false if they are invalid.
     pub fn set_turns(&mut self, turns: &[u32]) -> bool {
         let end = self.layout.unit * self.chips.len() as u32;
         if turns.len() != self.turns().len() || turns.iter().any(|&turn| turn >= end) {
@@ -126,19 +127,20 @@ impl Modern {
         true
     }
 
-    /// A superblock is being collected.
+    /// Whether a superblock is being collected.
     pub(super) fn in_run(&self) -> bool {
         self.sets.as_ref().is_some_and(|sets| sets.run.is_some())
     }
 
-    /// Pages that the die has still to read or program for the run, as the pages of its block stand.
+    /// Returns the number of pages that the die has still to read or program for the run, if its block stays as it
+    /// is.
     pub(super) fn moves_of_run(&self, die: usize) -> u32 {
         let Some(sets) = &self.sets else { return 0 };
         let part = &sets.parts[die];
         part.arrived.len() as u32 + part.block.map_or(0, |block| self.ftl.valid_of(block))
     }
 
-    /// Lets a die do the next thing that it can, and then those that this woke.
+    /// Activates a die, and then the dies that this woke.
     pub(super) fn activate_by_sets(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         self.activate_one(die, now, events);
         while let Some(die) = self.sets.as_mut().and_then(|sets| sets.woken.pop()) {
@@ -189,18 +191,18 @@ impl Modern {
         }
     }
 
-    /// The next write of the host would open a block before another die has opened its last one.
+    /// Whether the next host write would open a block before another die has opened its own of the same superblock.
     pub(super) fn is_blocked(&self, die: usize) -> bool {
         self.sets.is_some() && self.ftl.is_full(die as u32) && self.ftl.is_ahead(die as u32, false)
     }
 
-    /// Whether the die must wait for another die: not outside a run if the other die has no block left and never
-    /// opens one.
+    /// Whether the die must wait for another die to open a block. Outside a run, it does not wait for a die that has
+    /// no block left.
     pub(super) fn must_hold(&self, die: usize) -> bool {
         self.is_blocked(die) && (self.in_run() || !self.ftl.is_ahead(die as u32, true))
     }
 
-    /// Wakes dies that may have waited until a die opened a block, or found none.
+    /// Wakes the dies that may have waited until this die opened a block, or found none to open.
     pub(super) fn block_opened(&mut self) {
         if let Some(sets) = &mut self.sets {
             sets.wake_all();
@@ -209,8 +211,8 @@ impl Modern {
 
     // ---- runs ----
 
-    /// Begins to collect the superblock with the fewest live pages if a die has at most `low` free blocks, or was
-    /// ordered to collect, and collecting gains anything. Returns whether it did.
+    /// Begins to collect the superblock with the fewest live pages, if a die has at most `low` free blocks or an
+    /// order to collect, and if the collection gains anything. Returns whether it did.
     fn begin_run(&mut self, low: u32, now: Time) -> bool {
         let wants = |&pool: &u32| self.orders.wants(pool, self.ftl.pool(pool).free, low);
         let Some(pool) = (0..self.chips.len() as u32).find(wants) else {
@@ -263,7 +265,7 @@ impl Modern {
         self.block_opened();
     }
 
-    /// Begins the next step of a die's part in the run, if there is one.
+    /// Begins the die's next step in the run, if there is one.
     fn start_part(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let mut program = self.row_arrived(die);
         if program.is_none() {
@@ -286,8 +288,8 @@ impl Modern {
         }
     }
 
-    /// Takes the pages of the next row whose data have arrived, if the row is complete or the die has nothing left to
-    /// read. Returns one of the pages, and their number.
+    /// Takes the arrived pages of the next row, if the row is complete or the die has nothing left to read. Returns
+    /// one of the pages, and their number.
     fn row_arrived(&mut self, die: usize) -> Option<(u32, u32)> {
         let unit = self.layout.unit;
         let part = &mut self.sets.as_mut()?.parts[die];
@@ -302,7 +304,7 @@ impl Modern {
         Some((page, pages))
     }
 
-    /// A read of the array, or none, pages that cross the channel, a program or none.
+    /// Starts a sequence of steps: an optional array read, the transfer of `pages` pages, an optional program.
     fn start_moves(
         &mut self,
         die: usize,
@@ -313,7 +315,7 @@ impl Modern {
         events: &mut EventQueue,
     ) {
         if self.log.is_some() {
-            // Programs go to the open block.
+            // A program goes to the open block, not to the block under collection.
             let block = (self.sets.as_ref())
                 .filter(|_| read.is_some())
                 .and_then(|sets| sets.parts[die].block);
@@ -327,8 +329,8 @@ impl Modern {
         self.start(die, now, events);
     }
 
-    /// Moves the next live pages of the die's block in the map, as many as a program takes. Returns their number, and
-    /// the time of reading them.
+    /// Moves the next live pages of the die's block in the map, as many as one program takes. Returns their number,
+    /// and the time to read them.
     fn take_row(&mut self, die: usize) -> (u32, Time) {
         let mut sensing = self.layout.sensing();
         let mut pages = 0;
@@ -349,7 +351,7 @@ impl Modern {
         (pages, sensing.total())
     }
 
-    /// Moves the next live page of the die's block in the map. Returns its old place, the die that it moves to, and
+    /// Moves the next live page of the die's block in the map. Returns its old place, the die to which it moves, and
     /// the page of that die's open block.
     fn take_page(&mut self, die: usize) -> Option<(Ppn, u32, u32)> {
         let unit = self.layout.unit;
@@ -382,7 +384,7 @@ impl Modern {
         Some((from, to, page))
     }
 
-    /// The block of the die, once every page of the superblock has been moved.
+    /// Returns the die's block, once all pages of the superblock have been moved.
     fn block_to_erase(&self, die: usize) -> Option<u32> {
         let sets = self.sets.as_ref()?;
         let run = sets.run?;
@@ -399,7 +401,7 @@ impl Modern {
         }
     }
 
-    /// A step of the die that was none of the host's has ended.
+    /// Processes the end of a step that the die executed for the run.
     pub(super) fn part_ended(&mut self, die: usize, now: Time) {
         let Some(sets) = &mut self.sets else { return };
         let Some(run) = &mut sets.run else { return };
@@ -445,7 +447,7 @@ impl Modern {
         }
     }
 
-    /// Collects the superblock of the run, in no time.
+    /// Collects the superblock of the run in no simulated time.
     fn collect_set_untimed(&mut self) {
         for die in 0..self.chips.len() {
             while self.take_page(die).is_some() {}
@@ -466,7 +468,7 @@ impl Modern {
         }
     }
 
-    /// Collects for a write that takes no time.
+    /// Collects as required for a write that takes no simulated time.
     pub(super) fn collect_sets_untimed(&mut self) {
         while self.begin_run(self.ftl.low(), Time::ZERO) {
             self.collect_set_untimed();

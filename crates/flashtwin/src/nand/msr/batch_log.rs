@@ -1,10 +1,10 @@
-//! Log entries of batches and collections, all of which are known when these begin.
+//! Log entries of batches and collections. Their whole course is known when they begin.
 
 use super::super::Place;
 use super::*;
 
 impl Msr {
-    /// The place in which a plane's work is shown: its parallel unit, if the chip has several.
+    /// Returns the place that stands for a plane in the log: its parallel unit, if the chip has several.
     fn place(&self, chip: usize, plane: u32) -> Place {
         match self.params.parallel_units {
             1 => Place::Chip(chip as u32),
@@ -12,8 +12,8 @@ impl Msr {
         }
     }
 
-    /// Logs the page operation last started at a chip: dispatched at `now`, begun at `since`, on `plane` if it is a
-    /// write. A write that found no free page is not logged.
+    /// Logs the page operation that a chip started last: dispatched at `now`, begun at `since`, and on `plane` if it
+    /// is a write. A write that found no free page is not logged.
     #[cold]
     pub(super) fn log_started(
         &mut self,
@@ -84,7 +84,7 @@ impl Msr {
         });
     }
 
-    /// A cleaning action that keeps the chip.
+    /// Logs a cleaning action, which occupies the whole chip.
     #[cold]
     pub(super) fn log_clean(&mut self, chip: usize, at: Time, duration: Time) {
         let Some(log) = &mut self.log else { return };

@@ -1,10 +1,10 @@
-//! Cleaning: which blocks are collected, when, and how long that takes.
+//! Cleaning: decides when to collect and which blocks, and computes how long that takes.
 
 use super::*;
 
 impl Msr {
-    /// Collects blocks as the watermarks, or the array's controller, require now. Returns the time, and whether a
-    /// collection begins with this; `None` if nothing is collected.
+    /// Collects the blocks that the watermarks, or the array's controller, require to be collected now. Returns the
+    /// duration, and whether this begins a new collection; `None` if nothing is collected.
     pub(super) fn clean(&mut self, chip: usize, now: Time) -> Option<(Time, bool)> {
         let ordered = self.orders.any(chip);
         if !ordered && !self.ftl.is_needy(chip as u32) {
@@ -22,8 +22,8 @@ impl Msr {
         time.map(|time| (time, true))
     }
 
-    /// Executes a step of a collection page by page: the next move, or the erase. The chip may stop between two
-    /// steps; the block then keeps the pages not moved.
+    /// Executes one step of a collection page by page: the next move, or the erase. The chip may stop between two
+    /// steps; the pages not moved then stay in the block.
     fn clean_step(&mut self, chip: usize, now: Time) -> Option<(Time, bool)> {
         let mut first = false;
         if self.service[chip].in_steps.is_none() {
@@ -43,7 +43,7 @@ impl Msr {
         let from = Ppn(self.ftl.first_ppn(block).0 + page);
         let lpn = self.ftl.lpn_at(from);
         let Ok(stream) = self.ftl.make_room(pool, self.ftl.move_stream(block, lpn)) else {
-            // The host took the room while the chip had stopped.
+            // Host writes took the room while the collection had stopped.
             self.service[chip].in_steps = None;
             self.orders.collected(&self.ftl, pool, false);
             return None;
@@ -64,7 +64,7 @@ impl Msr {
         Some((cost, first))
     }
 
-    /// The victim of the first pool that was ordered to collect and has one worth it.
+    /// Returns the victim of the first pool that was ordered to collect and has a block worth collecting.
     fn block_for_steps(&mut self, chip: usize, now: Time) -> Option<u32> {
         let pools = self.ftl.shape.pools_per_chip;
         for pool in chip as u32 * pools..(chip as u32 + 1) * pools {
@@ -86,8 +86,8 @@ impl Msr {
         None
     }
 
-    /// With copy-back: in each parallel unit at most one needy plane collects one block. The chip is busy for the
-    /// longest of these collections.
+    /// Cleans a chip with copy-back: in each parallel unit, at most one needy plane collects one block. The chip is
+    /// busy for the longest of these collections.
     fn clean_planes(&mut self, chip: usize, now: Time) -> Option<Time> {
         let units = self.params.parallel_units;
         let per_unit = self.planes / units;
@@ -126,7 +126,8 @@ impl Msr {
         longest
     }
 
-    /// The block of a plane to collect, its live pages, and the block whose data it takes then.
+    /// Returns the block of a plane to collect, its live pages, and, for a migration, the block whose data it
+    /// receives.
     #[inline]
     fn victim_of_plane(&self, pool: u32) -> Option<(u32, u32, Option<u32>)> {
         if self.ftl.shape.wear_aware.is_some() {
@@ -136,7 +137,8 @@ impl Msr {
         victim.map(|(bit, valid)| (bit, valid, None))
     }
 
-    /// Moves the data of the block `cold` to `worn`, which was collected before, and erases `cold`; returns the time.
+    /// Moves the data of the block `cold` to `worn`, which has just been collected, and erases `cold`; returns the
+    /// duration.
     fn migrate(&mut self, cold: u32, worn: u32, now: Time) -> Time {
         let pages = self.ftl.migrate(cold, worn);
         self.ftl.erase(cold);
@@ -149,8 +151,8 @@ impl Msr {
         moving + self.times.erase
     }
 
-    /// Without copy-back: collects blocks of the whole chip, fewest live pages first, until the free count is above
-    /// the upper watermark, in one action.
+    /// Cleans a chip without copy-back: collects blocks of the whole chip, fewest live pages first, until the free
+    /// count is above the upper watermark, in one action.
     fn clean_chip(&mut self, chip: usize, now: Time) -> Option<Time> {
         let pool = chip as u32;
         let first = pool * self.ftl.shape.blocks_per_pool;
@@ -188,8 +190,7 @@ impl Msr {
         cost
     }
 
-    /// Moves the live pages of `block` to the frontier of `pool` from `now` on and erases it; returns the
-    /// time.
+    /// Moves the live pages of `block` to the frontier of `pool` from `now` on and erases it; returns the duration.
     pub(super) fn collect(&mut self, block: u32, pool: u32, now: Time) -> Time {
         let from = self.ftl.plane_of(block);
         let (mut moves, mut summaries, mut crossings) = (0, 0, 0);
@@ -205,7 +206,7 @@ impl Msr {
         self.ftl.erase(block);
         self.stats.add(Cause::GcMove, moves);
         self.stats.add(Cause::Erase, 1);
-        // A page that changes its plane goes out and in through the pins (never with copy-back).
+        // A page that changes its plane crosses the pins twice (never with copy-back).
         let mut moving =
             (self.times.read + self.times.program) * moves + self.times.transfer * (2 * crossings);
         if let Some(summary) = self.summary_transfer {

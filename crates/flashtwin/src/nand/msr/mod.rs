@@ -1,9 +1,9 @@
-//! The element model of the MSR SSD extension of DiskSim 4.0, exact to its event logs.
+//! The element model of the MSR SSD extension of DiskSim 4.0. It reproduces the event logs of that reference exactly.
 //!
 //! A chip ("element") serves one batch of pages at a time: one page, or with copy-back and several parallel units up
 //! to 100 reads or writes. All times and all changes of the map are fixed at dispatch. Cleaning occupies the whole
 //! chip. Chips do not contend: each has its own pins. Where this file follows a quirk of the reference, it gives the
-//! quirk's number (Q5, ...); docs/devices.md lists which are kept and which are corrected.
+//! quirk's number (Q5, ...); docs/devices.md lists which quirks are kept and which are corrected.
 
 mod batch_log;
 mod clean;
@@ -19,10 +19,10 @@ use crate::spec::{DeviceSpec, MsrNand, PlaneMapping};
 use crate::units::Stream;
 use crate::units::{ChipId, Lpn, Ppn, Time};
 
-/// Reads or writes in a batch at most.
+/// Largest number of reads, or of writes, in a batch.
 const BATCH_MAX: usize = 100;
 
-/// Pages at most whose logical numbers are loaded ahead of a collection.
+/// Largest number of pages whose logical numbers are prefetched before a collection.
 const FORESEEN_MAX: u32 = 256;
 
 /// An operation in service.
@@ -32,7 +32,7 @@ struct Running {
     done: Done,
 }
 
-/// A write of the batch being put together, with the plane chosen for it.
+/// A write of the batch being assembled, with the plane chosen for it.
 #[derive(Clone, Copy, Debug)]
 struct Planned {
     op: PageOp,
@@ -49,19 +49,19 @@ pub(crate) struct Msr {
     pub chips_in_gc: ChipSet,
     pub orders: Orders,
     victims: Victims,
-    /// The event queue's resource of the first chip.
+    /// Number of the first chip in the event queue.
     pub first_resource: usize,
-    /// Collecting takes no time.
+    /// Whether collections take no time.
     ideal: bool,
     pub times: Latencies,
     service: TrustedTable<Service>,
     params: MsrNand,
     /// Transfer time of a summary page: one sector.
     summary_transfer: Option<Time>,
-    /// Without copy-back, cleaning stops above this many.
+    /// Upper watermark: without copy-back, cleaning stops above this many free blocks.
     high: u32,
     planes: u32,
-    // Scratch, kept so that the hot path allocates nothing.
+    // Scratch memory, kept so that the hot path allocates nothing.
     writes: Vec<Planned>,
     reads: Vec<Planned>,
 }
@@ -69,24 +69,24 @@ pub(crate) struct Msr {
 /// Operations in service on a chip, and its cursors.
 #[derive(Clone, Debug)]
 struct Service {
-    /// Whether operations are in service: the next to end, and the rest of its batch, of which the last entry ends
-    /// first.
+    /// Whether operations are in service. `next` is the next to end; `rest` are the others of the batch, the last
+    /// entry ending first.
     serves: bool,
     next: Running,
     rest: Vec<Running>,
     batch_since: Time,
-    /// When the running GC action ends.
+    /// End of the running GC action.
     clean_until: Time,
-    /// Where the search for a plane to write to starts.
+    /// Plane at which the search for a plane to write to starts.
     next_plane: u32,
-    /// Per parallel unit, where the search for a plane to clean starts.
+    /// For each parallel unit, the plane at which the search for a plane to clean starts.
     clean_cursor: [u32; 4],
-    /// The block that is collected page by page.
+    /// The block that is being collected page by page.
     in_steps: Option<u32>,
 }
 
 impl Service {
-    /// A chip that does nothing.
+    /// State of an idle chip.
     const IDLE: Service = Service {
         serves: false,
         next: Running {
@@ -101,7 +101,7 @@ impl Service {
         in_steps: None,
     };
 
-    /// The batch in service, the last to finish first.
+    /// Returns the batch in service, the last to finish first.
     fn in_service(&self) -> impl Iterator<Item = &Running> {
         let next = self.serves.then_some(&self.next);
         self.rest.iter().chain(next)
@@ -208,24 +208,24 @@ impl Msr {
         }
     }
 
-    /// Something waits for the chip, or it may clean by itself.
+    /// Whether an operation waits for the chip, or the chip may clean.
     #[inline(always)]
     fn has_work(&self, chip: usize) -> bool {
         let waits = !self.chips[chip].queue.is_empty();
         waits || self.params.cleaning_in_background || self.orders.any(chip)
     }
 
-    /// A pool of the chip is at its watermark, or under an order.
+    /// Whether a pool of the chip is at its watermark, or has an order to collect.
     #[inline(always)]
     fn may_clean(&self, chip: usize) -> bool {
         self.orders.any(chip) || self.ftl.is_needy(chip as u32)
     }
 
-    /// A chip that is idle cleans, or starts what waits.
+    /// Lets an idle chip clean, or start a waiting operation.
     #[inline(never)]
     fn start_next(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
-        // The reference checks here in the foreground as well: any waiting page, even a read, makes the chip clean
-        // first (Q8). In the background it only checks more often (Q11).
+        // The reference makes this check in the foreground as well: any waiting operation, even a read, makes the
+        // chip clean first (Q8). Background cleaning only adds further checks (Q11).
         if self.may_clean(chip) && self.clean_now(chip, now, events) {
             return;
         }
@@ -271,14 +271,15 @@ impl Msr {
         true
     }
 
-    /// Writes that the chip has begun.
+    /// Returns the number of writes in service.
     #[inline]
     pub fn writes_in_service(&self, chip: usize) -> u32 {
         let running = self.service[chip].in_service();
         running.filter(|r| !r.done.op.is_read()).count() as u32
     }
 
-    /// Work in service on a chip. A running collection has no moves left, since it changes the map when it starts.
+    /// Returns the work in service on a chip. A running collection has no moves left, since it changes the map when
+    /// it starts.
     pub fn in_hand(&self, chip: usize, now: Time) -> InHand {
         let s = &self.service[chip];
         if self.chips[chip].in_gc {
@@ -301,7 +302,8 @@ impl Msr {
 
     // ---- state ----
 
-    /// Appends, for each chip, where the searches for a plane start: to write to, and to clean in each unit.
+    /// Appends, for each chip, the planes at which the searches start: the search for a plane to write to, and in
+    /// each unit the search for a plane to clean.
     pub fn cursors(&self, out: &mut Vec<u32>) {
         for s in self.service.iter() {
             out.push(s.next_plane);
@@ -323,7 +325,7 @@ impl Msr {
 
     // ---- the reference's block numbers ----
 
-    /// Number of a block within its chip, as the reference counts.
+    /// Returns the number of a block within its chip, as the reference numbers blocks.
     fn block_number(&self, chip: usize, block: u32) -> u32 {
         let shape = &self.ftl.shape;
         let in_chip = block - chip as u32 * shape.planes_per_chip * shape.blocks_per_plane;
@@ -337,7 +339,7 @@ impl Msr {
         }
     }
 
-    /// The `n`-th block of a chip in the order of the reference's initial fill, as our number.
+    /// Returns the `n`-th block of a chip in the order of the reference's initial fill, in our numbering.
     pub fn fill_order(&self, chip: u32, n: u32) -> u32 {
         let shape = &self.ftl.shape;
         let (plane, bit) = match self.params.plane_mapping {

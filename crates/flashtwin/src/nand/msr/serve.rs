@@ -1,10 +1,10 @@
-//! Executes page operations: single ones, or batches over several parallel units.
+//! Execution of page operations: single ones, or batches over several parallel units.
 
 use super::*;
 use crate::spec::AllocationPool;
 
-/// A chip, and the parts of the back end that serve it. The operation to start is stored as the service's next one to
-/// end, so that it is copied once.
+/// A chip, and the parts of the back end that serve it. The operation to start is stored directly as the service's
+/// next one to end, so that it is copied only once.
 pub(super) struct Serving<'a> {
     at: u32,
     pub chip: &'a mut Chip,
@@ -44,7 +44,7 @@ impl Msr {
         }
     }
 
-    /// Starts the operation in the place of the next one to end, by itself.
+    /// Starts the stored operation as a single one, not as part of a batch.
     #[inline(always)]
     pub(super) fn serve_one(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
         let (done_at, plane) = self.serving(chip).serve(now);
@@ -54,8 +54,8 @@ impl Msr {
         events.set(self.first_resource + chip, done_at);
     }
 
-    /// Executes a batch over several parallel units in rounds. A round has the first page of every unit that has any;
-    /// array times overlap, transfers do not. All reads come before all writes.
+    /// Executes a batch over several parallel units in rounds. A round has one page of every unit that still has
+    /// pages. Within a round, array times overlap and transfers do not. All reads come before all writes.
     #[inline(never)]
     fn serve_batch(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
         self.service[chip].batch_since = now;
@@ -100,7 +100,8 @@ impl Msr {
         });
         self.reads = reads;
         self.writes = writes;
-        // The next to finish is the last entry. A stable sort keeps the order of dispatch among equals.
+        // The last entry is the next to finish. The sort is stable, so operations that end together stay in order of
+        // dispatch.
         let s = &mut self.service[chip];
         s.rest.sort_by_key(|r| r.done_at);
         s.rest.reverse();
@@ -110,7 +111,7 @@ impl Msr {
         }
     }
 
-    /// Executes `planned` in rounds over the units and empties it; sets `base` to the end.
+    /// Executes `planned` in rounds over the units and empties it; sets `base` to the end of the last round.
     fn in_rounds(
         &mut self,
         planned: &mut Vec<Planned>,
@@ -136,7 +137,7 @@ impl Msr {
 }
 
 impl Serving<'_> {
-    /// Takes the chip's first queued operation as the one to start; returns false if there is none.
+    /// Takes the first queued operation of the chip as the one to start; returns false if there is none.
     #[inline(always)]
     pub fn take_next(&mut self) -> bool {
         let Some(op) = self.chip.queue.front() else {
@@ -163,7 +164,7 @@ impl Serving<'_> {
         (self.write(plane, now, loaded_at), plane)
     }
 
-    /// Adds the operation that was started last to the batch that is put together.
+    /// Adds the operation that was started last to the batch being assembled.
     fn join_batch(&mut self) {
         self.service.rest.push(self.service.next);
     }
@@ -213,7 +214,7 @@ impl Serving<'_> {
         s.next.done_at = done_at;
     }
 
-    // ---- where a write goes ----
+    // ---- placement of a write ----
 
     #[inline(always)]
     fn pools_are_planes(&self) -> bool {
@@ -229,7 +230,7 @@ impl Serving<'_> {
         }
     }
 
-    /// Plane, within its chip, of a page's flash copy; 0 if it has none.
+    /// Returns the plane, within its chip, of a page's flash copy; 0 if it has none.
     pub fn plane_of_copy(&self, lpn: Lpn) -> u32 {
         match self.ftl.lookup(lpn) {
             Some(ppn) => self.ftl.plane_of(self.ftl.block_of(ppn)) % *self.planes,
@@ -237,7 +238,7 @@ impl Serving<'_> {
         }
     }
 
-    /// The plane for a single write; 0 if a pool is a chip.
+    /// Returns the plane for a single write; 0 if a pool is a whole chip.
     #[inline(always)]
     pub fn plane_for_one(&mut self, lpn: Lpn, stream: Stream) -> u32 {
         match self.pools_are_planes() {
@@ -246,10 +247,10 @@ impl Serving<'_> {
         }
     }
 
-    /// Chooses the plane for a write: that of the old copy if writes must stay in their plane. Otherwise the plane
-    /// with the most room for the stream among those whose open block is younger than the old copy; the search starts
-    /// at the chip's cursor, and the first of equals is chosen. `assigned` are the writes of this batch that already
-    /// have a plane.
+    /// Chooses the plane for a write. If writes must stay in their plane, it is the plane of the old copy. Otherwise,
+    /// it is the plane with the most room for the stream, among those whose open block is younger than the old copy.
+    /// If several have equally much room, the first from the chip's cursor on is chosen. `assigned` are the writes of
+    /// this batch that already have a plane.
     #[inline(always)]
     fn pick_plane(&mut self, lpn: Lpn, stream: Stream, assigned: &[Planned]) -> u32 {
         let old = self.ftl.lookup(lpn);
@@ -286,7 +287,7 @@ impl Serving<'_> {
     }
 }
 
-/// Returns the plane of a chip with the most room among those whose open block is younger than the old copy, or
+/// Returns the plane of a chip with the most room, among those whose open block is younger than the old copy or
 /// contains it.
 #[inline(never)]
 fn roomiest_eligible(

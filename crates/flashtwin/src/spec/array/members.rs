@@ -1,4 +1,4 @@
-//! The members of an array and its front end, each read as a device.
+//! The members of an array and its front end. Each is read as a device.
 
 use super::read::MEMBER;
 use super::ArraySpec;
@@ -10,7 +10,7 @@ use crate::spec::section::{section_of, Values};
 use crate::spec::tree::{Entry, Node, Tree};
 use crate::spec::{builtin_names, Buffer, Controller, DeviceSpec, Link};
 
-/// Members of an array at most: places of a stripe are bits of a word.
+/// Largest number of members: the members of a stripe are bits of a 64-bit word.
 const MEMBERS_MAX: usize = 60;
 
 /// The members of an array, and the device whose sections are those of the front end.
@@ -20,7 +20,7 @@ pub(in crate::spec) struct Made {
 }
 
 impl Made {
-    /// The members of these names, with keys set for all of them, and the front end of the file.
+    /// Reads the members with these names, applies the keys of `[member]` to each, and reads the front end.
     pub fn read(
         v: &Values,
         names: &[&str],
@@ -45,7 +45,7 @@ impl Made {
     }
 }
 
-/// Sections of an array file that are those of a device: the front end's.
+/// Returns the sections of an array file that a device file has, too: those of the front end.
 pub(super) fn front_sections() -> [&'static str; 4] {
     [
         section_of(&DeviceSpec::name.doc),
@@ -55,7 +55,7 @@ pub(super) fn front_sections() -> [&'static str; 4] {
     ]
 }
 
-/// `"harmonia*8, ecr"` as the names of nine devices.
+/// Expands `"harmonia*8, ecr"` to the names of nine devices.
 pub(super) fn member_names(text: &str) -> Result<Vec<&str>, String> {
     let mut names = Vec::new();
     for part in text.split(',') {
@@ -86,7 +86,7 @@ pub(super) fn member_names(text: &str) -> Result<Vec<&str>, String> {
     Ok(names)
 }
 
-/// The keys below the section `[member]`, dotted.
+/// Returns the keys of the section `[member]` as dotted keys.
 pub(super) fn flatten_members(tree: &Tree) -> Vec<(String, Entry)> {
     let mut flat = Vec::new();
     let keys = tree.sections.get(MEMBER).map(|section| &section.keys);
@@ -103,14 +103,14 @@ pub(super) fn flatten_members(tree: &Tree) -> Vec<(String, Entry)> {
     flat
 }
 
-/// The member called `name`, with what `[member]` sets.
+/// Reads the device profile `name` with the keys of `[member]` applied.
 fn member_of(name: &str, set: &[(String, Entry)]) -> Result<DeviceSpec, SpecError> {
     let mut tree = profile(name)?;
     let set = set.iter().map(|(key, entry)| (key.as_str(), entry.clone()));
     from_tree(&mut tree, set.collect())
 }
 
-/// The front end's sections, checked beside the geometry of a member.
+/// Reads the sections of the front end, and checks them together with the geometry of a member.
 fn front_of(
     tree: &Tree,
     member: &str,

@@ -1,8 +1,8 @@
 //! Specification of an array: members, layout, and front end.
 //!
-//! An array file has a section `[array]`, whose keys are declared here. Its `[buffer]`, `[link]` and `[controller]`
-//! are those of the array's own front end; `[member]` sets keys of the members (`gc.low_percent = 6`) on top of
-//! the device that `array.members` names.
+//! An array file has a section `[array]`, whose keys are declared here. Its sections `[buffer]`, `[link]` and
+//! `[controller]` describe the array's own front end. `[member]` changes keys of the members (`gc.low_percent = 6`),
+//! which otherwise are as in the devices that `array.members` names.
 
 mod members;
 mod read;
@@ -21,7 +21,7 @@ use members::Made;
 pub use read::is_array;
 
 words! {
-    /// How members are put together.
+    /// How data are distributed over the members.
     pub enum Level {
         /// Striping.
         Raid0 = "raid0",
@@ -33,16 +33,16 @@ words! {
         Raid5 = "raid5",
         /// Striping with two rotating parities.
         Raid6 = "raid6",
-        /// Groups of members with a parity each, of which one takes the writes and the others are collected.
+        /// Groups of members, each with one parity. One group takes the writes while the others collect.
         Swan = "swan",
     }
 }
 
 impl Level {
-    /// Members that may be missing while all data can still be read.
+    /// Returns the number of members that may fail while all data can still be read.
     pub fn redundancy(self, members: u32) -> u32 {
         match self {
-            // That a group can do without a member is not modelled (D-104).
+            // Reading a group with a failed member is not modelled (D-104).
             Level::Raid0 | Level::Swan => 0,
             Level::Raid1 => members - 1,
             Level::Raid10 | Level::Raid5 => 1,
@@ -54,19 +54,19 @@ impl Level {
 words! {
     /// How parity moves from row to row (D-23).
     pub enum Rotation {
-        /// Parity from the last member down, data begins after it.
+        /// Parity moves down from the last member; data begin after the parity.
         LeftSymmetric = "left-symmetric",
-        /// Parity from the last member down, data in the order of members.
+        /// Parity moves down from the last member; data are in the order of the members.
         LeftAsymmetric = "left-asymmetric",
-        /// Parity from the first member up, data begins after it.
+        /// Parity moves up from the first member; data begin after the parity.
         RightSymmetric = "right-symmetric",
-        /// Parity from the first member up, data in the order of members.
+        /// Parity moves up from the first member; data are in the order of the members.
         RightAsymmetric = "right-asymmetric",
     }
 }
 
 impl Rotation {
-    /// All of them.
+    /// All rotations.
     pub const ALL: [Rotation; 4] = [
         Rotation::LeftSymmetric,
         Rotation::LeftAsymmetric,
@@ -84,25 +84,26 @@ impl Rotation {
 }
 
 words! {
-    /// When the array's buffer takes a page for one whose chip is in GC (D-26).
+    /// When the array's buffer treats a page as one whose chip is in GC (D-26).
     pub enum MemberInGc {
-        /// Any chip of the member is.
+        /// If any chip of the page's member is in GC.
         Any = "any",
-        /// The chip of the member that holds the page is.
+        /// If the page's own chip is in GC.
         Chip = "chip",
-        /// At least `member_in_gc_share` of the member's chips is.
+        /// If at least `member_in_gc_share` of the chips of the page's member are in GC.
         Share = "share",
     }
 }
 
 words! {
-    /// How the array reads a page that has to wait where it lies.
+    /// Where the array reads a page from.
     pub enum Reads {
-        /// From where it lies: it waits.
+        /// From the page's own member, even if the page has to wait there.
         Direct = "direct",
-        /// From the other members of its stripe or another copy, if none of those is in GC.
+        /// If the page's chip is in GC: from the other members of its stripe or from another copy, if none of these
+        /// is in GC.
         AroundGc = "around-gc",
-        /// From where it lies, and after a while from elsewhere, too: what comes first counts.
+        /// From the page's own member, and after a delay from the others as well. The first completion counts.
         Hedged = "hedged",
     }
 }
@@ -110,17 +111,17 @@ words! {
 words! {
     /// Collections that keep a page in the array's buffer.
     pub enum Protect {
-        /// GC on the member that holds it (GCaR section 3.2).
+        /// GC on the member that holds the page (GCaR section 3.2).
         Data = "data",
-        /// GC on that member, or on one that holds its parity or copy.
+        /// GC on that member, or on a member that holds the page's parity or another copy.
         Stripe = "stripe",
     }
 }
 
-/// Keys that only a volume of groups has.
+/// Condition of keys that only SWAN (groups of members) has.
 const SWAN: Only = &[(ArraySpec::level.name(), &[Level::Swan.name()])];
 
-/// Every key of `[array]`, in the order of the documentation.
+/// Returns all keys of `[array]`, in the order of the documentation.
 pub fn array_keys() -> &'static [KeyDoc] {
     static ALL: LazyLock<Vec<KeyDoc>> =
         LazyLock::new(|| ArraySpec::ROWS.iter().flat_map(with_components).collect());
@@ -141,45 +142,45 @@ section! {
         rotation: Rotation = "array.rotation", Kind::Choice(Rotation::WORDS), Some("\"left-symmetric\""), &[],
             "Rotation of parity from row to row (raid5, raid6, swan).", "D-23";
         groups: u32 = "array.groups", Kind::Count(2, 30), Some("2"), SWAN,
-            "Number of groups of members, one of which takes the writes at a time; at least two members each.", "SWAN (ATC 2019)";
+            "Number of groups into which the members are divided. One group at a time takes the writes. A group has at least two members.", "SWAN (ATC 2019)";
         segment_pages: u32 = "array.segment", Kind::Size(1 << 40), OPTIONAL, SWAN,
-            "Bytes of a member that are written, collected and trimmed together, in whole pages. Default: the data pages of one block per plane of the first member.", "SWAN (ATC 2019), D-102",
+            "Size of a segment on one member, in whole pages: the unit that is written, collected and trimmed. Default: the data pages of one block per plane of the first member.", "SWAN (ATC 2019), D-102",
             read segment_pages(v, &members[0]), write Some(spec.bytes_of(spec.segment_pages));
         spare_percent: f64 = "array.spare_percent", Kind::Percent, Some("20"), SWAN,
-            "Share of the groups' data hidden from the host, so that segments can be collected.", "not printed (D-103)";
+            "Share of the groups' data pages that is hidden from the host, so that segments can be collected.", "not printed (D-103)";
         member_in_gc: MemberInGc = "array.member_in_gc", Kind::Choice(MemberInGc::WORDS), Some("\"any\""), &[],
-            "When the array's buffer considers a page's chip to be in GC: if any chip of its member is, if the chip that holds it is, or if a share of the member's chips is.", "GCaR section 3.2, D-26";
+            "When the array's buffer treats a page as one whose chip is in GC: if any chip of the page's member is in GC (`any`), if the page's own chip is (`chip`), or if at least `member_in_gc_share` of the member's chips are (`share`).", "GCaR section 3.2, D-26";
         member_in_gc_share: Option<f64> = "array.member_in_gc_share", Kind::Share, Some("0.5"), &[],
-            "Share of a member's chips in GC from which the whole member counts as in GC.", "D-26",
+            "Share of a member's chips that must be in GC for the member to count as in GC.", "D-26",
             read share(v, member_in_gc);
         protect: Protect = "array.protect", Kind::Choice(Protect::WORDS), Some("\"data\""), &[],
-            "Collections that keep a page in the array's buffer under GCaR: on the member that holds it, or also on a member with its parity or another copy.", "GCaR sections 3.2 and 4.4; stripe: ours (D-93)";
+            "Collections during which GCaR keeps a page in the array's buffer: those on the page's own member (`data`), or also those on a member with its parity or another copy (`stripe`).", "GCaR sections 3.2 and 4.4; stripe: ours (D-93)";
         reads: Reads = "array.reads", Kind::Choice(Reads::WORDS), Some("\"direct\""), &[],
-            "How pages are read: always from their own member; reconstructed from the stripe, or read from another copy, if their chip is in GC and none of the others is; or hedged, i.e. additionally read from there after a delay, and the first completion counts.", "the idea of TTFLASH (FAST 2017) and IODA (SOSP 2021); hedged: Dean, Barroso (CACM 2013)";
+            "How pages are read. `direct`: always from their own member. `around-gc`: if the page's chip is in GC, reconstructed from the rest of the stripe or read from another copy, provided that none of the chips needed is in GC. `hedged`: from their own member, and after a delay also from the stripe or another copy; the first completion counts.", "the idea of TTFLASH (FAST 2017) and IODA (SOSP 2021); hedged: Dean, Barroso (CACM 2013)";
         hedge_percent: f64 = "array.hedge_percent", Kind::Percent, Some("95"), &[],
-            "With hedged reads, a read is hedged when it takes longer than this share of the earlier reads of members.", "Dean, Barroso (CACM 2013), D-108";
+            "With hedged reads: percentile of the durations of earlier reads after which a read is hedged.", "Dean, Barroso (CACM 2013), D-108";
         hedge_after: Option<Time> = "array.hedge_after_us", Kind::Count(1, 1_000_000), OPTIONAL, &[],
-            "With hedged reads, a read is hedged after this time; default: given by `hedge_percent`.", "D-108",
+            "With hedged reads: time after which a read is hedged. Default: determined by `hedge_percent`.", "D-108",
             read hedge_after(v), write Some(Value::Number(spec.hedge_after?.to_ns() / 1_000));
         rebuild_depth: u32 = "array.rebuild_depth", Kind::Count(1, 4096), Some("8"), &[],
-            "Maximum stretches of adjacent rows in flight during a rebuild, each up to 64 KiB per member.", "D-89, D-106";
+            "Maximum number of stretches in flight during a rebuild. A stretch is a run of adjacent rows, up to 64 KiB per member.", "D-89, D-106";
         rebuild_mib_per_s: u32 = "array.rebuild_mib_per_s", Kind::Count(0, 1_000_000), Some("0"), &[],
             "Maximum write rate to the new member during a rebuild, in MiB/s; 0: no limit.", "D-89";
         coordination: Chosen = "array.coordination", Kind::Choice(&[]), Some("\"local\""), &[],
             "Coordination of the members' garbage collection.", "Harmonia section 4",
             among SCHEMES;
         soft_percent: f64 = "array.soft_percent", Kind::Percent, Some("7"), &[],
-            "A member is registered when the free blocks of one of its pools are at or below this share.", "not printed (D-24)";
+            "T_soft: a member is registered for coordinated collection when the free blocks of one of its pools are at or below this share.", "not printed (D-24)";
         hard_percent: Option<f64> = "array.hard_percent", Kind::Percent, OPTIONAL, &[],
-            "A member requests permission from the coordinator when the free blocks of one of its pools are at or below this share; default: its own watermark (`gc.low_percent`).", "Harmonia section 4.3.1";
+            "T_hard: a member asks the coordinator to start collection when the free blocks of one of its pools are at or below this share. Default: the member's own watermark (`gc.low_percent`).", "Harmonia section 4.3.1";
         stop_blocks: u32 = "array.stop_blocks", Kind::Count(0, 1_000_000), Some("1"), &[],
-            "A pool ordered to collect starts with one victim and continues until it has more free blocks than T_hard and than this.", "not printed (D-24, D-25)";
+            "T_stop: a pool that is ordered to collect takes at least one victim, and continues until its free blocks exceed both T_hard and this number.", "not printed (D-24, D-25)";
         idle_until_percent: Option<f64> = "array.idle_until_percent", Kind::Percent, OPTIONAL, &[],
             "While the array is idle, pools collect until this share of their blocks is free; default: the whole reserve.", "Harmonia section 4.3.2: the reserve";
     } and {
         /// Short name, as in `devices/NAME.toml`.
         name: String = made.front.name;
-        /// One line for people.
+        /// One-line description for users.
         description: String = made.front.description;
         /// Host interface in front of the array.
         link: Link = made.front.link;
@@ -195,7 +196,7 @@ fn chunk_pages(v: &Values, member: &DeviceSpec) -> u32 {
     saturating_u32(bytes / u64::from(member.geometry.page_bytes))
 }
 
-/// A segment as given, or of a block of each plane of a member.
+/// Returns the size of a segment: as given, or the data pages of one block per plane of a member.
 fn segment_pages(v: &Values, member: &DeviceSpec) -> u32 {
     let g = &member.geometry;
     match v.get(&ArraySpec::segment_pages) {
@@ -204,7 +205,7 @@ fn segment_pages(v: &Values, member: &DeviceSpec) -> u32 {
     }
 }
 
-/// The share of a member's chips, where it counts.
+/// Returns `member_in_gc_share`, if `member_in_gc` uses it.
 fn share(v: &Values, member_in_gc: MemberInGc) -> Option<f64> {
     let counts = member_in_gc == MemberInGc::Share;
     counts.then(|| v.setting(&ArraySpec::member_in_gc_share))

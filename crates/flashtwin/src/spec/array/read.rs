@@ -12,17 +12,17 @@ use crate::spec::tree::{split, Tree};
 use crate::spec::{Ftl, Mapping};
 use crate::units::{narrow, Time};
 
-/// Pages of a device at most: page numbers are 32-bit, and the last one means "none".
+/// Largest number of pages of a device: page numbers have 32 bits, and the last one means "none".
 pub(super) const PAGES_MAX: u64 = u32::MAX as u64 - 1;
-/// The section with the keys of the members.
+/// Name of the section with the keys of the members.
 pub(super) const MEMBER: &str = "member";
 
-/// The section of the keys of an array.
+/// Returns the name of the section with the keys of an array.
 pub(super) fn array_section() -> &'static str {
     section_of(&ArraySpec::level.doc)
 }
 
-/// The file describes an array: it has a section `[array]`.
+/// Whether the file describes an array, i.e. has a section `[array]`.
 pub fn is_array(toml_text: &str) -> bool {
     Tree::parse(toml_text, "").is_ok_and(|tree| tree.sections.contains_key(array_section()))
 }
@@ -36,8 +36,8 @@ impl ArraySpec {
         Self::with_overrides(toml_text, origin, &[])
     }
 
-    /// As [`ArraySpec::parse`], after setting dotted keys: those of `[array]`, `[buffer]`, `[link]`
-    /// and `[controller]`, and as `member.gc.low_percent` those of the members.
+    /// Works like [`ArraySpec::parse`], after setting dotted keys. Keys of `[array]`, `[buffer]`, `[link]` and
+    /// `[controller]` apply to the array; keys such as `member.gc.low_percent` apply to all members.
     ///
     /// # Errors
     /// Fails as [`ArraySpec::parse`] does.
@@ -101,7 +101,7 @@ impl ArraySpec {
         }
     }
 
-    /// A level has a least number of members.
+    /// Checks that the level has enough members.
     fn check_members(&self, report: &mut dyn FnMut(&str, String)) {
         let count = self.members.len();
         let (least, even) = match self.level {
@@ -124,7 +124,7 @@ impl ArraySpec {
         }
     }
 
-    /// Reads and collections can be where the level and the members allow it.
+    /// Checks that the level and the members permit the ways of reading and of coordinating collections.
     fn check_schemes(&self, report: &mut dyn FnMut(&str, String)) {
         let count = self.members.len();
         let read_once = self.level.redundancy(narrow(count)) == 0 && self.level != Level::Swan;
@@ -149,7 +149,7 @@ impl ArraySpec {
         }
     }
 
-    /// Pages are of one size, and can be numbered.
+    /// Checks that all members have the same page size, and that there are not too many pages.
     fn check_pages(&self, report: &mut dyn FnMut(&str, String)) {
         let page_bytes = self.page_bytes();
         let mut members = self.members.iter();
@@ -173,13 +173,13 @@ impl ArraySpec {
         }
     }
 
-    /// Pages that every member gives: those of the smallest.
+    /// Returns the number of pages used of each member: those of the smallest member.
     pub fn member_pages(&self) -> u64 {
         let pages = self.members.iter().map(|m| u64::from(m.exported_pages()));
         pages.min().unwrap_or(0)
     }
 
-    /// Time between two rows that are rebuilt.
+    /// Returns the time between the starts of two rebuilt rows.
     pub(crate) fn rebuild_row_time(&self) -> Time {
         let row = u128::from(self.chunk_pages) * u128::from(self.page_bytes());
         let rate = u128::from(self.rebuild_mib_per_s) << 20;
@@ -187,7 +187,7 @@ impl ArraySpec {
         Time(time.map_or(0, |time| time.try_into().unwrap_or(Time::NEVER.0 / 4)))
     }
 
-    /// Pages the host can address.
+    /// Returns the number of pages that the host can address.
     pub fn exported_pages(&self) -> u64 {
         let members = self.members.len() as u64;
         let data = match self.level {
@@ -202,7 +202,7 @@ impl ArraySpec {
         self.member_pages() / chunk * chunk * data
     }
 
-    /// Bytes the host can address.
+    /// Returns the number of bytes that the host can address.
     pub fn exported_bytes(&self) -> u64 {
         self.exported_pages() * u64::from(self.page_bytes())
     }
@@ -213,7 +213,7 @@ impl ArraySpec {
     }
 }
 
-/// The values of all keys, given or by default. Keys of a volume count with a volume only.
+/// Returns the values of all keys, as given or by default. Keys of SWAN have values only with SWAN.
 fn values(tree: &Tree, problems: &mut Vec<Problem>) -> Values {
     let table = Table {
         tree,

@@ -1,4 +1,4 @@
-//! The volume of an array of groups: its size, and its needs.
+//! The volume of an array with the level SWAN: its size, and the conditions that it must meet.
 
 use super::read::PAGES_MAX;
 use super::{ArraySpec, Protect, Reads};
@@ -8,8 +8,8 @@ use crate::spec::decimal::percent_of;
 use crate::spec::section::Values;
 use crate::units::narrow;
 
-/// Segments that each group must have beyond what the host's data fill: the one that is being written,
-/// the one that moves go to, and one that can be gained.
+/// Segments that each group needs in addition to those that the host's data fill: one being written, one that
+/// receives moved data, and one that collection can free.
 const SPARE_SEGMENTS: u64 = 3;
 
 impl ArraySpec {
@@ -77,7 +77,7 @@ impl ArraySpec {
         }
     }
 
-    /// Groups have segments to spare, and pages that can be numbered.
+    /// Checks that groups have enough spare segments, and that there are not too many pages.
     fn check_segments(&self, report: &mut dyn FnMut(&str, String)) {
         let segments = self.segments_per_group();
         let data = u64::from(self.groups) * self.data_pages_per_segment();
@@ -174,8 +174,8 @@ mod tests {
         }
     }
 
-    /// 436 blocks of a plane are usable, with 63 pages of data each; half of the members of a group of
-    /// two hold parity, and a fifth is spare.
+    /// 436 blocks of a plane are usable, with 63 pages of data each. In a group of two members, half of the pages are
+    /// parity, and a fifth of the rest is spare.
     #[test]
     fn sizes_follow_from_the_members() {
         let spec = make(&[("array.groups", "4")]).unwrap();

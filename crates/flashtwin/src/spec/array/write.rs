@@ -1,4 +1,4 @@
-//! An array as TOML: what reads back as the same array.
+//! Writes an array as TOML text, which reads back as the same array.
 
 use super::members::front_sections;
 use super::read::{array_section, MEMBER};
@@ -16,7 +16,7 @@ use crate::spec::{Buffer, DeviceSpec, Gc};
 const ROWS: &[&[Row<ArraySpec>]] = &[ArraySpec::ROWS];
 
 impl ArraySpec {
-    /// The whole array as TOML. Of the members it has what differs from the devices they are named after.
+    /// Returns the whole array as TOML. For the members, it has only the keys that differ from the named devices.
     pub fn to_toml(&self) -> String {
         let front = DeviceSpec {
             name: self.name.clone(),
@@ -39,7 +39,7 @@ impl ArraySpec {
         text
     }
 
-    /// Keys of the members that differ from the devices they are named after, a line each.
+    /// Returns the keys of the members that differ from the named devices, one per line.
     fn set_of_members(&self) -> String {
         let named = |member: &DeviceSpec| {
             let text = builtin(&member.name)?;
@@ -59,7 +59,7 @@ impl ArraySpec {
             }
             for doc in keys() {
                 let value = member.value_toml(doc.key);
-                // For an ideal array this follows.
+                // In an ideal array, `gc.ideal` of the members follows from the coordination scheme.
                 let is_written = doc.key != Gc::ideal.name() || self.coordination.name != IDEAL;
                 if value != named.value_toml(doc.key) && is_written {
                     set.extend(value.map(|value| (doc.key, value)));
@@ -72,7 +72,7 @@ impl ArraySpec {
         lines.collect()
     }
 
-    /// The value of a key of `[array]` in TOML; `None` if it has none.
+    /// Returns the value of a key of `[array]` as TOML text; `None` if it has none.
     pub fn value_toml(&self, key: &str) -> Option<String> {
         let doc = array_keys().iter().find(|doc| doc.key == key)?;
         if !has_meaning(ROWS, self, doc) {
@@ -88,12 +88,12 @@ impl ArraySpec {
         }
     }
 
-    /// The size of so many pages.
+    /// Returns the size of `pages` pages.
     pub(super) fn bytes_of(&self, pages: u32) -> Value {
         Value::Number(u64::from(pages) * u64::from(self.page_bytes()))
     }
 
-    /// `harmonia*8`, as the key takes it.
+    /// Returns the members as the key takes them, such as `harmonia*8`.
     pub(super) fn member_names(&self) -> String {
         let same = self.members.chunk_by(|a, b| a.name == b.name);
         let parts: Vec<String> = same
@@ -103,7 +103,7 @@ impl ArraySpec {
     }
 }
 
-/// The keys of a section that have values, a line each.
+/// Returns the keys of a section that have values, one per line.
 fn lines(section: &str, keys: &[KeyDoc], value: impl Fn(&str) -> Option<String>) -> String {
     let of_section = keys.iter().filter(|doc| section_of(doc) == section);
     let lines = of_section.filter_map(|doc| {

@@ -7,7 +7,7 @@ use super::super::{
 use crate::ftl::{REFERENCE_LEVELLING, STATIC_LEVELLING};
 use crate::gc::GREEDY;
 
-/// Pages must be separated in one way only, and a victim be chosen where it can.
+/// Checks that pages are separated in one way only, and that the back end supports the choice of victims.
 pub(super) fn check(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     separation(spec, report);
     if let Some(idle) = spec.gc.idle_percent {
@@ -37,7 +37,7 @@ pub(super) fn check(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// Pages are separated by the layer or by the buffer policy.
+/// Checks that either the FTL or the buffer policy separates pages.
 fn separation(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     if spec.ftl.separation == Separation::None {
         return;
@@ -62,7 +62,7 @@ fn separation(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// The reference's levelling needs the reference's back end, a limit, and the choice of victims.
+/// Checks the conditions of the reference's wear levelling: its back end, an erase limit, and the greedy victim rule.
 fn reference_levelling(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     let wrong = match (&spec.nand, spec.wear.erase_limit, spec.gc.victim.name) {
         (Nand::Modern(_), ..) => {
@@ -81,7 +81,7 @@ fn reference_levelling(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) 
     report(Wear::levelling.name(), format!("\"reference\" {wrong}"));
 }
 
-/// A superblock is written over all dies in turn, by one stream, and chosen by what it holds.
+/// Checks the conditions of superblocks: writes go to all dies in turn, in one stream, and the victim rule is greedy.
 fn superblocks(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     let with = format!("with {} = \"superblock\" must be", Gc::granularity);
     let (unit, pages) = (spec.pages_per_program(), spec.geometry.pages_per_block);

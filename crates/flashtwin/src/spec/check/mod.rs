@@ -1,6 +1,6 @@
-//! Constraints between the settings of a device.
+//! Checks of the settings of a device against each other.
 //!
-//! Each value has already been checked alone, for its type and limits.
+//! Each value by itself has already been checked for its type and range.
 
 mod collection;
 
@@ -14,16 +14,16 @@ use crate::component::{size, Kind, Pages};
 use crate::ftl::{chip, LEAD_MAX};
 use crate::units::Time;
 
-/// Page numbers are 32-bit, and the last one means "none".
+/// Largest number of pages: page numbers have 32 bits, and the last one means "none".
 const PAGES_MAX: u64 = u32::MAX as u64 - 1;
 /// Longest transfer of a page.
 const PAGE_TRANSFER_MAX: Time = Time::from_s(1);
-/// Pages of the map in a flash page.
+/// Permitted numbers of logical pages in a flash page.
 const FLASH_PAGE_PAGES: std::ops::RangeInclusive<u32> = 1..=64;
 
 /// Reports every contradiction as (key, message).
 pub(super) fn check(spec: &DeviceSpec, v: &Values, report: &mut dyn FnMut(&str, String)) {
-    // Later checks compute with what earlier ones have bounded.
+    // The later checks compute with quantities that the checks of the geometry have bounded.
     if !geometry(spec, report) {
         return;
     }
@@ -112,7 +112,7 @@ fn geometry(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) -> bool {
     sound
 }
 
-/// Every queue has one class, and bursts are those of NVMe.
+/// Checks that every queue belongs to one class, and that the burst size is one that NVMe permits.
 fn queues(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     let host = &spec.host;
     if host.burst > 0 && !host.burst.is_power_of_two() {
@@ -143,7 +143,8 @@ fn queues(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// The reserve must carry the active blocks and the low watermark, or a full device stands still.
+/// Checks that the reserve has room for the open blocks and the low watermark. Otherwise a full device could not
+/// collect.
 fn reserve(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     let exported = spec.pages_per_chip_exported();
     let stride = spec.ftl.stride_pages;
@@ -166,14 +167,14 @@ fn reserve(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     pool_of(spec).check(spec, report);
 }
 
-/// Blocks of a pool, which collects by itself.
+/// Blocks of a pool, the unit that collects by itself.
 struct Pool {
     name: &'static str,
     blocks: u32,
-    /// Free blocks that start collection.
+    /// Number of free blocks at which collection starts.
     low: u32,
     spare: u32,
-    /// Blocks being written.
+    /// Number of open blocks.
     active: u32,
 }
 
@@ -211,7 +212,7 @@ impl Pool {
             active,
         } = self;
         if *low == 0 {
-            // Rounded up, so that what the message asks for is enough.
+            // Rounded up, so that the value suggested in the message is sufficient.
             let least = (1e6 / f64::from(*blocks)).ceil() / 1e4;
             report(
                 Gc::low_percent.name(),
@@ -236,7 +237,7 @@ impl Pool {
     }
 }
 
-/// A chip must have the blocks that its translation layer needs.
+/// Checks that a chip has the blocks that its translation layer needs.
 fn translation_layer(setup: &chip::Setup, report: &mut dyn FnMut(&str, String)) {
     let Err(error) = setup.check() else { return };
     let kind = Ftl::kind;
@@ -262,7 +263,7 @@ fn back_end(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// Units must be whole planes, and copy-back is what lets pages stay in a plane.
+/// Checks that units consist of whole planes, and that pages stay in a plane only with copy-back.
 fn check_msr(spec: &DeviceSpec, msr: &MsrNand, report: &mut dyn FnMut(&str, String)) {
     let (units, planes) = (msr.parallel_units, spec.geometry.planes_per_chip);
     let copy_back = MsrNand::copy_back;
@@ -303,7 +304,7 @@ fn check_msr(spec: &DeviceSpec, msr: &MsrNand, report: &mut dyn FnMut(&str, Stri
     }
 }
 
-/// Rows must be whole, and a host read must be able to overtake what it stops.
+/// Checks that rows are whole, and that host reads have priority if they can suspend other operations.
 fn check_modern(spec: &DeviceSpec, modern: &ModernNand, report: &mut dyn FnMut(&str, String)) {
     let (page, pages) = (spec.geometry.page_bytes, spec.geometry.pages_per_block);
     if !FLASH_PAGE_PAGES.contains(&spec.flash_page_pages()) {
@@ -343,8 +344,8 @@ fn check_modern(spec: &DeviceSpec, modern: &ModernNand, report: &mut dyn FnMut(&
     }
 }
 
-/// A cache has a block at least, of a row at least, and cells of several bits; what the host writes goes to it
-/// and nothing else separates pages.
+/// Checks the SLC write cache: it has at least one block, a block has at least one row, cells have several bits, and
+/// no other setting separates pages.
 fn check_slc_cache(spec: &DeviceSpec, modern: &ModernNand, report: &mut dyn FnMut(&str, String)) {
     let wrong = if modern.cell == Cell::Slc {
         let cell = ModernNand::cell;
@@ -365,7 +366,7 @@ fn check_slc_cache(spec: &DeviceSpec, modern: &ModernNand, report: &mut dyn FnMu
     report(SlcCache::percent.name(), wrong);
 }
 
-/// A list by page type has one entry for each type of the cell.
+/// Checks that a list of times has one entry for each page type of the cell.
 fn page_types(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     let (types, cell) = match &spec.nand {
         Nand::Msr(_) => (1, "the \"msr\" back end".into()),
@@ -393,7 +394,7 @@ fn page_types(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// The buffer has whole pages, at most those of the flash; false if not even one.
+/// Checks that the buffer has a whole number of pages, at most those of the flash. Returns false if it has none.
 fn capacity(spec: &DeviceSpec, bytes: u64, report: &mut dyn FnMut(&str, String)) -> bool {
     let page = u64::from(spec.geometry.page_bytes);
     let key = Buffer::capacity_pages.name();
@@ -418,7 +419,7 @@ fn capacity(spec: &DeviceSpec, bytes: u64, report: &mut dyn FnMut(&str, String))
     true
 }
 
-/// Pages that a policy or the read cache has are at most those of the buffer, or few enough to be kept.
+/// Checks the sizes of policy windows and of the read cache against the buffer, and bounds what a policy remembers.
 fn windows(buffer: &Buffer, report: &mut dyn FnMut(&str, String)) {
     let mut at_most = |key: &str, pages, most, what: &str| {
         if pages > most {
@@ -447,5 +448,5 @@ fn windows(buffer: &Buffer, report: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// Most pages of a read cache, and most that a policy remembers.
+/// Largest number of pages of a read cache, and of pages that a policy remembers.
 const BEYOND_MAX: u32 = 1 << 28;

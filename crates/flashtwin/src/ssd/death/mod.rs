@@ -1,4 +1,4 @@
-//! A die that dies while the device is at work (D-146).
+//! Failure of a die of a running device (D-146).
 
 use super::{Flash, Ssd};
 use crate::events::EventQueue;
@@ -6,10 +6,10 @@ use crate::nand::{Done, Nand, PageOp};
 use crate::spec::Placement;
 use crate::units::Time;
 
-/// Why a die cannot die.
+/// Error: a die cannot be made to fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DieError {
-    /// The device's flash cannot do without one.
+    /// The device cannot work without one of its dies.
     Unable {
         /// Name of the device.
         device: String,
@@ -20,7 +20,7 @@ pub enum DieError {
     Unknown {
         /// The die's number.
         die: u32,
-        /// Dies there are.
+        /// Number of dies of the device.
         dies: u32,
     },
     /// The die is already dead.
@@ -47,12 +47,12 @@ impl std::fmt::Display for DieError {
 impl std::error::Error for DieError {}
 
 impl Ssd {
-    /// The die is dead from this instant on: its contents cannot be read, and it takes no more programs and
-    /// erases. Returns the number of lost pages; programs in flight to it are done elsewhere. A read of a lost
-    /// one ends with [`crate::Status::Failed`] until it is written again, which is elsewhere, or trimmed.
+    /// Makes a die fail at this instant: its contents cannot be read any more, and it accepts no programs and erases.
+    /// Programs in flight to it are repeated on other dies. Returns the number of lost pages. Reading a lost page
+    /// ends with [`crate::Status::Failed`] until the page is written again, to another die, or trimmed.
     ///
     /// # Errors
-    /// Fails if there is no such die, it is dead already, or the device cannot do without it.
+    /// Fails if there is no such die, it is dead already, or the device cannot work without it.
     pub fn kill_die(&mut self, die: u32) -> Result<u32, DieError> {
         self.may_die(die)?;
         let now = self.now();
@@ -60,7 +60,7 @@ impl Ssd {
         Ok(self.backend.kill(die, now, &mut self.events))
     }
 
-    /// Some die is dead.
+    /// Whether a die is dead.
     pub(crate) fn has_dead_die(&self) -> bool {
         self.backend.has_dead
     }
@@ -109,7 +109,7 @@ impl Flash {
         pages
     }
 
-    /// The chip whose turn it is of those that live; any if none does, where writes find no room.
+    /// Returns the next chip in turn that is not dead. If all are dead, returns any; writes then find no room.
     #[cold]
     pub(super) fn next_living(&mut self) -> u32 {
         for _ in 0..self.placement.writes_a_turn() {
@@ -147,8 +147,8 @@ impl Flash {
         None
     }
 
-    /// A program that is done again and found no room goes from die to die, until each that lives has
-    /// refused it (so many as are counted, on the largest devices).
+    /// Handles a repeated program that found no room: passes it on to the next living die, until every living die, or
+    /// 255 of them, have refused it.
     fn after_refusal(
         &mut self,
         chip: usize,
@@ -173,7 +173,7 @@ impl Flash {
         self.nand.take_in(die as usize, op, now, events);
     }
 
-    /// Dies that are not dead.
+    /// Returns the number of dies that are not dead.
     pub(super) fn living(&self) -> u32 {
         self.spec.geometry.chips - self.nand.dead_dies().count() as u32
     }

@@ -1,4 +1,4 @@
-//! Hedges of reads: requests for the same page to another copy, or to the rest of its stripe.
+//! Sends the hedges of reads: requests for the same page to another copy, or to the rest of its stripe.
 
 use crate::array::clock::Clock;
 use crate::array::features::Every;
@@ -11,16 +11,16 @@ use crate::array::table::NONE;
 use crate::request::Op;
 use crate::units::Lpn;
 
-/// Pages of a request that follow each other at a place of a row.
+/// Consecutive pages of a request, at one place of a row.
 struct Pages {
     stripe: Stripe,
     place: u32,
-    /// The first operation of their chain, and how many.
+    /// The first operation of their chain, and their number.
     first: u32,
     count: u32,
 }
 
-/// The instant set for hedging has come.
+/// Hedges the reads that are due, at the alarm of hedging.
 pub(super) fn due(io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
     if let Some(hedge) = &mut io.hedge {
         hedge.alarm.went_off();
@@ -48,7 +48,7 @@ pub(super) fn due(io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
     }
 }
 
-/// Returns the consecutive pages, from an operation on, that are not hedged yet, and the operation that follows.
+/// Returns the consecutive pages, from an operation on, that are not hedged yet, and the operation after them.
 fn pages_from(io: &Io, first: u32) -> (Pages, u32) {
     let layout = &io.layout;
     let (stripe, place) = layout.stripe_of(io.ops.get(first).lpn);
@@ -76,7 +76,7 @@ fn pages_from(io: &Io, first: u32) -> (Pages, u32) {
     (pages, at)
 }
 
-/// Asks for pages elsewhere than of `member`, if they are anywhere.
+/// Reads pages elsewhere than from `member`, if that is possible.
 fn hedge_pages(io: &mut Io, jobs: &mut Jobs, member: usize, pages: &Pages, clock: &mut Clock) {
     let &Pages {
         stripe,

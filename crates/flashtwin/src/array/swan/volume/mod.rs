@@ -1,10 +1,9 @@
-//! The volume of an array of groups: the mapping of its pages, its free segments, and the choice of the segment to
-//! collect next. This module only has the data structures; [`super::Swan`] has the array's operations on them.
+//! The volume of a SWAN array: the mapping of its pages, its free segments, and the choice of the segment to collect
+//! next. This module only has the data structures; [`super::Swan`] has the array's operations on them.
 //!
 //! A *segment* is the same range of pages on all members of a group; the pages at the same offset within it form a
-//! page stripe with one page of parity. Data pages are numbered stripe by stripe within a segment, and the segments
-//! follow each other: this number is a page's *place*. Each place is written once, then trimmed with its whole
-//! segment.
+//! page stripe with one page of parity. Data pages are numbered stripe by stripe within a segment, and segment after
+//! segment: this number is a page's *place*. Each place is written once, then trimmed with its whole segment.
 
 mod state;
 #[cfg(test)]
@@ -18,9 +17,9 @@ use crate::memory::prefetch;
 use crate::spec::{ArraySpec, Level};
 use crate::units::{narrow, Lpn};
 
-/// No place, no page, no segment.
+/// Means "no place", "no page" or "no segment".
 pub(crate) const NONE: u32 = u32::MAX;
-/// Free segments of a group reserved for moves: with one, any victim can be emptied.
+/// Number of free segments of a group reserved for moves. One suffices to empty any victim.
 const RESERVE: usize = 1;
 
 /// State of a segment.
@@ -38,11 +37,11 @@ pub(crate) enum State {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     pub state: State,
-    /// Pages that are the newest of their kind.
+    /// Number of pages that have the newest contents of their logical page.
     pub valid: u32,
-    /// Pages being written.
+    /// Number of pages being written.
     pub writing: u32,
-    /// Reads and moves of its pages in flight.
+    /// Number of reads and moves of its pages in flight.
     pub reading: u32,
 }
 
@@ -55,20 +54,20 @@ impl Segment {
     };
 }
 
-/// Members that have parity together.
+/// A group: members that share parity.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
-    /// Free segments, taken in the order in which they became so.
+    /// Free segments, in the order in which they became free.
     pub free: VecDeque<u32>,
     /// The segment being written, or [`NONE`], and its next data page.
     pub open: u32,
     pub next: u32,
-    /// The segment being emptied, or [`NONE`], and the next data page to examine.
+    /// The victim being emptied, or [`NONE`], and the next data page to examine.
     pub victim: u32,
     pub cursor: u32,
-    /// Segments being trimmed.
+    /// Number of segments being trimmed.
     pub trimming: u32,
-    /// A segment may have become worth collecting.
+    /// Whether a segment may have become worth collecting.
     look: bool,
 }
 
@@ -80,7 +79,7 @@ pub(crate) struct Shape {
     pub members: u32,
     /// Segments of a group.
     pub segments: u32,
-    /// Pages of a segment on a member.
+    /// Pages of a segment on one member.
     pub pages: u32,
     /// Data pages of a segment.
     pub data: u32,
@@ -105,16 +104,16 @@ impl Shape {
     }
 }
 
-/// Where all pages of an array of groups lie.
+/// Locations of all pages of a SWAN array.
 #[derive(Clone, Debug)]
 pub(crate) struct Volume {
     pub shape: Shape,
-    /// Roles of a group's members in a page stripe.
+    /// Layout of a group's members in a page stripe.
     layout: Layout,
     by_data: Divider,
     by_stripe: Divider,
     by_segments: Divider,
-    /// The place of each page, and the page at each place if it is the newest.
+    /// For each page, its place; and for each place, its page if the place has the newest contents.
     pub map: Vec<u32>,
     pub pages: Vec<u32>,
     /// Places being written, as bits.
@@ -123,14 +122,14 @@ pub(crate) struct Volume {
     pub groups: Vec<Group>,
     /// The group that takes the host's writes.
     pub front: u32,
-    /// Free segments that groups behind collect for.
+    /// Number of free segments for which the other groups collect.
     target: usize,
-    /// Unasked, only segments with at most so many valid pages are collected.
+    /// Largest number of valid pages in a segment that is collected without need.
     worth: u32,
 }
 
 impl Volume {
-    /// The empty volume of an array that has one.
+    /// Creates the empty volume of a SWAN array; `None` for other arrays.
     pub fn of(spec: &ArraySpec) -> Option<Volume> {
         let shape = Shape::of(spec)?;
         let per_group = spec.exported_pages().div_ceil(shape.groups.into());
@@ -180,7 +179,7 @@ impl Volume {
         self.by_segments.div(segment)
     }
 
-    /// The members of a segment's group, and its first page on each.
+    /// Returns the members of a segment's group, and the segment's first page on each.
     pub fn extent(&self, segment: u32) -> (std::ops::Range<usize>, u32) {
         let (group, number) = self.by_segments.div_rem(segment);
         let first = (group * self.shape.members) as usize;
@@ -188,7 +187,7 @@ impl Volume {
         (members, number * self.shape.pages)
     }
 
-    /// The first member of the group, the page stripe, and the place in it.
+    /// Returns the first member of the group, the page stripe, and the place in the stripe.
     fn stripe_of(&self, place: u32) -> (usize, Stripe, u32) {
         let (segment, k) = self.by_data.div_rem(place);
         let (stripe, within) = self.by_stripe.div_rem(k);
@@ -196,7 +195,7 @@ impl Volume {
         (members.start, Stripe(first + stripe), within)
     }
 
-    /// The member and its page.
+    /// Returns the member and its page for a place.
     #[inline]
     pub fn spot(&self, place: u32) -> Spot {
         let (first, stripe, within) = self.stripe_of(place);
@@ -206,7 +205,7 @@ impl Volume {
         }
     }
 
-    /// Where the parity of a place's stripe goes, if the place is the last of the stripe.
+    /// Returns the location of a stripe's parity, if the place is the last of the stripe.
     pub fn parity_after(&self, place: u32) -> Option<Spot> {
         let (first, stripe, within) = self.stripe_of(place);
         (within + 2 == self.shape.members).then(|| Spot {
@@ -215,7 +214,7 @@ impl Volume {
         })
     }
 
-    /// The page whose newest contents a member's page is, if it is one.
+    /// Returns the logical page whose newest contents a member's page has, if there is one.
     pub fn page_at(&self, spot: Spot) -> Option<Lpn> {
         let members = self.shape.members as usize;
         let group = narrow(spot.member / members);
@@ -233,7 +232,7 @@ impl Volume {
         (page != NONE).then_some(Lpn(page))
     }
 
-    /// The place of a page, if it was written.
+    /// Returns the place of a page, if it was written.
     #[inline]
     pub fn find(&self, lpn: Lpn) -> Option<u32> {
         let place = self.map[lpn.0 as usize];
@@ -245,24 +244,24 @@ impl Volume {
         prefetch(&self.map, lpn.0 as usize);
     }
 
-    /// The place is being written.
+    /// Whether the place is being written.
     #[inline]
     pub fn is_flying(&self, place: u32) -> bool {
         self.flying[place as usize / 64] >> (place % 64) & 1 == 1
     }
 
-    /// A place has been written.
+    /// Records that a place has been written.
     pub fn landed(&mut self, place: u32) {
         self.flying[place as usize / 64] &= !(1 << (place % 64));
         self.write_ended(self.segment_of(place));
     }
 
-    /// A page of parity is being written.
+    /// Records that a page of parity is being written.
     pub fn write_began(&mut self, segment: u32) {
         self.segments[segment as usize].writing += 1;
     }
 
-    /// A page of data or parity has been written.
+    /// Records that a page of data or parity has been written.
     pub fn write_ended(&mut self, segment: u32) {
         self.segments[segment as usize].writing -= 1;
         self.touched(segment);
@@ -280,7 +279,7 @@ impl Volume {
 
     // ---- writing ----
 
-    /// The host's writes find room in a group.
+    /// Whether a group has room for host writes.
     fn has_room(&self, group: u32) -> bool {
         let g = &self.groups[group as usize];
         g.free.len() > RESERVE || g.open != NONE && g.free.len() >= RESERVE
@@ -293,7 +292,7 @@ impl Volume {
             let (front, groups) = (self.front, self.shape.groups);
             let others = (1..groups).map(|step| (front + step) % groups);
             let with_room = others.filter(|&group| self.has_room(group));
-            // `max_by_key` returns the last of equal groups, so the order is reversed to choose the first.
+            // `max_by_key` returns the last of equal groups. The order is reversed so that the first is chosen.
             self.front = with_room
                 .rev()
                 .max_by_key(|&group| self.groups[group as usize].free.len())?;
@@ -304,7 +303,7 @@ impl Volume {
         Some(place)
     }
 
-    /// The next place of a group's open segment, from now on being written.
+    /// Takes the next place of a group's open segment and marks it as being written.
     fn next_place(&mut self, group: u32) -> Option<u32> {
         let g = &mut self.groups[group as usize];
         if g.open == NONE {
@@ -344,7 +343,7 @@ impl Volume {
 
     // ---- collecting ----
 
-    /// A segment may be worth collecting now.
+    /// Records that a segment may have become worth collecting.
     fn touched(&mut self, segment: u32) {
         let s = &self.segments[segment as usize];
         if s.state == State::Full && s.valid <= self.worth && s.writing == 0 {
@@ -353,8 +352,8 @@ impl Volume {
         }
     }
 
-    /// Returns whether a group collects, and chooses its victim. A group other than the front group collects until it
-    /// has enough free segments. Any group without room collects while writes of the host `wait`.
+    /// Whether a group collects; chooses its victim. A group other than the front group collects until it has enough
+    /// free segments. Any group without room collects while host writes `wait`.
     pub fn collects(&mut self, group: u32, wait: bool) -> bool {
         let g = &self.groups[group as usize];
         let needed = wait && !self.has_room(group);
@@ -365,7 +364,7 @@ impl Volume {
         if g.victim != NONE {
             return true;
         }
-        // What is being trimmed is not free yet.
+        // Segments that are being trimmed are not free yet.
         if g.free.len() < RESERVE || !needed && !g.look {
             return false;
         }
@@ -398,7 +397,7 @@ impl Volume {
         }
     }
 
-    /// The next valid page of a group's victim.
+    /// Returns the next valid page of a group's victim.
     pub fn next_to_move(&mut self, group: u32) -> Option<u32> {
         let g = &mut self.groups[group as usize];
         if g.victim == NONE {
@@ -431,8 +430,7 @@ impl Volume {
         }
     }
 
-    /// Takes a group's victim if none of its pages is valid or being read; the segment is then being
-    /// trimmed.
+    /// Takes a group's victim if none of its pages is valid or being read. The segment is then being trimmed.
     pub fn take_emptied(&mut self, group: u32) -> Option<u32> {
         let g = &mut self.groups[group as usize];
         let s = self.segments.get_mut(g.victim as usize)?;
@@ -444,7 +442,7 @@ impl Volume {
         Some(std::mem::replace(&mut g.victim, NONE))
     }
 
-    /// All members have trimmed a segment.
+    /// Records that all members have trimmed a segment.
     pub fn trimmed(&mut self, segment: u32) {
         self.segments[segment as usize] = Segment::FREE;
         let group = self.group_of(segment);

@@ -1,5 +1,5 @@
-//! A volume as bytes: for each group its free segments, the open one and the victim; then the page at each place.
-//! Little-endian; lengths are fixed by the spec. Everything read is validated.
+//! Saved form of a volume: for each group its free segments, its open segment and its victim; then the page at each
+//! place. Numbers are little-endian, and lengths are fixed by the spec. Everything read is validated.
 
 use std::io::{self, Read, Write};
 
@@ -9,7 +9,7 @@ use crate::ftl::StateError;
 use crate::spec::ArraySpec;
 use crate::units::{narrow, Lpn};
 
-/// Numbers converted at a time.
+/// Numbers converted together.
 const CHUNK: usize = 16 * 1024;
 
 fn wrong<T>(what: String) -> Result<T, StateError> {
@@ -145,7 +145,7 @@ impl Volume {
         let g = &self.groups[self.group_of(segment) as usize];
         let written = match self.segments[segment as usize].state {
             State::Open => k < g.next,
-            // What comes before the cursor has been moved.
+            // The pages before the cursor have already been moved.
             State::Victim => k >= g.cursor,
             State::Full => true,
             State::Free | State::Trimming => false,
