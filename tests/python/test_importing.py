@@ -122,13 +122,85 @@ def test_a_workload_becomes_commands_that_run(cli, tmp_path):
     device.write_text(import_file(FILES / "ssdconfig.xml").text)
     commands = [line for line in imported.text.splitlines() if line.startswith("flashtwin ")]
     assert len(commands) == 3
-    for command in commands[:2]:
-        words = [str(device) if word == "imported.toml" else word for word in shlex.split(command)]
+    # Device numbers of 16 devices, which MQSim ignores; one request wraps at the end of the device.
+    trace = tmp_path / "tpcc-small.trace"
+    sectors = [100_000 * i for i in range(15)] + [100_000_000]
+    trace.write_text("".join(f"{1000 * i} {i} {at} 16 {i % 2}\n" for i, at in enumerate(sectors)))
+    assert "traces/tpcc-small.trace" in commands[2]
+    named = {"imported.toml": device, "traces/tpcc-small.trace": trace}
+    for command, requests in zip(commands, (2000, 2000, 16), strict=True):
+        words = [str(named.get(word, word)) for word in shlex.split(command)]
         result = cli(*words[1:], "--json")
         assert result.returncode == 0, result.stderr
-        assert json.loads(result.stdout)["all"]["requests"] == 2000
-    assert "traces/tpcc-small.trace --format mqsim --volumes overlay --beyond wrap" in commands[2]
+        assert json.loads(result.stdout)["all"]["requests"] == requests
     assert any("2 flows" in str(each) for each in imported.left_out)
+
+
+def test_scenario_with_several_flows_states_that_they_run_one_after_the_other():
+    first, second = import_file(FILES / "workload.xml").text.split("# Scenario 2\n")
+    assert "# MQSim runs these 2 flows at the same time" in first
+    assert "MQSim runs these" not in second
+
+
+def test_cached_writes_of_mqsim_take_the_time_that_they_take_there(tmp_path):
+    """Four single writes of 8 KiB take 43 us in MQSim with a burst of 1 and 7 us with one of 8."""
+    trace = tmp_path / "four.trace"
+    trace.write_text("".join(f"{1 + 2 * i}000000 0 {16_000 * i} 16 0\n" for i in range(4)))
+    for burst, mean_us in ((1, 43), (8, 7)):
+        device = tmp_path / f"{burst}.toml"
+        device.write_text(
+            changed(
+                tmp_path,
+                "ssdconfig.xml",
+                ("Data_Rate>800", "Data_Rate>100"),
+                ("Data_Burst_Size>4<", f"Data_Burst_Size>{burst}<"),
+            ).text
+        )
+        summary = flashtwin.run(trace, device, precondition="sequential").summary
+        assert abs(summary["all"]["mean_us"] - mean_us) < 0.5
+
+
+#: A drive of FEMU with its default thresholds, by the table of docs/migration.md; of fewer dies and blocks.
+FEMU = """
+name = "femu"
+[geometry]
+chips = 8
+channels = 2
+planes_per_chip = 1
+blocks_per_plane = 128
+pages_per_block = 64
+page_bytes = 4096
+reserve_percent = 9.1
+[timing]
+read_us = 40
+program_us = 200
+erase_us = 2000
+transfer_ns_per_byte = 0
+[nand]
+backend = "modern"
+copy_back = false
+[ftl]
+placement = "dynamic"
+summary_page = false
+[gc]
+low_percent = 5
+idle_percent = 25
+granularity = "superblock"
+"""
+
+
+def test_drive_of_femu_runs_without_its_idle_threshold(tmp_path):
+    """The default threshold of idle collections is above the reserve, which the error names."""
+    device = tmp_path / "femu.toml"
+    device.write_text(FEMU)
+    with pytest.raises(DeviceError, match=r"idle_percent[^\n]* below geometry\.reserve_percent"):
+        flashtwin.device(device)
+    device.write_text(FEMU.replace("idle_percent = 25\n", ""))
+    load = "uniform:write=1,requests=4000"
+    summary = flashtwin.run(load, device, pacing=flashtwin.ClosedLoop(16)).summary
+    assert summary["all"]["requests"] == 4000
+    # Of 11 reserved blocks of 128 in a die, collection keeps 7 free: about 1 / (2 * 4 / 128) by theory.
+    assert summary["flash"]["gc_write_amplification"] == pytest.approx(16, rel=0.15)
 
 
 def changed(tmp_path, name, *changes):

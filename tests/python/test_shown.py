@@ -1,9 +1,11 @@
 """Printed results: parts are labelled, best is justified, and missing values are not numbers."""
 
+import io
 import json
 import os
 import pickle
 import re
+import sys
 
 import pytest
 
@@ -158,7 +160,38 @@ def test_work_without_counts_shows_its_time(monkeypatch, capsys):
     monkeypatch.setattr(common, "_LINE_PERIOD_S", 0.0)
     with common.ProgressBar() as bar:
         bar(flashtwin.Progress("preconditioning", 0, 0))
-    assert capsys.readouterr().err == "preconditioning: running for 0 s\n"
+        bar(flashtwin.Progress("preconditioning", 250, 1000, phase="steady state"))
+        bar(flashtwin.Progress("lru", 5, None))
+    assert capsys.readouterr().err.splitlines() == [
+        "preconditioning: running for 0 s",
+        "preconditioning (steady state): 250 of 1 000 (25 %) done",
+        "lru: 5 done",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "phase"),
+    [("sequential", "sequential writes"), ("random:2", "random writes"), ("steady", "steady state")],
+)
+def test_preconditioning_reports_its_phase_and_its_share(tmp_path, kind, phase):
+    reports = []
+    flashtwin.save_snapshot(tmp_path / "a.state", "demo", precondition=kind, progress=reports.append)
+    last = reports[-1]
+    assert last.finished
+    assert (last.label, last.phase) == ("preconditioning", phase)
+    assert last.done == last.total > 0
+
+
+def test_bars_name_the_phase(monkeypatch):
+    from flashtwin.cli import common
+
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with common.ProgressBar() as bar:
+        bar(flashtwin.Progress("lru", 50, 200, phase="filling the buffer"))
+    assert "lru (filling the buffer)" in terminal.getvalue()
+    assert "25%" in terminal.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -223,7 +256,7 @@ def test_progress_is_printed_without_a_terminal(monkeypatch, capsys):
     monkeypatch.setattr(common, "_LINE_PERIOD_S", 0.0)
     with common.ProgressBar() as bar:
         bar(flashtwin.Progress("lru", 1200, 5000))
-    assert capsys.readouterr().err == "lru: 1 200 of 5 000 done\n"
+    assert capsys.readouterr().err == "lru: 1 200 of 5 000 (24 %) done\n"
     monkeypatch.setattr(common, "_LINE_PERIOD_S", 30.0)
     with common.ProgressBar() as bar:
         bar(flashtwin.Progress("lru", 1200, 5000))

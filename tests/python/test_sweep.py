@@ -233,6 +233,22 @@ def test_ctrl_c_keeps_finished_cells(tmp_path):
     assert 1 <= rows == len(finished(out)) < CELLS
 
 
+def test_sweep_reads_a_table_with_columns_and_compact_addresses(tmp_path):
+    """A trace of other columns, whose second page lies beyond the device."""
+    table = tmp_path / "table.csv"
+    table.write_text("".join(f"{i};{'RD' if i % 4 else 'WR'};{i % 2 << 50};4096\n" for i in range(400)))
+    mapping = {
+        "devices": ["demo"],
+        "workloads": [str(table)],
+        "policies": ["lru"],
+        "run": {"precondition": "sequential"},
+        "trace": {"columns": "time=1:ms,op=2:read=RD,offset=3,size=4", "addresses": "compact"},
+    }
+    found = flashtwin.sweep(mapping, tmp_path / "out")
+    assert found.failed == 0
+    assert [found.table[name].to_pylist() for name in ("read_requests", "write_requests")] == [[300], [100]]
+
+
 def test_a_cell_that_fails_is_a_row_and_is_tried_again(tmp_path, cli):
     beyond = tmp_path / "beyond.csv"
     beyond.write_text(f"time_us,op,offset_bytes,size_bytes\n0,W,{1 << 50},4096\n")

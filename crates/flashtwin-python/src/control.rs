@@ -28,7 +28,13 @@ impl Control {
         self.0.stop.load(Ordering::Relaxed)
     }
 
-    /// Requests submitted so far; in preconditioning, pages written.
+    /// Name of the current phase; empty for measured requests and for work without phases.
+    #[getter]
+    fn phase(&self) -> &'static str {
+        self.0.phase().name()
+    }
+
+    /// Requests submitted so far; in preconditioning, pages written or placed.
     #[getter]
     fn done(&self) -> u64 {
         self.0.done.load(Ordering::Relaxed)

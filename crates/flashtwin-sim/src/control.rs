@@ -4,15 +4,50 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use flashtwin::Watch;
+
+/// Part of the work that a [`Control`] observes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WorkPhase {
+    /// Measured requests, or work without phases.
+    #[default]
+    Main,
+    /// Preconditioning writes every page in order.
+    Sequential,
+    /// Preconditioning writes random pages.
+    Random,
+    /// Preconditioning places the steady state.
+    Steady,
+    /// The buffer is filled.
+    Buffer,
+    /// Requests before the measurement.
+    Warmup,
+}
+
+impl WorkPhase {
+    /// Name of the phase; empty for the main one.
+    pub fn name(self) -> &'static str {
+        match self {
+            WorkPhase::Main => "",
+            WorkPhase::Sequential => "sequential writes",
+            WorkPhase::Random => "random writes",
+            WorkPhase::Steady => "steady state",
+            WorkPhase::Buffer => "filling the buffer",
+            WorkPhase::Warmup => "warm-up",
+        }
+    }
+}
+
 /// Shared with the observers of a run, which may stop it and see its progress.
 #[derive(Debug, Default)]
 pub struct Control {
     /// Set to stop the run early; it then reports its results so far.
     pub stop: AtomicBool,
-    /// Requests submitted so far; in preconditioning, pages written.
+    /// Requests submitted so far; in preconditioning, pages written or placed.
     pub done: AtomicU64,
     /// Total number, 0 if unknown.
     pub total: AtomicU64,
+    phase: Mutex<WorkPhase>,
     /// Rows restored so far on members being rebuilt.
     pub rows_rebuilt: AtomicU64,
     /// Number of all rows; 0 if no member is being rebuilt.
@@ -28,7 +63,24 @@ impl Control {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Returns the wall-clock time at which the measurement of the last run began; `None` before the first run.
+    /// Current phase of the work.
+    pub fn phase(&self) -> WorkPhase {
+        *self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a phase of `total` requests or pages; 0 if their number is unknown.
+    pub(crate) fn begin(&self, phase: WorkPhase, total: u64) {
+        self.enter(phase);
+        self.done.store(0, Ordering::Relaxed);
+        self.total.store(total, Ordering::Relaxed);
+    }
+
+    /// Begins a phase that continues the counts of the one before.
+    pub(crate) fn enter(&self, phase: WorkPhase) {
+        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
+    }
+
+    /// Real time at which the measurement of the last run began; `None` before.
     pub fn began(&self) -> Option<Instant> {
         *self.began.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -48,5 +100,16 @@ impl Control {
 
     pub(crate) fn note_start(&self) {
         *self.began.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+}
+
+impl Watch for Control {
+    fn expect(&self, pages: u64) {
+        self.total.fetch_add(pages, Ordering::Relaxed);
+    }
+
+    fn done(&self, pages: u64) -> bool {
+        self.done.fetch_add(pages, Ordering::Relaxed);
+        !self.stopped()
     }
 }

@@ -27,7 +27,7 @@ mod validate;
 mod warmup;
 
 pub use batches::RequestBatch;
-pub use control::Control;
+pub use control::{Control, WorkPhase};
 pub use error::{Backlog, SimError};
 pub use faults::{Fault, FaultKind, FaultsOutcome, PhaseOutcome, RebuildPoint};
 pub use history::{History, HistoryPoint, RecordedHistory};

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use flashtwin::{Device, Op, Request, Rng, Time};
 
-use crate::{Control, Drivable, SimError};
+use crate::{Control, Drivable, SimError, WorkPhase};
 
 /// The state before the first request.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -120,27 +120,27 @@ pub fn precondition<S: Drivable>(
     seed: u64,
     control: &Control,
 ) -> Result<bool, SimError> {
-    control.done.store(0, Ordering::Relaxed);
-    control.total.store(0, Ordering::Relaxed);
     let finished = match kind {
         Precondition::None => true,
-        Precondition::Sequential => {
-            S::fill_sequential(device);
-            true
-        }
+        Precondition::Sequential => fill_sequential(device, control),
         Precondition::Random { times } => {
-            S::fill_sequential(device);
-            let finished = write_random(device, times, seed, control)?;
+            let finished =
+                fill_sequential(device, control) && write_random(device, times, seed, control)?;
             S::reset_wear(device);
             finished
         }
         Precondition::Steady => {
-            S::fill_steady(device, seed);
-            true
+            control.begin(WorkPhase::Steady, 0);
+            S::fill_steady(device, seed, control)
         }
     };
     device.reset_metrics(None);
     Ok(finished)
+}
+
+fn fill_sequential<S: Drivable>(device: &mut Device<S>, control: &Control) -> bool {
+    control.begin(WorkPhase::Sequential, 0);
+    S::fill_sequential(device, control)
 }
 
 /// Requests in the device while its buffer is filled.
@@ -178,8 +178,7 @@ pub fn fill_buffer<S: Drivable>(
     let reads = pages(|buffer| buffer.read_cache_pages);
     let exported = device.exported_bytes() / page_bytes;
     let total = (writes + reads).min(exported);
-    control.done.store(0, Ordering::Relaxed);
-    control.total.store(total, Ordering::Relaxed);
+    control.begin(WorkPhase::Buffer, total);
     let mut rng = Rng::new(seed);
     let mut seen = HashSet::new();
     while (seen.len() as u64) < total {
@@ -230,7 +229,7 @@ fn write_random<S: Drivable>(
     let members = S::describe(device).members;
     let pages: u64 = members.iter().map(|m| u64::from(m.exported_pages())).sum();
     let total = (times * pages as f64).round() as u64;
-    control.total.store(total, Ordering::Relaxed);
+    control.begin(WorkPhase::Random, total);
     let mut rng = Rng::new(seed);
     let mut done = 0;
     while done < total {
@@ -253,7 +252,8 @@ fn write_random<S: Drivable>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashtwin::{DeviceSpec, Ssd};
+    use flashtwin::{Array, ArraySpec, DeviceSpec, Ssd, Watch};
+    use std::sync::atomic::AtomicU64;
 
     fn small(overrides: &[(&str, &str)]) -> Ssd {
         let profile = flashtwin::spec::builtin("demo").expect("demo is built in");
@@ -323,16 +323,141 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_ends_random_writing_and_is_reported() {
-        let mut ssd = small(&[]);
-        let control = Control::default();
-        control.stop.store(true, Ordering::Relaxed);
-        let kind = Precondition::Random { times: 3.0 };
-        assert!(!precondition(&mut ssd, kind, 1, &control).expect("no trouble"));
-        assert_eq!(
-            control.total.load(Ordering::Relaxed),
-            3 * u64::from(ssd.spec().exported_pages())
-        );
+    fn a_stop_ends_every_kind_and_is_reported() {
+        for kind in ["sequential", "random:3", "steady"] {
+            let mut ssd = small(&[]);
+            let control = Control::default();
+            control.stop.store(true, Ordering::Relaxed);
+            let kind: Precondition = kind.parse().expect("a kind");
+            assert!(!precondition(&mut ssd, kind, 1, &control).expect("no trouble"));
+            let [done, total] = counts(&control);
+            assert!(done <= total, "{kind}: {done} of {total}");
+        }
+    }
+
+    fn counts(control: &Control) -> [u64; 2] {
+        [&control.done, &control.total].map(|count| count.load(Ordering::Relaxed))
+    }
+
+    #[test]
+    fn the_last_phase_ends_with_all_pages_done() {
+        for (kind, phase) in [
+            ("sequential", WorkPhase::Sequential),
+            ("random:3", WorkPhase::Random),
+            ("steady", WorkPhase::Steady),
+        ] {
+            let mut ssd = small(&[]);
+            let control = Control::default();
+            let kind: Precondition = kind.parse().expect("a kind");
+            assert!(precondition(&mut ssd, kind, 1, &control).expect("no trouble"));
+            assert_eq!(control.phase(), phase);
+            let [done, total] = counts(&control);
+            assert_eq!(done, total, "{kind}");
+            let exported = u64::from(ssd.spec().exported_pages());
+            assert!(total >= exported, "{kind}: {total}");
+            if matches!(kind, Precondition::Random { .. }) {
+                assert_eq!(total, 3 * exported);
+            }
+            assert!(fill_buffer(&mut ssd, 1, &control).expect("no trouble"));
+            assert_eq!(control.phase(), WorkPhase::Buffer);
+            let [done, total] = counts(&control);
+            assert_eq!(done, total, "{kind}: buffer");
+        }
+    }
+
+    /// Counts reports, and stops the work at the one numbered `stop_at`.
+    struct Counted {
+        expected: AtomicU64,
+        done: AtomicU64,
+        reports: AtomicU64,
+        stop_at: u64,
+    }
+
+    impl Counted {
+        fn new(stop_at: u64) -> Counted {
+            Counted {
+                expected: AtomicU64::new(0),
+                done: AtomicU64::new(0),
+                reports: AtomicU64::new(0),
+                stop_at,
+            }
+        }
+
+        fn counts(&self) -> [u64; 3] {
+            [&self.expected, &self.done, &self.reports].map(|count| count.load(Ordering::SeqCst))
+        }
+    }
+
+    impl Watch for Counted {
+        fn expect(&self, pages: u64) {
+            self.expected.fetch_add(pages, Ordering::SeqCst);
+        }
+
+        fn done(&self, pages: u64) -> bool {
+            let done = self.done.fetch_add(pages, Ordering::SeqCst) + pages;
+            assert!(done <= self.expected.load(Ordering::SeqCst));
+            self.reports.fetch_add(1, Ordering::SeqCst) + 1 < self.stop_at
+        }
+    }
+
+    /// Progress adds up to what was announced, at any report the work can be stopped, and observing it does not
+    /// change the state.
+    fn check_steady<S: Drivable>(what: &str, make: impl Fn() -> Device<S>) {
+        let state = |device: &Device<S>| {
+            let mut bytes = Vec::new();
+            S::save_state(device, &mut bytes).expect("memory");
+            bytes
+        };
+        let mut unwatched = make();
+        assert!(S::fill_steady(&mut unwatched, 7, &flashtwin::Unwatched));
+        let mut watched = make();
+        let all = Counted::new(u64::MAX);
+        assert!(S::fill_steady(&mut watched, 7, &all));
+        assert!(state(&watched) == state(&unwatched), "{what}");
+        let [expected, done, reports] = all.counts();
+        assert_eq!(done, expected, "{what}");
+        assert!(reports >= 3, "{what}: {reports}");
+        for stop_at in [1, reports / 2, reports] {
+            let stopped = Counted::new(stop_at);
+            assert!(
+                !S::fill_steady(&mut make(), 7, &stopped),
+                "{what}: {stop_at}"
+            );
+            let reported = stopped.counts()[2];
+            // Members at work on other threads report once more each.
+            assert!(reported < stop_at + 8, "{what}: {stop_at}: {reported}");
+        }
+    }
+
+    #[test]
+    fn progress_to_the_steady_state_adds_up() {
+        check_steady("page map", || small(&[]));
+        check_steady("superblocks", || {
+            small(&[
+                ("nand.backend", "modern"),
+                ("nand.background_gc", "false"),
+                ("nand.copy_back", "false"),
+                ("geometry.channels", "1"),
+                ("ftl.placement", "dynamic"),
+                ("ftl.summary_page", "false"),
+                ("gc.granularity", "superblock"),
+            ])
+        });
+        check_steady("a layer of each chip", || small(&[("ftl.kind", "dftl")]));
+        for level in ["raid5", "swan"] {
+            check_steady(level, || {
+                let set = [
+                    ("array.level", level),
+                    ("array.members", "harmonia*4"),
+                    ("member.geometry.blocks_per_plane", "64"),
+                    ("member.geometry.chips", "2"),
+                    ("member.geometry.reserve_percent", "15"),
+                ];
+                let profile =
+                    flashtwin::spec::builtin_array("harmonia-array").expect("it is built in");
+                Array::new(&ArraySpec::with_overrides(profile, "", &set).expect("a sound array"))
+            });
+        }
     }
 
     #[test]

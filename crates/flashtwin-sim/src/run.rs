@@ -6,7 +6,7 @@ use flashtwin::{Completion, Device, GcInterval, Op, Request, Time};
 use flashtwin_workload::Workload;
 
 use crate::conservation::Books;
-use crate::control::Control;
+use crate::control::{Control, WorkPhase};
 use crate::faults::{Agenda, Fault};
 use crate::history::History;
 use crate::outcome::Outcome;
@@ -156,8 +156,11 @@ fn run_measured<S: Drivable>(
     sink: Option<&mut Sink>,
 ) -> Result<Outcome, SimError> {
     let total = requests_to_run(workload, config)?;
-    control.done.store(0, Ordering::Relaxed);
-    control.total.store(total, Ordering::Relaxed);
+    let phase = match config.warmup_requests {
+        0 => WorkPhase::Main,
+        _ => WorkPhase::Warmup,
+    };
+    control.begin(phase, total);
     keep_gc_timeline(device, config.gc_timeline)?;
     let agenda = Agenda::new(device, &config.faults, config.series_interval)?;
     let mut driver = Driver {
@@ -637,6 +640,7 @@ impl<S: Drivable> Driver<'_, S> {
         if let Some(total) = self.warmup.total(self.config.requests_max) {
             self.control.total.store(total, Ordering::Relaxed);
         }
+        self.control.enter(WorkPhase::Main);
         self.control.note_start();
         now
     }

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use flashtwin::spec::{ArraySpec, Buffer, Nand};
 use flashtwin::{
     Array, ArrayEvent, Backend, BufferEvent, Device, DeviceSpec, Flash, FlashEvent, Raid, Request,
-    Rng, Ssd, StateError,
+    Rng, Ssd, StateError, Watch,
 };
 
 use crate::Threads;
@@ -42,10 +42,10 @@ pub enum Logged {
 pub trait Drivable: Backend + Sized {
     /// Description of the device.
     fn describe(device: &Device<Self>) -> Described<'_>;
-    /// Every exported page written once in ascending order.
-    fn fill_sequential(device: &mut Device<Self>);
-    /// The state that random writing converges to.
-    fn fill_steady(device: &mut Device<Self>, seed: u64);
+    /// Every exported page written once in ascending order; returns false if `watch` stopped it.
+    fn fill_sequential(device: &mut Device<Self>, watch: &dyn Watch) -> bool;
+    /// The state that random writing converges to; returns false if `watch` stopped it.
+    fn fill_steady(device: &mut Device<Self>, seed: u64, watch: &dyn Watch) -> bool;
     /// Writes uniformly random pages in no virtual time; returns false if the device wore out.
     fn write_random(device: &mut Device<Self>, rng: &mut Rng, pages: u64) -> bool;
     /// Opens the blocks that buffer policies use for pages of their choice; returns false if the device wore out.
@@ -110,12 +110,15 @@ impl Drivable for Flash {
         }
     }
 
-    fn fill_sequential(device: &mut Device<Self>) {
+    fn fill_sequential(device: &mut Device<Self>, watch: &dyn Watch) -> bool {
+        let pages = u64::from(device.spec().exported_pages());
+        watch.expect(pages);
         device.fill_sequential();
+        watch.done(pages)
     }
 
-    fn fill_steady(device: &mut Device<Self>, seed: u64) {
-        device.fill_steady(seed);
+    fn fill_steady(device: &mut Device<Self>, seed: u64, watch: &dyn Watch) -> bool {
+        device.fill_steady_watched(seed, watch)
     }
 
     fn write_random(device: &mut Device<Self>, rng: &mut Rng, pages: u64) -> bool {
@@ -174,12 +177,14 @@ impl Drivable for Raid {
         }
     }
 
-    fn fill_sequential(device: &mut Device<Self>) {
-        device.filling(&Threads::available()).fill_sequential();
+    fn fill_sequential(device: &mut Device<Self>, watch: &dyn Watch) -> bool {
+        let threads = Threads::available();
+        device.filling(&threads).watched(watch).fill_sequential()
     }
 
-    fn fill_steady(device: &mut Device<Self>, seed: u64) {
-        device.filling(&Threads::available()).fill_steady(seed);
+    fn fill_steady(device: &mut Device<Self>, seed: u64, watch: &dyn Watch) -> bool {
+        let threads = Threads::available();
+        device.filling(&threads).watched(watch).fill_steady(seed)
     }
 
     fn write_random(device: &mut Device<Self>, rng: &mut Rng, pages: u64) -> bool {

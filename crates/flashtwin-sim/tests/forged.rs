@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use flashtwin::spec::{builtin, builtin_array};
-use flashtwin::{seeds, Array, ArraySpec, Device, DeviceSpec, Rng, Ssd};
+use flashtwin::{seeds, Array, ArraySpec, Device, DeviceSpec, Rng, Ssd, Unwatched};
 use flashtwin_sim::{
     load_snapshot, run, save_snapshot, Control, Drivable, RunConfig, RunInfo, SimError, Summary,
 };
@@ -149,7 +149,7 @@ fn forge_states<S: Drivable + Clone>(name: &str, mut device: Device<S>) -> [u64;
     let file = File(std::env::temp_dir().join(file));
     let path: &Path = &file.0;
     let new = device.clone();
-    S::fill_sequential(&mut device);
+    S::fill_sequential(&mut device, &Unwatched);
     use_it(&mut device, 1500).unwrap_or_else(|e| panic!("{name}: {e}"));
     save_snapshot(path, &device, "a test").expect("room for a file");
     let good = std::fs::read(path).expect("it was written");

@@ -2,7 +2,7 @@
 
 use crate::common::run_all;
 use flashtwin::{Completion, DeviceSpec, Op, Request, Rng, Ssd, Time};
-use flashtwin_sim::{run, Control, Outcome, RunConfig, SimError};
+use flashtwin_sim::{run, Control, Outcome, RunConfig, SimError, WorkPhase};
 use flashtwin_workload::{Workload, WorkloadError};
 
 /// Writes of a page each. `pages` gives the range of addresses by number of the request.
@@ -216,4 +216,50 @@ fn senseless_limits_are_refused() {
     }
     let message = refused(&until_steady(1_500, 1 << 40), false);
     assert!(message.contains("the run has 2000"), "{message}");
+}
+
+/// Writes that note the phase in which each batch is read.
+struct Phases<'a, W> {
+    writes: W,
+    control: &'a Control,
+    seen: Vec<WorkPhase>,
+}
+
+impl<W: Workload> Workload for Phases<'_, W> {
+    fn next_batch(&mut self, out: &mut Vec<Request>) -> Result<usize, WorkloadError> {
+        let phase = self.control.phase();
+        if self.seen.last() != Some(&phase) {
+            self.seen.push(phase);
+        }
+        self.writes.next_batch(out)
+    }
+
+    fn requests_total(&self) -> Option<u64> {
+        self.writes.requests_total()
+    }
+
+    fn describe(&self) -> String {
+        self.writes.describe()
+    }
+}
+
+#[test]
+fn control_has_the_phase_of_a_run() {
+    for (warmup_requests, phases) in [
+        (0, &[WorkPhase::Main][..]),
+        (10_000, &[WorkPhase::Warmup, WorkPhase::Main]),
+    ] {
+        let control = Control::default();
+        let mut load = Phases {
+            writes: writes(1, |_| RANGE, 2000, 20_000),
+            control: &control,
+            seen: vec![],
+        };
+        let config = RunConfig {
+            warmup_requests,
+            ..RunConfig::default()
+        };
+        run(&mut device(), &mut load, &config, &control, None).expect("no trouble");
+        assert_eq!(load.seen, phases);
+    }
 }

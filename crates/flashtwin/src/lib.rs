@@ -42,6 +42,7 @@ pub mod spec;
 mod ssd;
 pub mod stepping;
 pub mod units;
+mod watch;
 
 pub use array::{
     Array, ArrayEvent, Condition, Executor, Filling, GcInterval, GcMessage, JobKind, MemberRebuild,
@@ -59,3 +60,4 @@ pub use rng::{seed_count, seed_of, seeds, Rng};
 pub use spec::{ArraySpec, DeviceSpec};
 pub use ssd::{DieError, Flash, Ssd};
 pub use units::{ChipId, Lpn, Ppn, Time};
+pub use watch::{Unwatched, Watch};

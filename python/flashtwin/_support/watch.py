@@ -21,10 +21,11 @@ class Progress:
 
     Attributes:
         label: what is being done, as in "lru" or "preconditioning".
-        done: requests (or pages) done so far.
+        done: requests (or pages) of the phase done so far.
         total: of how many; an estimate for most traces; None if unknown.
         finished: there is nothing left to do.
         rebuilt: share that is there again of the array's members being rebuilt; None if none is.
+        phase: part of the work, as in "filling the buffer"; empty for measured requests.
     """
 
     label: str
@@ -32,6 +33,7 @@ class Progress:
     total: int | None
     finished: bool = False
     rebuilt: float | None = None
+    phase: str = ""
 
 
 #: Called about ten times a second for each piece of running work, in the caller's thread.
@@ -55,7 +57,9 @@ class Task:
         """Report the progress."""
         done, rows = self.control.rebuild
         rebuilt = done / rows if rows else None
-        return Progress(self.label, self.control.done, self.control.total or self._total, finished, rebuilt)
+        control = self.control
+        total = control.total or self._total
+        return Progress(self.label, control.done, total, finished, rebuilt, control.phase)
 
 
 def run_all(tasks: list[Task], threads: int, on_progress: OnProgress | None) -> tuple[list[object], bool]:

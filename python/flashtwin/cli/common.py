@@ -104,6 +104,7 @@ class ProgressBar:
         if progress.label not in self._ids:
             self._ids[progress.label] = self._bars.add_task(words.shown(progress.label), total=None, rate="")
         bar = self._ids[progress.label]
+        description = words.shown(_named(progress))
         total = max(progress.total, progress.done) if progress.total else None
         if progress.finished:
             total = progress.done or 1
@@ -112,15 +113,27 @@ class ProgressBar:
         speed = self._bars.tasks[bar].speed
         rate = f"{speed / 1e6:.2f} M/s" if speed else ""
         if progress.rebuilt is not None:
-            rate += f", rebuilt {progress.rebuilt:.0%}"
+            rate += f", rebuilt {100 * progress.rebuilt:.0f} %"
         self._bars.update(
-            bar, completed=total if progress.finished else progress.done, total=total, rate=rate
+            bar,
+            description=description,
+            completed=total if progress.finished else progress.done,
+            total=total,
+            rate=rate,
         )
+
+
+def _named(progress: Progress) -> str:
+    """Return what is being done, with its phase."""
+    return f"{progress.label} ({progress.phase})" if progress.phase else progress.label
 
 
 def _line(progress: Progress, elapsed_s: float) -> str:
     """Return the progress of one piece of work as text; without counts, the time since the start."""
     if not (progress.done or progress.total):
-        return f"{progress.label}: running for {elapsed_s:.0f} s"
-    share = f" of {words.count(progress.total)}" if progress.total else ""
-    return f"{progress.label}: {words.count(progress.done)}{share} done"
+        return f"{_named(progress)}: running for {elapsed_s:.0f} s"
+    share = ""
+    if progress.total:
+        total = max(progress.total, progress.done)
+        share = f" of {words.count(total)} ({100 * progress.done / total:.0f} %)"
+    return f"{_named(progress)}: {words.count(progress.done)}{share} done"

@@ -68,6 +68,13 @@ def commands(root: Node, origin: str, initial: Initial | None = None) -> Importe
                     f"{origin}:{node.line}: found <{node.tag}>; a flow is {_SYNTHETIC} or {_TRACE}"
                 )
         text += f"\n# Scenario {number}\n"
+        if len(flows) > 1:
+            text += comments(
+                [
+                    f"MQSim runs these {len(flows)} flows at the same time, on a share of the device each;",
+                    "the commands run them one after the other, so none waits for another.",
+                ]
+            )
         for flow in flows:
             fields = Fields(flow, origin)
             context = _Context(len(flows), initial, left_out)

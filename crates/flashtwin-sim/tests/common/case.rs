@@ -3,7 +3,9 @@
 
 use std::fmt;
 
-use flashtwin::{Array, ArraySpec, Cause, Device, DeviceSpec, Op, Request, Ssd, Status, Time};
+use flashtwin::{
+    Array, ArraySpec, Cause, Device, DeviceSpec, Op, Request, Ssd, Status, Time, Unwatched,
+};
 use flashtwin_sim::Drivable;
 
 /// Contents of the flash at the start.
@@ -126,8 +128,8 @@ pub fn try_case(changes: &[(&str, &str)], fill: Fill, steps: &[Step]) {
 fn prepare<S: Drivable>(device: &mut Device<S>, fill: Fill) {
     match fill {
         Fill::Empty => {}
-        Fill::Sequential => S::fill_sequential(device),
-        Fill::Steady(seed) => S::fill_steady(device, seed),
+        Fill::Sequential => assert!(S::fill_sequential(device, &Unwatched)),
+        Fill::Steady(seed) => assert!(S::fill_steady(device, seed, &Unwatched)),
     }
     device.reset_metrics(None);
 }

@@ -4,7 +4,7 @@
 use super::{hold, Checksum};
 use crate::common::drawn::{draw_array, draw_changed_device, draw_request, one_in, pick};
 use flashtwin::spec::{Link, LinkKind};
-use flashtwin::{Array, Condition, Device, Op, Request, Rng, Ssd, Time};
+use flashtwin::{Array, Condition, Device, Op, Request, Rng, Ssd, Time, Unwatched};
 use flashtwin_sim::Drivable;
 
 const REQUESTS: u64 = 250;
@@ -107,13 +107,13 @@ fn run<S: Drivable>(
     let mut device = make();
     match rng.below(4) {
         0 => {}
-        1 => S::fill_steady(&mut device, 5),
+        1 => assert!(S::fill_steady(&mut device, 5, &Unwatched)),
         2 => {
-            S::fill_sequential(&mut device);
+            S::fill_sequential(&mut device, &Unwatched);
             sum.show(&S::write_random(&mut device, rng, 500));
             sum.show(&S::open_policy_blocks(&mut device, 5));
         }
-        _ => S::fill_sequential(&mut device),
+        _ => assert!(S::fill_sequential(&mut device, &Unwatched)),
     }
     if one_in(rng, 2) {
         S::reset_wear(&mut device);

@@ -11,6 +11,7 @@ use super::swan::volume::Volume;
 use super::swan::Swan;
 use crate::rng::Rng;
 use crate::ssd::Ssd;
+use crate::watch::{Unwatched, Watch};
 
 /// Step between the seeds of the members.
 const SEED_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -19,6 +20,7 @@ const SEED_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 pub struct Filling<'a> {
     array: &'a mut Array,
     executor: &'a dyn Executor,
+    watch: &'a dyn Watch,
 }
 
 impl Array {
@@ -27,6 +29,7 @@ impl Array {
         Filling {
             array: self,
             executor,
+            watch: &Unwatched,
         }
     }
 
@@ -61,7 +64,13 @@ impl Array {
     }
 }
 
-impl Filling<'_> {
+impl<'a> Filling<'a> {
+    /// Reports the progress of [`Filling::fill_sequential`] and [`Filling::fill_steady`] to `watch`, which may stop
+    /// them.
+    pub fn watched(self, watch: &'a dyn Watch) -> Filling<'a> {
+        Filling { watch, ..self }
+    }
+
     /// See [`Array::write_random`].
     pub fn write_random(self, rng: &mut Rng, pages: u64) -> bool {
         let raid = &mut self.array.backend;
@@ -83,26 +92,30 @@ impl Filling<'_> {
         self.prepare(|at, ssd| ssd.open_policy_blocks(seed_of(seed, at)))
     }
 
-    /// See [`Array::fill_sequential`].
-    pub fn fill_sequential(self) {
+    /// See [`Array::fill_sequential`]; returns false if it was stopped.
+    pub fn fill_sequential(self) -> bool {
         if self.array.backend.swan.is_some() {
-            return self.array.backend.fill_volume();
+            return self.array.backend.fill_volume(self.watch);
         }
+        let watch = self.watch;
+        let pages = |ssd: &Ssd| u64::from(ssd.spec().exported_pages());
+        let members = self.array.backend.io.members.iter();
+        watch.expect(members.map(|member| pages(&member.drive.ssd)).sum());
         self.prepare(|_, ssd| {
             ssd.fill_sequential();
-            true
-        });
+            watch.done(pages(ssd))
+        })
     }
 
-    /// See [`Array::fill_steady`].
-    pub fn fill_steady(self, seed: u64) {
+    /// See [`Array::fill_steady`]; returns false if it was stopped.
+    pub fn fill_steady(self, seed: u64) -> bool {
         if self.array.backend.swan.is_some() {
-            return self.array.backend.wear_in(seed);
+            return self.array.backend.wear_in(seed, self.watch);
         }
-        self.prepare(|at, ssd| {
-            ssd.fill_steady(seed_of(seed, at));
-            true
-        });
+        let watch = self.watch;
+        let members = self.array.backend.io.members.iter();
+        watch.expect(members.map(|member| member.drive.ssd.steady_pages()).sum());
+        self.prepare(|at, ssd| ssd.fill_steady_announced(seed_of(seed, at), watch))
     }
 
     /// Applies `work` to each member; returns whether it succeeded for all.
@@ -130,18 +143,26 @@ impl Raid {
         Some((&mut swan.volume, &mut self.io.members))
     }
 
-    fn fill_volume(&mut self) {
+    fn fill_volume(&mut self, watch: &dyn Watch) -> bool {
         self.swan = Swan::of(&self.spec);
-        if let Some((volume, members)) = self.volume_and_members() {
-            untimed::fill(volume, members);
-        }
+        let Some((volume, members)) = self.volume_and_members() else {
+            return true;
+        };
+        watch.expect(u64::from(volume.shape.exported));
+        untimed::fill(volume, members, watch)
     }
 
-    fn wear_in(&mut self, seed: u64) {
-        self.fill_volume();
-        if let Some((volume, members)) = self.volume_and_members() {
-            untimed::wear_in(volume, members, &mut Rng::new(seed));
+    fn wear_in(&mut self, seed: u64, watch: &dyn Watch) -> bool {
+        if let Some((volume, _)) = self.volume_and_members() {
+            watch.expect(untimed::wear_in_pages(volume));
         }
+        if !self.fill_volume(watch) {
+            return false;
+        }
+        let Some((volume, members)) = self.volume_and_members() else {
+            return true;
+        };
+        untimed::wear_in(volume, members, &mut Rng::new(seed), watch)
     }
 }
 

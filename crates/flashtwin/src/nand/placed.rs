@@ -11,6 +11,7 @@ use crate::ftl::{PageMap, StateError};
 use crate::rng::Rng;
 use crate::units::Stream;
 use crate::units::{Lpn, Time};
+use crate::watch::Watch;
 
 /// Numbers of blocks of a pool.
 #[derive(Clone, Copy, Debug, Default)]
@@ -290,15 +291,20 @@ impl Nand {
         }
     }
 
-    /// Brings translation layers to the steady state. Returns false with the page map, whose steady state is produced
-    /// elsewhere.
-    pub fn fill_steady(&mut self, rng: &mut Rng) -> bool {
+    /// Places translation layers in the steady state; returns false if `watch` stopped it, and `None` with the page
+    /// map, which does not reach it by itself.
+    pub fn fill_steady(&mut self, rng: &mut Rng, watch: &dyn Watch) -> Option<bool> {
         match self.placed_mut() {
-            PlacedMut::Map(_) => false,
-            PlacedMut::Layers(layers) => {
-                layers.fill_steady(rng);
-                true
-            }
+            PlacedMut::Map(_) => None,
+            PlacedMut::Layers(layers) => Some(layers.fill_steady(rng, watch)),
+        }
+    }
+
+    /// Number of pages that [`Nand::fill_steady`] writes; `None` with the page map.
+    pub fn steady_pages(&self) -> Option<u64> {
+        match self.placed() {
+            Placed::Map(_) => None,
+            Placed::Layers(layers) => Some(layers.steady_pages()),
         }
     }
 

@@ -15,6 +15,7 @@ use crate::rng::Rng;
 use crate::spec::{Placement, Separation};
 use crate::units::Lpn;
 use crate::units::Stream;
+use crate::watch::{each_page, Unwatched, Watch};
 
 /// Random writes ahead of which map entries are fetched.
 const AHEAD: usize = 16;
@@ -44,21 +45,23 @@ impl Ssd {
     /// Writes `pages` uniformly random pages without time passing; false if the device wore out.
     /// Call it in portions to show progress.
     pub fn write_random(&mut self, rng: &mut Rng, pages: u64) -> bool {
+        self.write_random_watched(rng, pages, &Unwatched)
+    }
+
+    /// Writes as [`Ssd::write_random`] does, of one sequence of random numbers; also false if `watch` stopped it.
+    fn write_random_watched(&mut self, rng: &mut Rng, pages: u64, watch: &dyn Watch) -> bool {
         self.assert_idle();
         let exported = u64::from(self.spec().exported_pages());
         let mut ahead = [Lpn(0); AHEAD];
         for lpn in &mut ahead {
             *lpn = Lpn(rng.below(exported) as u32);
         }
-        for i in 0..pages {
+        each_page(watch, pages, |i| {
             let at = i as usize % AHEAD;
             let lpn = std::mem::replace(&mut ahead[at], Lpn(rng.below(exported) as u32));
             self.backend.nand.prefetch(ahead[at]);
-            if !self.write_untimed(lpn) {
-                return false;
-            }
-        }
-        true
+            self.write_untimed(lpn)
+        })
     }
 
     /// A device that was never written.
@@ -135,31 +138,64 @@ impl Ssd {
 
     /// Places the device in the state that random writing converges to.
     pub fn fill_steady(&mut self, seed: u64) {
+        self.fill_steady_announced(seed, &Unwatched);
+    }
+
+    /// Places the device in the steady state ([`Ssd::fill_steady`]) and reports progress; returns false if `watch`
+    /// stopped it. The flash of a stopped device is in no state of use.
+    pub fn fill_steady_watched(&mut self, seed: u64, watch: &dyn Watch) -> bool {
+        watch.expect(self.steady_pages());
+        self.fill_steady_announced(seed, watch)
+    }
+
+    /// Number of pages that [`Ssd::fill_steady`] writes or stamps.
+    pub(crate) fn steady_pages(&self) -> u64 {
+        if let Some(pages) = self.backend.nand.steady_pages() {
+            return pages;
+        }
+        let spec = self.spec();
+        let (chip, chips) = (spec.pages_per_chip_exported(), spec.geometry.chips);
+        let between_stamps = match spec.gc.has_superblocks() {
+            true => LEVELLING * u64::from(chip),
+            false => between_stamps(chip, chips),
+        };
+        WEAR_IN * u64::from(chip) + u64::from(chips) * (u64::from(chip) + between_stamps)
+    }
+
+    /// Places the device in the steady state; the caller has announced [`Ssd::steady_pages`]. Returns false if `watch`
+    /// stopped the work.
+    pub(crate) fn fill_steady_announced(&mut self, seed: u64, watch: &dyn Watch) -> bool {
         self.assert_idle();
         let mut rng = Rng::new(seed);
         self.renew();
-        if self.backend.nand.fill_steady(&mut rng) {
+        if let Some(finished) = self.backend.nand.fill_steady(&mut rng, watch) {
             self.read_only = false;
-            return;
+            return finished;
         }
         if self.spec().gc.has_superblocks() {
-            return self.fill_steady_by_sets(&mut rng);
+            return self.fill_steady_by_sets(&mut rng, watch);
         }
-        let mut worn = self.worn_chip(&mut rng);
+        let Some(mut worn) = self.worn_chip(&mut rng, watch) else {
+            return false;
+        };
         let pages = worn.spec().pages_per_chip_exported();
         let chips = self.spec().geometry.chips;
-        let between = (pages / chips).clamp(pages / 64, pages / 16).max(1) as u64;
+        let between = between_stamps(pages, chips);
         for chip in 0..chips {
             let (factor, shift) = self.renaming(pages, &mut rng);
             let nand = &mut self.backend.nand;
             nand.stamp(chip, &worn.backend.nand, factor, shift);
-            worn.write_random(&mut rng, between);
+            let written = worn.write_random_watched(&mut rng, between, watch);
+            if !watch.done(u64::from(pages)) || !written {
+                return false;
+            }
         }
         self.reset_wear();
+        true
     }
 
-    /// A device of one of the chips, in the state that random writing converges to.
-    fn worn_chip(&self, rng: &mut Rng) -> Ssd {
+    /// A device of one of the chips, in the state that random writing converges to; `None` if `watch` stopped it.
+    fn worn_chip(&self, rng: &mut Rng, watch: &dyn Watch) -> Option<Ssd> {
         let mut one = self.spec().clone();
         one.geometry.chips = 1;
         one.geometry.channels = 1;
@@ -170,8 +206,8 @@ impl Ssd {
         let mut worn = Ssd::new(&one);
         worn.fill_sequential();
         let pages = worn.spec().pages_per_chip_exported();
-        worn.write_random(rng, WEAR_IN * pages as u64);
-        worn
+        let written = worn.write_random_watched(rng, WEAR_IN * u64::from(pages), watch);
+        written.then_some(worn)
     }
 
     /// Factor and shift by which the pages of a chip get other numbers than those of the worn-in one.
@@ -187,23 +223,31 @@ impl Ssd {
 
     /// Chips that are collected together have the same blocks in use, each with other pages. Valid pages then vary between
     /// superblocks as between the blocks of one chip, which is too much: random writes level them.
-    fn fill_steady_by_sets(&mut self, rng: &mut Rng) {
+    fn fill_steady_by_sets(&mut self, rng: &mut Rng, watch: &dyn Watch) -> bool {
         let mut spec = self.spec().clone();
         spec.wear.erase_limit = None;
         spec.buffer = None;
-        let one = self.worn_chip(rng);
+        let Some(one) = self.worn_chip(rng, watch) else {
+            return false;
+        };
         let pages = one.spec().pages_per_chip_exported();
         let mut worn = Ssd::new(&spec);
         for chip in 0..spec.geometry.chips {
             let (factor, shift) = self.renaming(pages, rng);
             let nand = &mut worn.backend.nand;
             nand.stamp(chip, &one.backend.nand, factor, shift);
+            if !watch.done(u64::from(pages)) {
+                return false;
+            }
         }
-        worn.write_random(rng, LEVELLING * u64::from(spec.exported_pages()));
+        if !worn.write_random_watched(rng, LEVELLING * u64::from(spec.exported_pages()), watch) {
+            return false;
+        }
         let mut nand = worn.backend.nand;
         nand.limit_erases(&self.backend.nand);
         self.backend.replace_nand(nand);
         self.reset_wear();
+        true
     }
 
     /// Forgets wear: a preconditioned drive counts as new.
@@ -262,6 +306,11 @@ impl Ssd {
             }
         }
     }
+}
+
+/// Pages written on the worn-in chip between two stamps, on a device of so many chips with so many `pages` each.
+fn between_stamps(pages: u32, chips: u32) -> u64 {
+    u64::from((pages / chips).clamp(pages / 64, pages / 16).max(1))
 }
 
 /// Reads cursors and state over `nand`: which write of a turn is next.

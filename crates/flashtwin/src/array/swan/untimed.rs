@@ -6,28 +6,52 @@ use crate::array::layout::Spot;
 use crate::array::member::Member;
 use crate::rng::Rng;
 use crate::units::{narrow, Lpn};
+use crate::watch::{each_page, Watch};
 
 /// Number of times that a volume's exported pages are written. A fraction of e^-4 of the sequential start then
 /// remains.
 const WEAR_IN: u64 = 4;
+/// Portions in which a volume is worn in; the wear of its members is reset after each.
+const PORTIONS: u64 = 16 * WEAR_IN;
 
-/// Writes every exported page of an empty volume once in ascending order.
-pub(crate) fn fill(volume: &mut Volume, members: &mut [Member]) {
+/// Every exported page of an empty volume written once in ascending order; returns false if `watch` stopped it.
+pub(crate) fn fill(volume: &mut Volume, members: &mut [Member], watch: &dyn Watch) -> bool {
     members.iter_mut().for_each(|m| m.drive.ssd.empty());
-    for lpn in 0..volume.shape.exported {
-        write(volume, members, Lpn(lpn));
-    }
+    each_page(watch, u64::from(volume.shape.exported), |lpn| {
+        // Not even a worn-out member ends it: the others are filled.
+        write(volume, members, Lpn(narrow(lpn)));
+        true
+    })
 }
 
-/// Writes a filled volume until it is in the state that random writing converges to.
-pub(crate) fn wear_in(volume: &mut Volume, members: &mut [Member], rng: &mut Rng) {
-    let pages = u64::from(volume.shape.exported) * WEAR_IN;
-    let portion = pages.div_ceil(16 * WEAR_IN);
-    for _ in 0..16 * WEAR_IN {
-        write_random(volume, members, rng, portion);
-        // The wear of reaching this state must not count.
+/// Number of pages that [`wear_in`] writes.
+pub(crate) fn wear_in_pages(volume: &Volume) -> u64 {
+    PORTIONS * portion(volume)
+}
+
+/// Pages of a volume written between two resets of its members' wear.
+fn portion(volume: &Volume) -> u64 {
+    (u64::from(volume.shape.exported) * WEAR_IN).div_ceil(PORTIONS)
+}
+
+/// Writes a filled volume until it is in the state that random writing converges to; returns false if `watch` stopped
+/// it.
+pub(crate) fn wear_in(
+    volume: &mut Volume,
+    members: &mut [Member],
+    rng: &mut Rng,
+    watch: &dyn Watch,
+) -> bool {
+    for _ in 0..PORTIONS {
+        let pages = portion(volume);
+        write_random(volume, members, rng, pages);
+        // It is the state that is wanted, not what it costs to get there.
         members.iter_mut().for_each(|m| m.drive.ssd.reset_wear());
+        if !watch.done(pages) {
+            return false;
+        }
     }
+    true
 }
 
 /// Writes random pages of a volume; returns false if a member wore out.

@@ -23,6 +23,7 @@ use crate::ftl::chip::{ChipFtl, Counters, FlashOp, Ftl, Outlook, Setup};
 use crate::rng::Rng;
 use crate::spec::{DeviceSpec, Nand as NandSpec};
 use crate::units::{ChipId, Lpn, Time};
+use crate::watch::{each_page, Watch};
 
 use plan::{Lane, Step};
 use std::collections::VecDeque;
@@ -386,27 +387,45 @@ impl Layered {
         self.reset_stats();
     }
 
-    /// Brings all chips to the state that random writing converges to. One chip is written until nothing of its
-    /// sequential start remains. Its state is copied to all chips, with further writes between two copies (D-40).
-    /// Pages keep their numbers, since a chip's state depends on which pages are adjacent.
-    pub fn fill_steady(&mut self, rng: &mut Rng) {
+    /// The state that random writing converges to. One chip is written until nothing remains of its sequential start,
+    /// then its state is copied to all, with further writes between two copies (D-40). Pages keep their numbers,
+    /// since a chip's state depends on which pages are adjacent.
+    /// Returns false if `watch` stopped it.
+    pub fn fill_steady(&mut self, rng: &mut Rng, watch: &dyn Watch) -> bool {
         let mut worn = Ftl::new(&self.setup).expect("the device was checked");
         worn.fill();
         let pages = u64::from(self.setup.logical_pages);
-        let chips = self.ftls.len() as u64;
-        let turns = self.setup.turn_pages();
-        let mut writes = WEAR_IN * turns;
+        let mut writes = WEAR_IN * self.setup.turn_pages();
         for chip in 0..self.ftls.len() {
-            for _ in 0..writes {
+            let finished = each_page(watch, writes, |_| {
                 self.ops.clear();
                 let written = worn.write(rng.below(pages) as u32, &mut self.ops);
                 debug_assert!(written.is_ok(), "a chip without end of life has room");
+                true
+            });
+            if !finished {
+                return false;
             }
             self.ftls[chip] = worn.clone();
-            writes = (turns / chips).clamp(turns / 64, turns / 16).max(1);
+            writes = self.between_copies();
         }
         self.reset_wear();
         self.reset_stats();
+        true
+    }
+
+    /// Number of pages that [`Layered::fill_steady`] writes.
+    pub fn steady_pages(&self) -> u64 {
+        let copies = self.ftls.len() as u64 - 1;
+        WEAR_IN * self.setup.turn_pages() + copies * self.between_copies()
+    }
+
+    /// Pages written on the worn-in chip between two copies.
+    fn between_copies(&self) -> u64 {
+        let turns = self.setup.turn_pages();
+        (turns / self.ftls.len() as u64)
+            .clamp(turns / 64, turns / 16)
+            .max(1)
     }
 
     pub fn trim_untimed(&mut self, lpn: Lpn) {
