@@ -7,9 +7,7 @@ use std::time::Instant;
 
 use flashtwin::{Op, Request, Rng, Ssd, Time};
 use flashtwin_sim::{run, Control, Pacing, RunConfig};
-use flashtwin_workload::{
-    convert, open_trace, read_ahead, write_csv_request, TraceOptions, CSV_HEADER,
-};
+use flashtwin_workload::{convert, open_trace, read_ahead, CsvColumns, TraceOptions};
 
 use crate::{figure, median, profile, Failure, DEPTH};
 
@@ -116,9 +114,9 @@ fn requests() -> Vec<Request> {
 
 fn write_csv(path: &Path, requests: &[Request]) -> Result<(), Failure> {
     let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
-    writeln!(file, "{CSV_HEADER}")?;
+    writeln!(file, "{}", CsvColumns::Four.header())?;
     for request in requests {
-        write_csv_request(&mut file, request)?;
+        CsvColumns::Four.write_request(&mut file, request)?;
     }
     Ok(file.flush()?)
 }

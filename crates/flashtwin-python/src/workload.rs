@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use flashtwin_workload::{
-    has_times, open_trace, read_ahead, repeat, Arrival, Format, GeneratorSpec, Open, Shift,
-    TraceInfo, TraceOptions, PRESETS,
+    has_times, open_trace, read_ahead, repeat, Format, LoadSpec, Open, Shift, TraceInfo,
+    TraceOptions, PRESETS,
 };
 use pyo3::prelude::*;
 
@@ -56,8 +56,8 @@ impl Workload {
         seed: u64,
         repeated: Option<Repeated>,
     ) -> PyResult<Workload> {
-        let spec = GeneratorSpec::parse(text).map_err(of_workload)?;
-        let timed = !matches!(spec.arrival, Arrival::None {});
+        let spec = LoadSpec::parse(text).map_err(of_workload)?;
+        let timed = spec.is_timed();
         let open: Open = Box::new(move || spec.build(range_bytes, seed));
         let workload = opened(open, repeated).map_err(of_workload)?;
         Ok(Workload {

@@ -1,8 +1,8 @@
 //! Block traces and generated loads.
 //!
-//! A [`Workload`] is a stream of requests in batches. Traces come from [`open_trace`], which recognises compression
-//! and format by content. Generated loads come from [`GeneratorSpec::build`]. Neither knows the device: the driver
-//! handles addresses beyond it, pacing and queue depth.
+//! A [`Workload`] is a stream of requests in batches. Traces come from [`open_trace`], which finds
+//! compression and format by content; generated loads come from [`LoadSpec::build`]. Neither
+//! knows the device: an address beyond it, pacing and queue depth are the driver's matter.
 #![warn(missing_docs)]
 
 mod ahead;
@@ -16,9 +16,11 @@ pub use ahead::read_ahead;
 pub use error::{ErrorKind, WorkloadError};
 pub use generate::address::Address;
 pub use generate::arrival::Arrival;
+pub use generate::load::{Handles, LoadSpec, StreamSpec};
+pub use generate::named::{NamedLoad, NAMED_LOADS};
 pub use generate::size::Size;
 pub use generate::spec::{GeneratorSpec, PRESETS};
-pub use generate::values::Part;
+pub use generate::values::{Part, Range};
 pub use partial::{sync_directory, Partial};
 pub use repeat::{repeat, Open, Shift};
 pub use trace::convert::{convert, Converted};

@@ -9,5 +9,6 @@ mod generators;
 mod mutations;
 mod placement;
 mod reader;
+mod streams;
 mod tables;
 mod units;

@@ -1,6 +1,8 @@
 //! The written forms of a generated load: short text, TOML, presets, and the errors of wrong ones.
 
-use flashtwin_workload::{Address, Arrival, ErrorKind, GeneratorSpec, Part, Size, PRESETS};
+use flashtwin_workload::{
+    Address, Arrival, ErrorKind, GeneratorSpec, LoadSpec, Part, Range, Size, PRESETS,
+};
 
 const GIB: u64 = 1 << 30;
 
@@ -13,6 +15,7 @@ fn the_text_form_matches_the_specification() {
             theta: 0.99,
             scramble: true,
             cluster: 1,
+            fio: false,
         },
         size: Size::Constant { bytes: 4096 },
         arrival: Arrival::Exponential { rate: 20_000.0 },
@@ -81,7 +84,7 @@ fn presets_are_the_papers_loads_and_can_be_changed() {
     let uniform = GeneratorSpec::parse("ecr-uniform:write=0.2,requests=100").unwrap();
     assert_eq!(
         (uniform.range, uniform.write, uniform.requests),
-        (Some(Part::Bytes(300 << 20)), 0.2, Some(100))
+        (Some(Range::up_to(Part::Bytes(300 << 20))), 0.2, Some(100))
     );
     let normal = GeneratorSpec::parse("ecr-normal:interval=1ms").unwrap();
     assert_eq!(
@@ -204,7 +207,7 @@ fn the_documented_examples_parse() {
         .flat_map(|b| b.lines())
         .filter(|l| !l.is_empty())
     {
-        GeneratorSpec::parse(line).unwrap();
+        LoadSpec::parse(line).unwrap();
         tried += 1;
     }
     for block in toml {
@@ -224,7 +227,7 @@ fn the_documented_examples_parse() {
 #[test]
 fn a_range_may_be_a_share_of_the_device() {
     let spec = GeneratorSpec::parse("uniform:range=25%,requests=2000").unwrap();
-    assert_eq!(spec.range, Some(Part::Percent(25.0)));
+    assert_eq!(spec.range, Some(Range::up_to(Part::Percent(25.0))));
     assert_eq!(GeneratorSpec::parse(&spec.to_string()).unwrap(), spec);
     let toml: GeneratorSpec = toml::from_str("range = \"25%\"\nrequests = 2000\n").unwrap();
     assert_eq!(toml, spec);

@@ -3,8 +3,11 @@
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
+use super::fio_zipf::FioZipf;
 use super::locality::Locality;
+use super::permute::Passes;
 use super::rng::{splitmix64, Rng};
+use super::size::Size;
 use super::space::Space;
 use super::stack::Stack;
 use crate::error::{ErrorKind, WorkloadError};
@@ -14,8 +17,16 @@ use crate::error::{ErrorKind, WorkloadError};
 #[serde(tag = "pattern", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Address {
     /// Every place equally often.
-    Uniform {},
-    /// Normally distributed around a centre; values outside the range are drawn again.
+    Uniform {
+        /// Every place once a pass, in a new random order each pass; all requests have one size.
+        #[serde(default, skip_serializing_if = "is_false")]
+        permute: bool,
+        /// Parts of the range in order, each as its shares of the accesses and of the range in percent, uniform within;
+        /// one part if left out.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        zoned: Vec<(f64, f64)>,
+    },
+    /// Around a place; what falls outside the range is drawn again.
     Normal {
         /// Standard deviation, bytes.
         sigma: u64,
@@ -33,6 +44,9 @@ pub enum Address {
         /// Number of consecutive ranks that stay adjacent when ranks are spread.
         #[serde(default = "one", skip_serializing_if = "is_one")]
         cluster: u64,
+        /// Draw as fio does: ranks by its approximation, hashed to places with collisions.
+        #[serde(default, skip_serializing_if = "is_false")]
+        fio: bool,
     },
     /// A hot part at the start of the range, uniform within each part.
     Hotcold {
@@ -56,6 +70,14 @@ pub enum Address {
     },
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
 fn yes() -> bool {
     true
 }
@@ -72,6 +94,14 @@ fn is_one(cluster: &u64) -> bool {
     *cluster == 1
 }
 
+impl Address {
+    /// Every place equally often.
+    pub(crate) const UNIFORM: Address = Address::Uniform {
+        permute: false,
+        zoned: Vec::new(),
+    };
+}
+
 fn wrong<T>(text: String) -> Result<T, WorkloadError> {
     Err(WorkloadError::new(ErrorKind::Option, text))
 }
@@ -79,6 +109,13 @@ fn wrong<T>(text: String) -> Result<T, WorkloadError> {
 /// A pattern, prepared for a range of `units` places of `alignment` bytes.
 pub(crate) enum Sampler {
     Uniform,
+    Permuted {
+        passes: Passes,
+        /// Bytes from one place to the next.
+        step: u64,
+    },
+    /// Parts in order: [`Rng::units`] up to which each is drawn, its first place and its places.
+    Zoned(Vec<(u64, u64, u64)>),
     Normal {
         sigma: f64,
         mean: f64,
@@ -88,6 +125,7 @@ pub(crate) enum Sampler {
         /// The order of the groups of places, and the number of places in a group.
         groups: Option<(Permutation, u64)>,
     },
+    FioZipf(FioZipf),
     Hotcold {
         hot_access: f64,
         hot_units: u64,
@@ -103,11 +141,18 @@ impl Sampler {
     pub fn new(
         address: &Address,
         space: Space,
-        smallest: u64,
+        size: &Size,
         seed: u64,
     ) -> Result<Self, WorkloadError> {
         Ok(match address {
-            Address::Uniform {} => Sampler::Uniform,
+            Address::Uniform { permute, zoned } => match (permute, zoned.is_empty()) {
+                (false, true) => Sampler::Uniform,
+                (true, true) => permuted(space, size, seed)?,
+                (false, false) => Sampler::Zoned(parts(zoned, space)?),
+                (true, false) => {
+                    return wrong("permute and zoned are given; leave one out".to_string())
+                }
+            },
             Address::Normal { sigma, mean } => {
                 let centre = mean.unwrap_or(space.bytes / 2);
                 if *sigma == 0 || centre > space.bytes {
@@ -125,6 +170,7 @@ impl Sampler {
                 theta,
                 scramble,
                 cluster,
+                fio,
             } => {
                 if !(0.0..=10.0).contains(theta) {
                     return wrong(format!(
@@ -136,6 +182,16 @@ impl Sampler {
                         "cluster: {cluster} places; from 1 to the {} of the range are possible, and 1 without scramble",
                         space.units()
                     ));
+                }
+                if *fio {
+                    if *theta == 1.0 || !scramble || *cluster != 1 {
+                        return wrong(
+                            "fio=true: the formula of fio has no theta of 1, and hashes all ranks; give another theta, \
+                             and leave scramble and cluster out"
+                                .to_string(),
+                        );
+                    }
+                    return Ok(Sampler::FioZipf(FioZipf::new(space.units(), *theta, seed)));
                 }
                 let groups = space.units().div_ceil(*cluster);
                 Sampler::Zipf {
@@ -162,7 +218,10 @@ impl Sampler {
                 }
             }
             Address::Sequential {} => Sampler::Sequential { next: 0 },
-            Address::Locality { file } => Sampler::Locality(Locality::open(file, space, smallest)?),
+            Address::Locality { file } => Sampler::Locality({
+                let smallest = size.smallest(space.alignment);
+                Locality::open(file, space, smallest)?
+            }),
             Address::Stack { distances } => Sampler::Stack(Stack::new(distances, seed)?),
         })
     }
@@ -172,6 +231,15 @@ impl Sampler {
     pub fn draw(&mut self, rng: &mut Rng, space: Space, bytes: u64) -> Option<u64> {
         let start = match self {
             Sampler::Uniform => space.draw(rng, bytes),
+            Sampler::Permuted { passes, step } => passes.draw() * *step,
+            Sampler::Zoned(parts) => {
+                let drawn = rng.units();
+                let (_, first, places) = (parts.iter())
+                    .find(|(up_to, ..)| drawn <= *up_to)
+                    .unwrap_or(&parts[parts.len() - 1]);
+                (first + rng.below(*places)) * space.alignment
+            }
+            Sampler::FioZipf(zipf) => zipf.draw(rng) * space.alignment,
             Sampler::Normal { sigma, mean } => {
                 let at = *mean + *sigma * rng.normal();
                 if at < 0.0 || at >= space.bytes as f64 {
@@ -220,6 +288,68 @@ impl Sampler {
             _ => String::new(),
         }
     }
+}
+
+/// Places for `permute`: as many requests as fit the range side by side.
+fn permuted(space: Space, size: &Size, seed: u64) -> Result<Sampler, WorkloadError> {
+    let Size::Constant { bytes } = *size else {
+        return wrong(
+            "permute=true: all requests must have one size, like size=128k; give one, or leave permute out"
+                .to_string(),
+        );
+    };
+    let step = bytes.next_multiple_of(space.alignment);
+    let places = (space.bytes - bytes) / step + 1;
+    Ok(Sampler::Permuted {
+        passes: Passes::new(places, seed),
+        step,
+    })
+}
+
+/// Parts of `zoned`, with bounds rounded to places.
+fn parts(zoned: &[(f64, f64)], space: Space) -> Result<Vec<(u64, u64, u64)>, WorkloadError> {
+    const PERCENT: f64 = 100.0;
+    let is_share = |share: &f64| (0.0..=PERCENT).contains(share);
+    let sums = zoned
+        .iter()
+        .fold((0.0, 0.0), |sums, part| (sums.0 + part.0, sums.1 + part.1));
+    let fits = |sum: f64| (sum - PERCENT).abs() < 1e-6;
+    if !zoned
+        .iter()
+        .all(|(access, share)| is_share(access) && is_share(share))
+        || !fits(sums.0)
+        || !fits(sums.1)
+    {
+        return wrong(format!(
+            "zoned: the shares of accesses sum to {} %, those of the range to {} %; each must be from 0 to 100 and sum \
+             to 100, like zoned=80/20:10/20:10/60",
+            sums.0, sums.1
+        ));
+    }
+    let mut parts: Vec<(u64, u64, u64)> = Vec::new();
+    let (mut access, mut share) = (0.0, 0.0);
+    for (index, part) in zoned.iter().enumerate() {
+        (access, share) = (access + part.0, share + part.1);
+        let first = parts.last().map_or(0, |(_, first, places)| first + places);
+        let end = match index + 1 == zoned.len() {
+            true => space.units(),
+            false => (space.units() as f64 * (share / PERCENT)) as u64,
+        };
+        if end <= first && part.0 > 0.0 {
+            return wrong(format!(
+                "zoned: {}/{}: this part of the range of {} bytes has no place for a request; give it a larger share",
+                part.0, part.1, space.bytes
+            ));
+        }
+        parts.push((
+            Rng::units_up_to(access / PERCENT),
+            first,
+            end.saturating_sub(first),
+        ));
+    }
+    // A part without accesses may have no places; the sum of shares may be a little below 1.
+    parts.retain(|(_, _, places)| *places > 0);
+    Ok(parts)
 }
 
 /// Zipf ranks by rejection-inversion (Hörmann and Derflinger 1996): no table, any skew.

@@ -11,8 +11,8 @@ use crate::error::{ErrorKind, WorkloadError};
 use crate::Workload;
 
 /// Requests handed out at a time.
-const BATCH: u64 = 512;
-/// Number of draws without a request that fits into the range, after which the spec counts as impossible.
+pub(super) const BATCH: u64 = 512;
+/// Draws that may fail to fit the range before the spec is called impossible.
 pub(super) const REDRAWS_MAX: u32 = 100_000;
 
 /// Random streams, one for each property of requests.
@@ -35,7 +35,8 @@ pub(crate) struct Generator {
     pub(super) made: u64,
     pub(super) clock: u64,
     pub(super) kinds: Kinds,
-    /// Whether requests may start at the end of the previous one, or near its start.
+    placement: PlacementId,
+    /// Requests may follow the one before, or keep near it.
     follows: bool,
     /// Kept only where requests follow.
     previous: Option<Last>,
@@ -82,12 +83,11 @@ struct Last {
 impl Generator {
     pub fn new(spec: &GeneratorSpec, range_bytes: u64, seed: u64) -> Result<Self, WorkloadError> {
         let space = spec.validate(range_bytes)?;
-        let smallest = spec.size.smallest(spec.alignment);
         let shuffle = Rng::new(seed, STREAM_SHUFFLE).bits();
         Ok(Generator {
             seed,
             space,
-            sampler: Sampler::new(&spec.address, space, smallest, shuffle)?,
+            sampler: Sampler::new(&spec.address, space, &spec.size, shuffle)?,
             gaps: Gaps::new(spec.arrival.clone()),
             rng_arrival: Rng::new(seed, STREAM_ARRIVAL),
             rng_op: Rng::new(seed, STREAM_OP),
@@ -101,6 +101,10 @@ impl Generator {
                 flush: Rng::units_up_to(spec.write + spec.trim + spec.flush),
                 fua: spec.fua,
             },
+            placement: spec
+                .placement
+                .and_then(PlacementId::new)
+                .unwrap_or_default(),
             follows: spec.sequential + spec.local > 0.0,
             previous: None,
             spec: spec.clone(),
@@ -226,7 +230,22 @@ impl Generator {
         }
     }
 
-    /// Draws a start within `local_range` on either side of the previous one.
+    /// Moves requests from the start of the device into the range, and gives writes their placement id.
+    fn place(&self, requests: &mut [Request]) {
+        if self.space.first == 0 && self.placement == PlacementId::NONE {
+            return;
+        }
+        for request in requests {
+            if request.op != Op::Flush {
+                request.offset += self.space.first;
+            }
+            if request.op == Op::Write {
+                request.placement = self.placement;
+            }
+        }
+    }
+
+    /// A start within `local_range` either side of the last one.
     fn draw_near(&mut self, start: u64, bytes: u64) -> Option<u64> {
         let reach = self.spec.local_range / self.spec.alignment;
         let step = self.rng_place.below(2 * reach + 1) * self.spec.alignment;
@@ -253,6 +272,7 @@ impl Workload for Generator {
         let before = out.len();
         if !self.follows && self.spec.pinned == 0.0 && !matches!(self.sampler, Sampler::Stack(_)) {
             self.draw_columns(count, out)?;
+            self.place(&mut out[before..]);
             return Ok(out.len() - before);
         }
         out.reserve(count as usize);
@@ -272,6 +292,7 @@ impl Workload for Generator {
                 out.push(request);
             }
         }
+        self.place(&mut out[before..]);
         Ok(out.len() - before)
     }
 

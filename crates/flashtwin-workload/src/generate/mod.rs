@@ -3,8 +3,13 @@
 pub(crate) mod address;
 pub(crate) mod arrival;
 mod columns;
+mod fio_zipf;
 pub(crate) mod generator;
+pub(crate) mod load;
 pub(crate) mod locality;
+mod mix;
+pub(crate) mod named;
+mod permute;
 pub(crate) mod rng;
 pub(crate) mod size;
 pub(crate) mod space;

@@ -88,6 +88,24 @@ impl Size {
         }
     }
 
+    /// The mean of the sizes drawn, in bytes.
+    pub(crate) fn mean(&self, alignment: u64) -> f64 {
+        match self {
+            Size::Constant { bytes } => *bytes as f64,
+            // Rounding up makes it geometric.
+            Size::Exponential { mean } => {
+                let units = *mean as f64 / alignment as f64;
+                alignment as f64 / -libm::expm1(-1.0 / units)
+            }
+            Size::Geometric { mean } => *mean as f64,
+            Size::Uniform { min, max } => (*min as f64 + *max as f64) / 2.0,
+            Size::List { choices } => {
+                let weights: f64 = choices.iter().map(|c| c.1).sum();
+                choices.iter().map(|c| c.0 as f64 * c.1).sum::<f64>() / weights
+            }
+        }
+    }
+
     /// The smallest size that can be drawn.
     pub(crate) fn smallest(&self, alignment: u64) -> u64 {
         match self {

@@ -5,6 +5,8 @@ use super::rng::Rng;
 /// The part of the device a generator works on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Space {
+    /// First byte of the part; addresses are drawn from its start.
+    pub first: u64,
     pub bytes: u64,
     pub alignment: u64,
 }

@@ -1,12 +1,13 @@
 //! Specification of a generated load, its checks, and the named presets.
 
+use flashtwin::PlacementId;
 use serde::{Deserialize, Serialize};
 
 use super::address::Address;
 use super::arrival::Arrival;
 use super::size::Size;
 use super::space::Space;
-use super::values::Part;
+use super::values::Range;
 use crate::error::{ErrorKind, WorkloadError};
 
 /// A generated load. Shares refer to all requests; those that are neither writes, trims nor flushes are reads.
@@ -39,9 +40,12 @@ pub struct GeneratorSpec {
     pub pinned: f64,
     /// Bytes between the starts of such pieces.
     pub stripe: u64,
-    /// Part of the range to use, from its start; `None` for the whole range.
+    /// Use only this part of the range; all of it if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub range: Option<Part>,
+    pub range: Option<Range>,
+    /// Placement id of the writes, from 0 to 65 534.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement: Option<u16>,
     /// Starts are multiples of this, bytes.
     pub alignment: u64,
     /// Number of requests; without end if left out.
@@ -53,7 +57,7 @@ impl Default for GeneratorSpec {
     /// Uniform 4 KiB reads in a closed loop, without end.
     fn default() -> Self {
         GeneratorSpec {
-            address: Address::Uniform {},
+            address: Address::UNIFORM,
             size: Size::Constant { bytes: 4096 },
             arrival: Arrival::None {},
             write: 0.0,
@@ -66,6 +70,7 @@ impl Default for GeneratorSpec {
             pinned: 0.0,
             stripe: 32 << 10,
             range: None,
+            placement: None,
             alignment: 4096,
             requests: None,
         }
@@ -117,6 +122,11 @@ pub const PRESETS: &[(&str, &str, &str)] = &[
 ];
 
 impl GeneratorSpec {
+    /// Mean bytes of a request; a flush has none.
+    pub(crate) fn mean_bytes(&self) -> f64 {
+        self.size.mean(self.alignment) * (1.0 - self.flush)
+    }
+
     fn validate_shares(&self) -> Result<(), WorkloadError> {
         for (key, share) in [
             ("write", self.write),
@@ -176,14 +186,20 @@ impl GeneratorSpec {
         )?;
         self.arrival.validate()?;
         self.size.validate(self.alignment)?;
-        let asked = match &self.range {
-            Some(part) => part.bytes_of(range_bytes)?,
-            None => range_bytes,
-        };
         need(
-            asked <= range_bytes,
-            format!("range: {asked} bytes is more than the {range_bytes} bytes there are"),
+            self.placement.is_none_or(|id| id <= PlacementId::MAX),
+            "placement: 65535 stands for no id; from 0 to 65534 is possible".to_string(),
         )?;
+        if let Address::Uniform { permute: true, .. } = self.address {
+            need(
+                self.sequential == 0.0 && self.local == 0.0,
+                "permute=true draws every place once; leave seq and local out".to_string(),
+            )?;
+        }
+        let (first, asked) = match self.range {
+            Some(range) => range.of(range_bytes, self.alignment)?,
+            None => (0, range_bytes),
+        };
         let bytes = asked / self.alignment * self.alignment;
         let smallest = self.size.smallest(self.alignment);
         need(
@@ -195,6 +211,7 @@ impl GeneratorSpec {
             format!("range: {bytes} bytes is beyond 2^62"),
         )?;
         Ok(Space {
+            first,
             bytes,
             alignment: self.alignment,
         })

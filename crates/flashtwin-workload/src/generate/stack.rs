@@ -179,6 +179,7 @@ mod tests {
     fn distances_have_their_shares_and_a_place_keeps_its_size() {
         let weights = [30.0, 10.0, 0.0, 20.0, 25.0, 15.0];
         let space = Space {
+            first: 0,
             bytes: 1 << 40,
             alignment: 4096,
         };
@@ -210,6 +211,7 @@ mod tests {
     #[test]
     fn reads_and_writes_have_units_of_their_own() {
         let space = Space {
+            first: 0,
             bytes: 1 << 40,
             alignment: 4096,
         };
@@ -232,6 +234,7 @@ mod tests {
     #[test]
     fn a_small_range_is_drawn_from_without_end() {
         let space = Space {
+            first: 0,
             bytes: 8 * 4096,
             alignment: 4096,
         };

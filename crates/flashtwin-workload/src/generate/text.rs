@@ -6,10 +6,13 @@ use std::str::FromStr;
 
 use super::address::Address;
 use super::arrival::Arrival;
+use super::named::NAMED_LOADS;
 use super::size::Size;
 use super::spec::{GeneratorSpec, PRESETS};
-use super::values::{bytes, count, interval, number, part, rate, wrong};
+use super::values::{bytes, count, flag, interval, number, range, rate, wrong};
 use crate::error::WorkloadError;
+use crate::trace::named::placement_id;
+use flashtwin::PlacementId;
 
 /// A word that selects a distribution or pattern, with the keys that belong to it.
 struct Choice<T> {
@@ -22,8 +25,13 @@ struct Choice<T> {
 const PATTERNS: &[Choice<Address>] = &[
     Choice {
         name: "uniform",
-        keys: &[],
-        read: |_| Ok(Address::Uniform {}),
+        keys: &["permute", "zoned"],
+        read: |given| {
+            Ok(Address::Uniform {
+                permute: given.flag_or("permute", false)?,
+                zoned: given.get("zoned").map_or(Ok(Vec::new()), zoned)?,
+            })
+        },
     },
     Choice {
         name: "normal",
@@ -37,15 +45,12 @@ const PATTERNS: &[Choice<Address>] = &[
     },
     Choice {
         name: "zipf",
-        keys: &["theta", "scramble", "cluster"],
+        keys: &["theta", "scramble", "cluster", "fio"],
         read: |given| {
             Ok(Address::Zipf {
                 theta: given.number_or("theta", "0.99")?,
-                scramble: match given.get("scramble") {
-                    None | Some("true") => true,
-                    Some("false") => false,
-                    Some(v) => return wrong(format!("scramble={v}: true or false is expected")),
-                },
+                scramble: given.flag_or("scramble", true)?,
+                fio: given.flag_or("fio", false)?,
                 cluster: match given.get("cluster") {
                     None => 1,
                     Some(v) => v.parse().or_else(|_| {
@@ -139,14 +144,14 @@ const ARRIVALS: &[Choice<Arrival>] = &[
 ];
 
 /// The keys that are given, with their values.
-struct Given<'a> {
+pub(super) struct Given<'a> {
     /// Owner of the keys, for messages.
     of: String,
     pairs: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> Given<'a> {
-    fn get(&self, key: &str) -> Option<&'a str> {
+    pub(super) fn get(&self, key: &str) -> Option<&'a str> {
         self.pairs.iter().find(|(k, _)| *k == key).map(|(_, v)| *v)
     }
 
@@ -168,11 +173,15 @@ impl<'a> Given<'a> {
         }
     }
 
-    fn number_or(&self, key: &str, other: &str) -> Result<f64, WorkloadError> {
+    pub(super) fn number_or(&self, key: &str, other: &str) -> Result<f64, WorkloadError> {
         number(key, self.get(key).unwrap_or(other))
     }
 
-    /// Returns the requests per second, from `rate` or `interval`.
+    fn flag_or(&self, key: &str, other: bool) -> Result<bool, WorkloadError> {
+        self.get(key).map_or(Ok(other), |value| flag(key, value))
+    }
+
+    /// Requests a second, from `rate` or `interval`.
     fn rate(&self) -> Result<Option<f64>, WorkloadError> {
         match (self.get("rate"), self.get("interval")) {
             (Some(value), _) => rate("rate", value).map(Some),
@@ -233,9 +242,13 @@ const COMMON: &[&str] = &[
     "pinned",
     "stripe",
     "range",
+    "placement",
     "align",
     "requests",
 ];
+
+/// Key of one of several streams: its bytes in proportion to those of the others.
+const SHARE: &str = "bytes";
 
 /// Keys of other tools, and their names here.
 const SYNONYMS: &[(&str, &str)] = &[
@@ -288,6 +301,29 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
+/// Shares of accesses and of the range in percent: `80/20:10/20:10/60`.
+fn zoned(value: &str) -> Result<Vec<(f64, f64)>, WorkloadError> {
+    let part = |part: &str| {
+        match part.split_once('/') {
+        Some((access, share)) => Ok((number("zoned", access)?, number("zoned", share)?)),
+        None => wrong(format!(
+            "zoned={value}: \"{part}\" is no share of the accesses / share of the range in percent, like \
+             80/20:10/20:10/60"
+        )),
+    }
+    };
+    value.split(':').map(part).collect()
+}
+
+fn placement(value: &str) -> Result<u16, WorkloadError> {
+    match placement_id(value.as_bytes(), false).and_then(PlacementId::get) {
+        Some(id) => Ok(id),
+        None => wrong(format!(
+            "placement={value}: a placement id from 0 to 65534 is expected, decimal or hexadecimal after 0x"
+        )),
+    }
+}
+
 fn size(value: &str) -> Result<Size, WorkloadError> {
     let (kind, inner) = match value.split_once('(') {
         None => {
@@ -330,20 +366,28 @@ fn size(value: &str) -> Result<Size, WorkloadError> {
     }
 }
 
-/// Reads `key=value,...`; each key must be one of the pattern.
-fn read_pairs<'a>(pattern: &Choice<Address>, pairs: &'a str) -> Result<Given<'a>, WorkloadError> {
-    let name = pattern.name;
+/// Reads `key=value,...`; each key must be a known one.
+pub(super) fn read_keys<'a>(
+    name: &str,
+    keys: &[&'static str],
+    pairs: &'a str,
+) -> Result<Given<'a>, WorkloadError> {
     let mut given: Vec<(&str, &str)> = Vec::new();
     for pair in pairs.split(',').map(str::trim).filter(|p| !p.is_empty()) {
         let Some((key, value)) = pair.split_once('=') else {
             return wrong(format!("{name}: \"{pair}\" is no key=value"));
         };
-        let known = || COMMON.iter().chain(pattern.keys).copied();
-        if !known().any(|k| k == key) {
-            return wrong(format!(
-                "{name}: key \"{key}\" is not known{}",
-                nearest(key, known())
-            ));
+        if !keys.contains(&key) {
+            return wrong(match key {
+                SHARE => format!(
+                    "{name}: bytes is the share of one of several streams, and this is the only one; leave it out, or \
+                     join streams by \" + \""
+                ),
+                _ => format!(
+                    "{name}: key \"{key}\" is not known{}",
+                    nearest(key, keys.iter().copied())
+                ),
+            });
         }
         if let Some((earlier, _)) = given.iter().find(|(k, _)| replaces(key, k)) {
             return wrong(match *earlier == key {
@@ -366,14 +410,19 @@ impl GeneratorSpec {
     /// # Errors
     /// Fails if the pattern or a key is unknown, or a value is out of its range.
     pub fn parse(text: &str) -> Result<Self, WorkloadError> {
-        parse(text)
+        Ok(parse(text, &[])?.0)
+    }
+
+    /// Reads one of several streams: the text form, and the share of the bytes if it is given.
+    pub(super) fn parse_stream(text: &str) -> Result<(Self, Option<f64>), WorkloadError> {
+        parse(text, &[SHARE])
     }
 }
 
 impl FromStr for GeneratorSpec {
     type Err = WorkloadError;
     fn from_str(s: &str) -> Result<Self, WorkloadError> {
-        parse(s)
+        GeneratorSpec::parse(s)
     }
 }
 
@@ -384,8 +433,11 @@ impl fmt::Display for GeneratorSpec {
     }
 }
 
-/// Reads the text form.
-fn parse(text: &str) -> Result<GeneratorSpec, WorkloadError> {
+/// Reads the text form, with keys beyond those of a load, and the share of the bytes.
+fn parse(
+    text: &str,
+    more_keys: &[&'static str],
+) -> Result<(GeneratorSpec, Option<f64>), WorkloadError> {
     let (mut pattern, pairs) = text.trim().split_once(':').unwrap_or((text.trim(), ""));
     let mut preset = "";
     if let Some((_, base, _)) = PRESETS.iter().find(|(name, ..)| *name == pattern) {
@@ -394,13 +446,15 @@ fn parse(text: &str) -> Result<GeneratorSpec, WorkloadError> {
     let Some(choice) = PATTERNS.iter().find(|choice| choice.name == pattern) else {
         let names = PATTERNS.iter().map(|choice| choice.name);
         let names = names.chain(PRESETS.iter().map(|p| p.0));
+        let names = names.chain(NAMED_LOADS.iter().map(|load| load.name));
         return wrong(format!(
             "unknown workload \"{pattern}\"{}",
             nearest(pattern, names)
         ));
     };
-    let mut given = read_pairs(choice, preset)?;
-    given.change(read_pairs(choice, pairs)?);
+    let keys = [COMMON, choice.keys, more_keys].concat();
+    let mut given = read_keys(choice.name, &keys, preset)?;
+    given.change(read_keys(choice.name, &keys, pairs)?);
     let address = (choice.read)(&given)?;
     let arrival = given.arrival()?;
     let get = |key: &str| given.get(key);
@@ -429,7 +483,8 @@ fn parse(text: &str) -> Result<GeneratorSpec, WorkloadError> {
     if let Some(value) = get("align") {
         spec.alignment = bytes("align", value)?;
     }
-    spec.range = get("range").map(|v| part("range", v)).transpose()?;
+    spec.range = get("range").map(|v| range("range", v)).transpose()?;
+    spec.placement = get("placement").map(placement).transpose()?;
     if let Some(value) = get("requests") {
         let n = count("requests", value)?;
         if n.fract() != 0.0 || n > 1e18 {
@@ -439,7 +494,8 @@ fn parse(text: &str) -> Result<GeneratorSpec, WorkloadError> {
         }
         spec.requests = Some(n as u64);
     }
-    Ok(spec)
+    let share = get(SHARE).map(|v| number(SHARE, v)).transpose()?;
+    Ok((spec, share))
 }
 
 /// Whether two keys set the same value; `rate` and `interval` do.
@@ -475,6 +531,7 @@ fn write(spec: &GeneratorSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
     keys.extend(write_arrival(&spec.arrival));
     keys.extend(spec.range.map(|r| format!("range={r}")));
+    keys.extend(spec.placement.map(|id| format!("placement={id}")));
     if spec.alignment != 4096 {
         keys.push(format!("align={}", spec.alignment));
     }
@@ -485,7 +542,14 @@ fn write(spec: &GeneratorSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 /// Returns the name of an address pattern, and adds its parameters to `keys`.
 fn write_address(address: &Address, keys: &mut Vec<String>) -> &'static str {
     match address {
-        Address::Uniform {} => "uniform",
+        Address::Uniform { permute, zoned } => {
+            keys.extend(permute.then(|| "permute=true".to_string()));
+            if !zoned.is_empty() {
+                let parts: Vec<String> = zoned.iter().map(|(a, s)| format!("{a}/{s}")).collect();
+                keys.push(format!("zoned={}", parts.join(":")));
+            }
+            "uniform"
+        }
         Address::Normal { sigma, mean } => {
             keys.push(format!("sigma={sigma}"));
             keys.extend(mean.map(|m| format!("mean={m}")));
@@ -495,8 +559,10 @@ fn write_address(address: &Address, keys: &mut Vec<String>) -> &'static str {
             theta,
             scramble,
             cluster,
+            fio,
         } => {
             keys.push(format!("theta={theta}"));
+            keys.extend(fio.then(|| "fio=true".to_string()));
             keys.extend((!scramble).then(|| "scramble=false".to_string()));
             keys.extend((*cluster != 1).then(|| format!("cluster={cluster}")));
             "zipf"

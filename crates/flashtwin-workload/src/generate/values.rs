@@ -5,24 +5,68 @@ use std::fmt;
 
 use crate::error::{ErrorKind, WorkloadError};
 
-/// A part of a device: a number of bytes, or a share. In TOML, an integer or a text such as `"50%"`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "PartText", into = "PartText")]
+/// A part of a device: so many bytes, or a share of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Part {
     /// Bytes.
     Bytes(u64),
-    /// Percentage of the whole, above 0 and at most 100.
+    /// Hundredths of the whole, from 0 to 100.
     Percent(f64),
 }
 
 impl Part {
     /// The size of this part of `whole` bytes.
-    pub(crate) fn bytes_of(self, whole: u64) -> Result<u64, WorkloadError> {
+    fn bytes_of(self, whole: u64) -> Result<u64, WorkloadError> {
         match self {
             Part::Bytes(bytes) => Ok(bytes),
-            Part::Percent(p) if p > 0.0 && p <= 100.0 => Ok((whole as f64 * (p / 100.0)) as u64),
-            Part::Percent(p) => wrong(format!("range={p}%: must be above 0 % and at most 100 %")),
+            Part::Percent(p) if (0.0..=100.0).contains(&p) => {
+                Ok((whole as f64 * (p / 100.0)) as u64)
+            }
+            Part::Percent(p) => wrong(format!("range: {p}%: must be from 0 % to 100 %")),
         }
+    }
+}
+
+/// A range of a device, from one place to another; `50%` and `300M` begin at its start. In TOML a number of bytes, or
+/// text such as `"50%"` or `"10%..90%"`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "RangeText", into = "RangeText")]
+pub struct Range {
+    /// Bytes before the range.
+    pub start: Part,
+    /// Bytes up to its end.
+    pub end: Part,
+}
+
+impl Range {
+    /// Range from the start of a device.
+    pub const fn up_to(end: Part) -> Self {
+        Range {
+            start: Part::Bytes(0),
+            end,
+        }
+    }
+
+    /// Returns the first byte, a multiple of `alignment`, and the bytes up to the end. Bounds in percent are rounded
+    /// down to the alignment, so that ranges that meet share no place and leave none out.
+    pub(crate) fn of(self, whole: u64, alignment: u64) -> Result<(u64, u64), WorkloadError> {
+        let start = self.start.bytes_of(whole)?;
+        let first = match self.start {
+            Part::Bytes(_) => start.next_multiple_of(alignment),
+            Part::Percent(_) => start / alignment * alignment,
+        };
+        let end = self.end.bytes_of(whole)?;
+        if end > whole {
+            return wrong(format!(
+                "range: {end} bytes is more than the {whole} bytes there are"
+            ));
+        }
+        if end <= first {
+            return wrong(format!(
+                "range: {self}: the end (byte {end}) must be after the start (byte {first})"
+            ));
+        }
+        Ok((first, end - first))
     }
 }
 
@@ -35,29 +79,38 @@ impl fmt::Display for Part {
     }
 }
 
-/// Form of a `Part` in TOML and JSON.
-#[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum PartText {
-    Bytes(u64),
-    Text(String),
-}
-
-impl TryFrom<PartText> for Part {
-    type Error = WorkloadError;
-    fn try_from(text: PartText) -> Result<Self, WorkloadError> {
-        match text {
-            PartText::Bytes(bytes) => Ok(Part::Bytes(bytes)),
-            PartText::Text(text) => part("range", &text),
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.start {
+            Part::Bytes(0) => write!(f, "{}", self.end),
+            start => write!(f, "{start}..{}", self.end),
         }
     }
 }
 
-impl From<Part> for PartText {
-    fn from(part: Part) -> Self {
-        match part {
-            Part::Bytes(bytes) => PartText::Bytes(bytes),
-            Part::Percent(_) => PartText::Text(part.to_string()),
+/// Form of a `Range` in TOML and JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum RangeText {
+    Bytes(u64),
+    Text(String),
+}
+
+impl TryFrom<RangeText> for Range {
+    type Error = WorkloadError;
+    fn try_from(text: RangeText) -> Result<Self, WorkloadError> {
+        match text {
+            RangeText::Bytes(bytes) => Ok(Range::up_to(Part::Bytes(bytes))),
+            RangeText::Text(text) => range("range", &text),
+        }
+    }
+}
+
+impl From<Range> for RangeText {
+    fn from(range: Range) -> Self {
+        match (range.start, range.end) {
+            (Part::Bytes(0), Part::Bytes(bytes)) => RangeText::Bytes(bytes),
+            _ => RangeText::Text(range.to_string()),
         }
     }
 }
@@ -108,16 +161,44 @@ pub(crate) fn bytes(key: &str, value: &str) -> Result<u64, WorkloadError> {
     }
 }
 
-/// Parses a part of a device: bytes, or a percentage such as `50%`.
-pub(crate) fn part(key: &str, value: &str) -> Result<Part, WorkloadError> {
+/// A part of a device: bytes, or hundredths of it such as `50%`.
+fn part(key: &str, value: &str) -> Result<Part, WorkloadError> {
     let Some(percent) = value.strip_suffix('%') else {
         return Ok(Part::Bytes(bytes(key, value)?));
     };
     match percent.trim_end().parse::<f64>() {
-        Ok(p) if p > 0.0 && p <= 100.0 => Ok(Part::Percent(p)),
+        Ok(p) if (0.0..=100.0).contains(&p) => Ok(Part::Percent(p)),
         _ => wrong(format!(
             "{key}={value}: must be above 0 % and at most 100 %, like 50%"
         )),
+    }
+}
+
+/// A range of a device: `50%`, `300M`, `10%..90%`, `1G..2G`.
+pub(crate) fn range(key: &str, value: &str) -> Result<Range, WorkloadError> {
+    let (start, end) = match value.split_once("..") {
+        Some((start, end)) => (part(key, start)?, part(key, end)?),
+        None => (Part::Bytes(0), part(key, value)?),
+    };
+    if let Part::Percent(0.0) = end {
+        return wrong(format!(
+            "{key}={value}: must be above 0 % and at most 100 %, like 50%"
+        ));
+    }
+    // Both are the start of the device, which has one spelling.
+    let start = match start {
+        Part::Percent(0.0) => Part::Bytes(0),
+        other => other,
+    };
+    Ok(Range { start, end })
+}
+
+/// True or false.
+pub(crate) fn flag(key: &str, value: &str) -> Result<bool, WorkloadError> {
+    match value {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => wrong(format!("{key}={value}: true or false is expected")),
     }
 }
 
