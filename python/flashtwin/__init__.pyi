@@ -1,6 +1,6 @@
 """The public names of flashtwin for type checkers: those that `__init__.py` imports on first use."""
 
-from . import plot
+from . import placement, plot
 from ._core import __version__
 from ._devices import Overrides, Spec, device, devices
 from ._explain import RequestExplanation, RunExplanation, explain_request, explain_run
@@ -20,6 +20,18 @@ from .hit_ratios import HitRow, HitTable, hits
 from .live import PowerCut, Server, serve
 from .live_report import LiveReport
 from .pacing import AS_FAST_AS_POSSIBLE, ClosedLoop, OpenLoop, Pacing
+from .placement import (
+    Placement,
+    PlacementInfo,
+    PlacementTrace,
+    Victim,
+    Waf,
+    Wafs,
+    placement_info,
+    placement_waf,
+    placements,
+    trace_placement,
+)
 from .result import OutputError, Result
 from .runs import compare, run, save_snapshot
 from .timeline import Timeline, Window
@@ -50,6 +62,9 @@ __all__ = [
     "Overrides",
     "Pacing",
     "Page",
+    "Placement",
+    "PlacementInfo",
+    "PlacementTrace",
     "Policy",
     "PolicyDevice",
     "PolicyInfo",
@@ -69,6 +84,9 @@ __all__ = [
     "Timeline",
     "TraceInfo",
     "TraceOptions",
+    "Victim",
+    "Waf",
+    "Wafs",
     "Window",
     "WorkloadError",
     "__version__",
@@ -83,6 +101,10 @@ __all__ = [
     "ftls",
     "hits",
     "lifetime",
+    "placement",
+    "placement_info",
+    "placement_waf",
+    "placements",
     "plot",
     "policies",
     "policy_info",
@@ -96,6 +118,7 @@ __all__ = [
     "trace_formats",
     "trace_ftl",
     "trace_info",
+    "trace_placement",
     "trace_policy",
     "validate",
 ]

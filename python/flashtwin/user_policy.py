@@ -126,36 +126,39 @@ def is_in_file(text: str) -> bool:
     return _IN_FILE in text
 
 
-def load(text: str) -> Factory:
-    """Read a policy named FILE.py:CLASS, a class of a Python file."""
+def load(text: str, base: type = Policy, what: str = "policy") -> Callable[..., Any]:
+    """Read a class named FILE.py:CLASS, a class of a Python file, that should be a subclass of `base`."""
     before, _, name = text.partition(_IN_FILE)
     path = Path(before + ".py")
-    module = _module(text, path)
+    module = _module(f"{what} {text}", path)
     found = getattr(module, name, None)
     if found is None:
         classes = [
             each
             for each, value in vars(module).items()
-            if isinstance(value, type) and issubclass(value, Policy) and value.__module__ == module.__name__
+            if isinstance(value, type) and issubclass(value, base) and value.__module__ == module.__name__
         ]
-        there = f"it has {', '.join(classes)}" if classes else "it has no subclass of flashtwin.Policy"
+        there = (
+            f"it has {', '.join(classes)}" if classes else f"it has no subclass of flashtwin.{base.__name__}"
+        )
         raise FlashtwinError(
-            f"policy {text}: there is no {name or 'name behind the colon'} in {path}; {there}"
+            f"{what} {text}: there is no {name or 'name behind the colon'} in {path}; {there}"
         )
     if not callable(found):
-        raise FlashtwinError(f"policy {text}: {name} is {found!r}; it must be a subclass of flashtwin.Policy")
+        message = f"{what} {text}: {name} is {found!r}; it must be a subclass of flashtwin.{base.__name__}"
+        raise FlashtwinError(message)
     return found  # type: ignore[no-any-return]
 
 
 def _module(text: str, path: Path) -> ModuleType:
     """Run a Python file as a module; imports find the files beside it."""
     if not path.is_file():
-        raise FlashtwinError(f"policy {text}: there is no file {path}")
+        raise FlashtwinError(f"{text}: there is no file {path}")
     # Not the name of the file: it could be that of an installed module.
     name = f"flashtwin_policy_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise FlashtwinError(f"policy {text}: {path} cannot be read as Python")
+        raise FlashtwinError(f"{text}: {path} cannot be read as Python")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     beside = str(path.resolve().parent)
@@ -168,7 +171,7 @@ def _module(text: str, path: Path) -> ModuleType:
         ]
         line = e.lineno if isinstance(e, SyntaxError) else frames[-1].lineno if frames else None
         place = f"{path}:{line}" if line else str(path)
-        raise FlashtwinError(f"policy {text}: {place}: {type(e).__name__}: {e}") from e
+        raise FlashtwinError(f"{text}: {place}: {type(e).__name__}: {e}") from e
     finally:
         sys.path.remove(beside)
     return module

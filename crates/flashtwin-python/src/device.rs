@@ -37,7 +37,7 @@ enum Kind {
 
 impl Spec {
     /// The SSD, for what only an SSD can do.
-    fn ssd(&self, what: &str) -> PyResult<&DeviceSpec> {
+    pub fn ssd(&self, what: &str) -> PyResult<&DeviceSpec> {
         match &self.0 {
             Kind::Ssd(spec) => Ok(spec),
             Kind::Array(spec) => Err(DeviceError::new_err(format!(

@@ -44,7 +44,8 @@ impl Failure {
         self.failed.load(Ordering::Relaxed)
     }
 
-    fn fail(&self, error: PyErr) {
+    /// Keeps what went wrong first, and stops the run.
+    pub fn fail(&self, error: PyErr) {
         if !self.failed.swap(true, Ordering::Relaxed) {
             *locked(&self.error) = Some(error);
         }

@@ -66,6 +66,17 @@ impl Workload {
         })
     }
 
+    /// Builds what a generated load fills a device of `range_bytes` with; none if it does not define that.
+    #[staticmethod]
+    fn fill(text: &str, range_bytes: u64, seed: u64) -> PyResult<Option<Workload>> {
+        let spec = LoadSpec::parse(text).map_err(of_workload)?;
+        let fill = spec.fill(range_bytes, seed).map_err(of_workload)?;
+        Ok(fill.map(|fill| Workload {
+            inner: Mutex::new(fill),
+            timed: false,
+        }))
+    }
+
     /// Returns a one-line description: the detected format and units, or the generator and its parameters.
     fn describe(&self) -> PyResult<String> {
         Ok(self.lock()?.describe())

@@ -30,6 +30,9 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "sweep": Command("sweep", "Run the cells of an experiment that are not finished yet."),
         "policy": Command("policy", "List, explain, step and measure buffer policies."),
         "ftl": Command("ftl", "List, explain and step flash translation layers."),
+        "placement": Command(
+            "placement", "List, explain, step and measure placement schemes and victim rules."
+        ),
         "snapshot": Command("snapshot", "Save the state of a preconditioned device."),
     },
     "results and studies": {

@@ -4,6 +4,8 @@ use super::script::Choice;
 use super::setup::{FreeUnit, Isolation, Setup, SetupError};
 use super::Survivors;
 use crate::component::Word;
+use crate::ftl::Shape;
+use crate::spec::DeviceSpec;
 
 /// The words of a setup, each with the text of its default and what it is. Parameters of the scheme, the victim rule and
 /// the scope are further words.
@@ -91,6 +93,28 @@ impl Setup {
             group_bits,
             ..setup
         })
+    }
+
+    /// The sizes of a device as words: a superblock, which is a block of every die, is a unit.
+    ///
+    /// # Errors
+    /// The device has no superblocks of whole dies.
+    pub fn device_words(spec: &DeviceSpec) -> Result<Vec<(String, String)>, SetupError> {
+        let shape = Shape::of(spec, false);
+        if !spec.gc.has_superblocks() {
+            return Err(SetupError(format!(
+                "{}: gc.granularity is \"block\"; placement fills superblocks: set gc.granularity to \"superblock\"",
+                spec.name
+            )));
+        }
+        let words = [
+            ("units", shape.blocks_per_pool),
+            ("unit_pages", shape.chips * shape.data_pages),
+            ("logical_pages", shape.exported_pages),
+            ("low", spec.low_blocks_chip().max(1)),
+        ];
+        let text = |(key, number): (&str, u32)| (key.to_string(), number.to_string());
+        Ok(words.map(text).to_vec())
     }
 }
 
