@@ -1,8 +1,8 @@
 //! `make bench`: every figure of speed and size as a line `name: value`, each rate beside its
 //! baseline measured in the same run. No test asserts a time; this records them.
 //!
-//! `flashtwin-bench [device|io|ftls|arrays|policies|growth] [POLICY...]` prints one part, of some policies,
-//! `stages [CASE...]` instructions a request, `scaling` both for devices and arrays of many sizes. `held` compares
+//! `flashtwin-bench [device|io|ftls|arrays|placement|policies|growth] [POLICY...]` prints one part, of some
+//! policies, `placement-full` one row of WARP at full size, `stages [CASE...]` instructions a request, `scaling` both for devices and arrays of many sizes. `held` compares
 //! three of these counts with those on record, as CI does; `record` records them anew.
 
 mod arrays;
@@ -11,6 +11,7 @@ mod io;
 mod limit;
 mod memory;
 mod msr_csv;
+mod placement;
 mod policies;
 mod scaling;
 mod stages;
@@ -76,6 +77,7 @@ fn main() -> Result<(), Failure> {
         Some("counted") => return stages::counted(names.first().map_or("", String::as_str)),
         Some("stages") => return stages::table(&names),
         Some("scaling") => return scaling::table(),
+        Some("placement-full") => return placement::full(),
         Some("held") => return stages::held(false),
         Some("record") => return stages::held(true),
         _ => {}
@@ -99,6 +101,9 @@ fn main() -> Result<(), Failure> {
     }
     if wanted("ftls") {
         ftls::ratios()?;
+    }
+    if wanted("placement") {
+        placement::ratios()?;
     }
     if wanted("arrays") {
         arrays::ratios()?;

@@ -417,7 +417,7 @@ def placement_waf(
     capacities: float = 2.0,
     points: int = 10,
     seed: int = 1,
-    page_bytes: int = 4096,
+    page_bytes: int | None = None,
     threads: int | None = None,
     trace_options: TraceOptions | None = None,
     progress: OnProgress | None = None,
@@ -426,7 +426,7 @@ def placement_waf(
 
     Args:
         workload: a generated load, a trace or a table, as for `run`; "warp-3stream:dist=zoned", say.
-        device: a device, whose superblocks are the units, or one of `placement.DEVICES`. None: the words of
+        device: a device, of which a block of every die is a unit, or one of `placement.DEVICES`. None: the words of
             `setup` alone.
         schemes: names, with parameters as in "sepbit:sample=8", or classes of your own.
         victims: rules with a scope, as in "greedy", "fifo", "greedy@noisy:quota=optimal", or classes of your
@@ -437,7 +437,7 @@ def placement_waf(
         capacities: capacities measured.
         points: reports kept of each capacity.
         seed: that of the generated load.
-        page_bytes: bytes of a page.
+        page_bytes: bytes of a page; None: those of the device, or 4096.
         threads: runs at a time; as many as there are processors if not given.
         trace_options: how to read a trace.
         progress: called about ten times a second for each run.
@@ -447,7 +447,8 @@ def placement_waf(
         Interrupted: on Ctrl-C; its `partial` holds the finished rows, or None.
     """
     opened = source(workload, trace_options)
-    base = _base_words(device, page_bytes)
+    base, own_bytes = _base_words(device)
+    page_bytes = page_bytes or own_bytes
     base |= dict(_as_words(setup or {}))
     if scale < 1:
         raise FlashtwinError(f"scale: {scale}: give 1 or more")
@@ -466,7 +467,9 @@ def placement_waf(
             setup_words = {**base, **scheme.words, **victim.words}
             pages = int(setup_words.get("logical_pages", "8"))
             range_bytes = pages * page_bytes
-            fill = None if opened.path is not None else _core.Workload.fill(opened.text, range_bytes, seed)
+            fill = None
+            if opened.path is None:
+                fill = _core.Workload.fill(opened.text, range_bytes, page_bytes, seed)
             raw = _core.run_placement(
                 list(setup_words.items()),
                 opened.open(range_bytes, seed),
@@ -494,12 +497,14 @@ def placement_waf(
     return table
 
 
-def _base_words(device: str | Path | None, page_bytes: int) -> dict[str, str]:
+def _base_words(device: str | Path | None) -> tuple[dict[str, str], int]:
+    """Return the words of a device, and the bytes of a page."""
     if device is None:
-        return {}
+        return {}, 4096
     if str(device) in DEVICES:
-        return dict(_as_words(DEVICES[str(device)]))
-    return dict(_core.placement_words_of(read_device(device)))
+        return dict(_as_words(DEVICES[str(device)])), 4096
+    found, page_bytes = _core.placement_words_of(read_device(device))
+    return dict(found), page_bytes
 
 
 @dataclass(frozen=True)

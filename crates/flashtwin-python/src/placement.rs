@@ -81,11 +81,11 @@ fn parameters<'py>(py: Python<'py>, all: &[Parameter]) -> PyResult<Bound<'py, Py
     Ok(list)
 }
 
-/// The sizes of a device as words of a setup: a superblock is a unit.
+/// The sizes of a device as words of a setup, and the bytes of a page.
 #[pyfunction]
-pub fn placement_words_of(spec: &Spec) -> PyResult<Vec<(String, String)>> {
+pub fn placement_words_of(spec: &Spec) -> PyResult<(Vec<(String, String)>, u32)> {
     let spec: &DeviceSpec = spec.ssd("placement")?;
-    Setup::device_words(spec).map_err(error)
+    Ok((Setup::device_words(spec), spec.geometry.page_bytes))
 }
 
 /// Limit of a trace: each step prints all units.

@@ -66,15 +66,15 @@ impl Workload {
         })
     }
 
-    /// Builds what a generated load fills a device of `range_bytes` with; none if it does not define that.
+    /// Builds what fills a device of `range_bytes` before a generated load.
     #[staticmethod]
-    fn fill(text: &str, range_bytes: u64, seed: u64) -> PyResult<Option<Workload>> {
+    fn fill(text: &str, range_bytes: u64, page_bytes: u32, seed: u64) -> PyResult<Workload> {
         let spec = LoadSpec::parse(text).map_err(of_workload)?;
-        let fill = spec.fill(range_bytes, seed).map_err(of_workload)?;
-        Ok(fill.map(|fill| Workload {
-            inner: Mutex::new(fill),
+        let fill = spec.fill_or_in_order(range_bytes, page_bytes, seed);
+        Ok(Workload {
+            inner: Mutex::new(fill.map_err(of_workload)?),
             timed: false,
-        }))
+        })
     }
 
     /// Returns a one-line description: the detected format and units, or the generator and its parameters.

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use super::arrival::Arrival;
 use super::generator::Generator;
+use super::in_order::InOrder;
 use super::mix::{Mix, Once};
 use super::named::{self, Named};
 use super::rng::Rng;
@@ -190,6 +191,30 @@ impl LoadSpec {
             streams.push(counted.build(range_bytes, seed)?);
         }
         Ok(Some(Box::new(Once::new(streams))))
+    }
+
+    /// Requests that fill a device (or part) of `range_bytes` before the load: its own, or every page once in ascending
+    /// order, through the handle that the load has there.
+    ///
+    /// # Errors
+    /// Fails if a stream does not fit into `range_bytes`.
+    pub fn fill_or_in_order(
+        &self,
+        range_bytes: u64,
+        page_bytes: u32,
+        seed: u64,
+    ) -> Result<Box<dyn Workload>, WorkloadError> {
+        match self.fill(range_bytes, seed)? {
+            Some(fill) => Ok(fill),
+            None => {
+                let handles = self.handles(range_bytes)?;
+                Ok(Box::new(InOrder::new(
+                    handles,
+                    range_bytes,
+                    page_bytes.into(),
+                )))
+            }
+        }
     }
 
     /// Placement ids by range, of a device (or part) of `range_bytes`.

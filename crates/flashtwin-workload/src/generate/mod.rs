@@ -5,6 +5,7 @@ pub(crate) mod arrival;
 mod columns;
 mod fio_zipf;
 pub(crate) mod generator;
+mod in_order;
 pub(crate) mod load;
 pub(crate) mod locality;
 mod mix;

@@ -95,18 +95,9 @@ impl Setup {
         })
     }
 
-    /// The sizes of a device as words: a superblock, which is a block of every die, is a unit.
-    ///
-    /// # Errors
-    /// The device has no superblocks of whole dies.
-    pub fn device_words(spec: &DeviceSpec) -> Result<Vec<(String, String)>, SetupError> {
+    /// The sizes of a device as words: a unit is a block of every die, whether or not the device collects these as one.
+    pub fn device_words(spec: &DeviceSpec) -> Vec<(String, String)> {
         let shape = Shape::of(spec, false);
-        if !spec.gc.has_superblocks() {
-            return Err(SetupError(format!(
-                "{}: gc.granularity is \"block\"; placement fills superblocks: set gc.granularity to \"superblock\"",
-                spec.name
-            )));
-        }
         let words = [
             ("units", shape.blocks_per_pool),
             ("unit_pages", shape.chips * shape.data_pages),
@@ -114,7 +105,7 @@ impl Setup {
             ("low", spec.low_blocks_chip().max(1)),
         ];
         let text = |(key, number): (&str, u32)| (key.to_string(), number.to_string());
-        Ok(words.map(text).to_vec())
+        words.map(text).to_vec()
     }
 }
 
