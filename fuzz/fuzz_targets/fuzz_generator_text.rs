@@ -1,12 +1,12 @@
 //! The short text form of a generated load: no panic, and what parses reads back the same.
 #![no_main]
 
-use flashtwin_workload::GeneratorSpec;
+use flashtwin_workload::LoadSpec;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
-    if let Ok(spec) = GeneratorSpec::parse(text) {
-        assert_eq!(GeneratorSpec::parse(&spec.to_string()).as_ref(), Ok(&spec));
-        if !text.contains("locality") {
+    if let Ok(spec) = LoadSpec::parse(text) {
+        assert_eq!(LoadSpec::parse(&spec.to_string()).as_ref(), Ok(&spec));
+        if !text.contains("locality") && !text.contains("fio-job") {
             if let Ok(mut workload) = spec.build(1 << 30, 1) {
                 let _ = workload.next_batch(&mut Vec::new());
             }

@@ -3,6 +3,7 @@
 
 mod ahead;
 mod convert;
+mod fio_jobs;
 mod formats;
 mod generator_text;
 mod generators;

@@ -223,6 +223,11 @@ fn load_texts_read_back_and_errors_name_the_remedy() {
         ),
         ("uniform:rate=5/s + uniform", "give shares, like bytes=0.5"),
         (
+            "uniform:depth=4 + uniform",
+            "the queue depth is of the whole run",
+        ),
+        ("uniform:flush=1 + uniform", "give a flush below 1"),
+        (
             "uniform:bytes=0 + uniform",
             "bytes=0: the share of a stream must be above 0",
         ),
@@ -399,7 +404,8 @@ fn named_loads_are_documented() {
             .collect();
         let row = format!("| `{}` | {} | {} |", load.name, keys.join(", "), load.line);
         assert!(page.contains(&row), "{row}");
-        assert!(LoadSpec::parse(load.name).is_ok());
+        let needs_key = load.keys.iter().any(|(_, default)| *default == "needed");
+        assert_eq!(LoadSpec::parse(load.name).is_ok(), !needs_key);
         assert!(
             GeneratorSpec::parse(load.name).is_err(),
             "it is more than a stream"

@@ -11,6 +11,7 @@ use super::mix::{Mix, Once};
 use super::named::{self, Named};
 use super::rng::Rng;
 use super::spec::GeneratorSpec;
+use super::stream::{Amount, Phase, StreamSpec};
 use super::values::wrong;
 use crate::error::WorkloadError;
 use crate::Workload;
@@ -22,123 +23,68 @@ const STREAMS_MAX: usize = 64;
 /// Random numbers of the choice of streams, and of the seeds of streams.
 const STREAM_CHOICE: u64 = 0x4c4f_4144_0000_0000;
 const STREAM_SEEDS: u64 = 0x4c4f_4144_0001_0000;
-/// Added for the streams of a fill.
-const FILL: u64 = 0x8000;
+/// Random numbers of the seeds of phases, and of a fill.
+const STREAM_PHASES: u64 = 0x4c4f_4144_0002_0000;
+const STREAM_FILL: u64 = 0x4c4f_4144_0003_0000;
 
-/// One stream of a load.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StreamSpec {
-    /// Requests of the stream. Their number, if any, is that of the load; one of its streams may have it.
-    pub requests: GeneratorSpec,
-    /// Bytes of this stream, in proportion to those of the other streams.
-    pub bytes: f64,
-}
-
-/// A generated load: one or several streams, drawn in proportion to their bytes.
+/// A generated load: phases of one or several streams, of which requests are drawn in proportion to their bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadSpec {
-    /// Streams; at least one.
-    streams: Vec<StreamSpec>,
-    /// Streams that fill a device before the load, each its range once; none if the load does not define it.
-    fill: Vec<GeneratorSpec>,
-    /// Text of a named load.
-    name: Option<String>,
+    /// Phases; at least one, each of at least one stream.
+    phases: Vec<Phase>,
+    /// Phases that fill a device before the load; none if the load does not define them.
+    fill: Vec<Phase>,
+    /// Text of a named load, and what it leaves out.
+    name: Option<(String, String)>,
 }
 
 impl LoadSpec {
     /// Reads the text form: a stream, several joined by ` + `, or a named load.
     ///
     /// # Errors
-    /// Fails if a pattern, a name or a key is unknown, or a value is out of its range.
+    /// Fails if a pattern, a name or a key is unknown, a value is out of its range, or a file cannot be read.
     pub fn parse(text: &str) -> Result<Self, WorkloadError> {
         let text = text.trim();
-        if let Some(load) = named::parse(text) {
-            let Named { load, fill } = load?;
-            let fill = fill.iter().map(|text| GeneratorSpec::parse(text));
-            return Ok(LoadSpec {
-                fill: fill.collect::<Result<_, _>>()?,
-                name: Some(text.to_string()),
-                ..LoadSpec::parse(&load)?
-            });
-        }
-        if !text.contains(AND) {
-            let requests = GeneratorSpec::parse(text)?;
-            let bytes = 1.0;
-            return Ok(LoadSpec {
-                streams: vec![StreamSpec { requests, bytes }],
+        match named::parse(text) {
+            None => Ok(LoadSpec {
+                phases: vec![parse_streams(text)?],
                 fill: Vec::new(),
                 name: None,
-            });
-        }
-        let mut streams = Vec::new();
-        for text in text.split(AND) {
-            if named::parse(text.trim()).is_some() {
-                return wrong(format!(
-                    "{}: a load of its own, with several streams or a fill; it cannot be a stream of another",
-                    text.trim()
-                ));
+            }),
+            Some(Err(error)) => Err(error),
+            Some(Ok(Named::Written { load, fill })) => Ok(LoadSpec {
+                phases: vec![parse_streams(&load)?],
+                fill: fill
+                    .iter()
+                    .map(|text| once(text))
+                    .collect::<Result<_, _>>()?,
+                name: Some((text.to_string(), String::new())),
+            }),
+            Some(Ok(Named::Job(job))) => {
+                for phase in &job.phases {
+                    validate(phase)?;
+                }
+                let ignored = match job.ignored.is_empty() {
+                    true => String::new(),
+                    false => format!(" (without effect here: {})", job.ignored.join(", ")),
+                };
+                Ok(LoadSpec {
+                    phases: job.phases,
+                    fill: Vec::new(),
+                    name: Some((text.to_string(), ignored)),
+                })
             }
-            let (requests, bytes) = GeneratorSpec::parse_stream(text)?;
-            let bytes = bytes.unwrap_or(1.0);
-            streams.push(StreamSpec { requests, bytes });
         }
-        let load = LoadSpec {
-            streams,
-            fill: Vec::new(),
-            name: None,
-        };
-        load.validate()?;
-        Ok(load)
     }
 
-    fn validate(&self) -> Result<(), WorkloadError> {
-        if self.streams.len() > STREAMS_MAX {
-            return wrong(format!(
-                "{} streams; at most {STREAMS_MAX} are possible",
-                self.streams.len()
-            ));
-        }
-        for stream in &self.streams {
-            let requests = &stream.requests;
-            if !(stream.bytes > 0.0 && stream.bytes <= 1e18) {
-                return wrong(format!(
-                    "bytes={}: the share of a stream must be above 0, in proportion to those of the other streams",
-                    stream.bytes
-                ));
-            }
-            if requests.arrival != (Arrival::None {}) {
-                return wrong(format!(
-                    "{requests}: streams have no arrival times of their own, since shares by time depend on the device; \
-                     leave rate, interval, arrival, on_rate, on_length and duty out and give shares, like bytes=0.5"
-                ));
-            }
-            if requests.pinned > 0.0 {
-                return wrong(format!(
-                    "{requests}: pinned cuts requests, whose bytes would have no share; leave it out, or generate this \
-                     stream alone"
-                ));
-            }
-        }
-        let counted = self
-            .streams
-            .iter()
-            .filter(|s| s.requests.requests.is_some());
-        if counted.count() > 1 {
-            return wrong(
-                "requests is given for several streams; it is the number of the whole load: give it once".to_string(),
-            );
-        }
-        Ok(())
-    }
-
-    /// Streams of the load; at least one.
-    pub fn streams(&self) -> &[StreamSpec] {
-        &self.streams
+    /// Streams of all phases; at least one.
+    pub fn streams(&self) -> impl Iterator<Item = &StreamSpec> {
+        self.phases.iter().flatten()
     }
 
     /// Whether the requests have arrival times.
     pub fn is_timed(&self) -> bool {
-        (self.streams.iter()).any(|stream| stream.requests.arrival != (Arrival::None {}))
+        (self.streams()).any(|stream| stream.requests.arrival != (Arrival::None {}))
     }
 
     /// Makes the load ready for a device (or part) of `range_bytes`. The same load, range and seed give the same
@@ -147,24 +93,17 @@ impl LoadSpec {
     /// # Errors
     /// Fails if a stream does not fit into `range_bytes`.
     pub fn build(&self, range_bytes: u64, seed: u64) -> Result<Box<dyn Workload>, WorkloadError> {
-        if let [stream] = &self.streams[..] {
-            return stream.requests.build(range_bytes, seed);
+        let describe = || {
+            let note = self.name.as_ref().map_or("", |(_, note)| note);
+            format!("generated {self}{note} over {range_bytes} bytes, seed {seed}")
+        };
+        match &self.phases[..] {
+            [phase] => build_phase(phase, range_bytes, seed, describe()),
+            phases => Ok(Box::new(Once::new(
+                build_phases(phases, range_bytes, seed)?,
+                describe(),
+            ))),
         }
-        let requests = self.streams.iter().find_map(|s| s.requests.requests);
-        let streams = (self.streams.iter().enumerate())
-            .map(|(i, stream)| {
-                let endless = GeneratorSpec {
-                    requests: None,
-                    ..stream.requests.clone()
-                };
-                let seed = Rng::new(seed, STREAM_SEEDS + i as u64).bits();
-                let generator = Generator::new(&endless, range_bytes, seed)?;
-                Ok((generator, stream.bytes / endless.mean_bytes()))
-            })
-            .collect::<Result<Vec<_>, WorkloadError>>()?;
-        let description = format!("generated {self} over {range_bytes} bytes, seed {seed}");
-        let choice = Rng::new(seed, STREAM_CHOICE);
-        Ok(Box::new(Mix::new(streams, requests, choice, description)))
     }
 
     /// Requests that fill a device (or part) of `range_bytes` before the load, one stream after the other, each as many
@@ -180,17 +119,10 @@ impl LoadSpec {
         if self.fill.is_empty() {
             return Ok(None);
         }
-        let mut streams = Vec::new();
-        for (i, stream) in self.fill.iter().enumerate() {
-            let space = stream.validate(range_bytes)?;
-            let counted = GeneratorSpec {
-                requests: Some((space.bytes as f64 / stream.mean_bytes()) as u64),
-                ..stream.clone()
-            };
-            let seed = Rng::new(seed, STREAM_SEEDS + FILL + i as u64).bits();
-            streams.push(counted.build(range_bytes, seed)?);
-        }
-        Ok(Some(Box::new(Once::new(streams))))
+        let seed = Rng::new(seed, STREAM_FILL).bits();
+        let phases = build_phases(&self.fill, range_bytes, seed)?;
+        let description = format!("fill of {self} over {range_bytes} bytes, seed {seed}");
+        Ok(Some(Box::new(Once::new(phases, description))))
     }
 
     /// Requests that fill a device (or part) of `range_bytes` before the load: its own, or every page once in ascending
@@ -223,7 +155,7 @@ impl LoadSpec {
     /// Fails if a stream does not fit into `range_bytes`.
     pub fn handles(&self, range_bytes: u64) -> Result<Handles, WorkloadError> {
         let mut ranges = Vec::new();
-        for stream in &self.streams {
+        for stream in self.streams() {
             let requests = &stream.requests;
             let space = requests.validate(range_bytes)?;
             if requests.write > 0.0 {
@@ -237,6 +169,130 @@ impl LoadSpec {
         }
         Ok(Handles { ranges })
     }
+}
+
+/// Reads streams joined by ` + `.
+fn parse_streams(text: &str) -> Result<Phase, WorkloadError> {
+    if !text.contains(AND) {
+        let requests = GeneratorSpec::parse(text)?;
+        let amount = Amount::Share(1.0);
+        return Ok(vec![StreamSpec { requests, amount }]);
+    }
+    let mut phase = Vec::new();
+    for text in text.split(AND) {
+        if named::parse(text.trim()).is_some() {
+            return wrong(format!(
+                "{}: a load of its own, with several streams or a fill; it cannot be a stream of another",
+                text.trim()
+            ));
+        }
+        let (requests, bytes) = GeneratorSpec::parse_stream(text)?;
+        let amount = Amount::Share(bytes.unwrap_or(1.0));
+        phase.push(StreamSpec { requests, amount });
+    }
+    validate(&phase)?;
+    Ok(phase)
+}
+
+/// Reads a stream that moves as many bytes as its range has.
+fn once(text: &str) -> Result<Phase, WorkloadError> {
+    let requests = GeneratorSpec::parse(text)?;
+    let amount = Amount::Passes(1.0);
+    Ok(vec![StreamSpec { requests, amount }])
+}
+
+/// Checks streams that are drawn in proportion to their bytes.
+fn validate(phase: &Phase) -> Result<(), WorkloadError> {
+    if phase.len() > STREAMS_MAX {
+        return wrong(format!(
+            "{} streams; at most {STREAMS_MAX} are possible",
+            phase.len()
+        ));
+    }
+    for stream in phase {
+        let requests = &stream.requests;
+        let (Amount::Share(amount) | Amount::Passes(amount)) = stream.amount;
+        if !(amount > 0.0 && amount <= 1e18) {
+            return wrong(format!(
+                "bytes={amount}: the share of a stream must be above 0, in proportion to those of the other streams"
+            ));
+        }
+        if requests.arrival != (Arrival::None {}) {
+            return wrong(format!(
+                "{requests}: streams have no arrival times of their own, since shares by time depend on the device; \
+                 leave rate, interval, arrival, on_rate, on_length and duty out and give shares, like bytes=0.5"
+            ));
+        }
+        if requests.pinned > 0.0 {
+            return wrong(format!(
+                "{requests}: pinned cuts requests, whose bytes would have no share; leave it out, or generate this \
+                 stream alone"
+            ));
+        }
+        if requests.flush >= 1.0 {
+            return wrong(format!(
+                "{requests}: flushes have no bytes, of which a stream has a share; give a flush below 1"
+            ));
+        }
+    }
+    let counted = phase.iter().filter(|s| s.requests.requests.is_some());
+    if counted.count() > 1 {
+        return wrong(
+            "requests is given for several streams; it is the number of the whole load: give it once".to_string(),
+        );
+    }
+    Ok(())
+}
+
+fn build_phases(
+    phases: &[Phase],
+    range_bytes: u64,
+    seed: u64,
+) -> Result<Vec<Box<dyn Workload>>, WorkloadError> {
+    let seed = |i: usize| Rng::new(seed, STREAM_PHASES + i as u64).bits();
+    (phases.iter().enumerate())
+        .map(|(i, phase)| build_phase(phase, range_bytes, seed(i), String::new()))
+        .collect()
+}
+
+fn build_phase(
+    phase: &Phase,
+    range_bytes: u64,
+    seed: u64,
+    description: String,
+) -> Result<Box<dyn Workload>, WorkloadError> {
+    if let [StreamSpec {
+        requests,
+        amount: Amount::Share(_),
+    }] = &phase[..]
+    {
+        return requests.build(range_bytes, seed);
+    }
+    let mut requests = phase.iter().find_map(|s| s.requests.requests);
+    let mut passed = 0u64;
+    let mut streams = Vec::new();
+    for (i, stream) in phase.iter().enumerate() {
+        let endless = GeneratorSpec {
+            requests: None,
+            ..stream.requests.clone()
+        };
+        let weight = match stream.amount {
+            Amount::Share(bytes) => bytes / endless.mean_bytes(),
+            Amount::Passes(passes) => {
+                let space = endless.validate(range_bytes)?;
+                let count = (space.bytes as f64 * passes / endless.mean_bytes()) as u64;
+                passed += count.max(1);
+                count.max(1) as f64
+            }
+        };
+        let seed = Rng::new(seed, STREAM_SEEDS + i as u64).bits();
+        streams.push((Generator::new(&endless, range_bytes, seed)?, weight));
+    }
+    if passed > 0 {
+        requests = Some(passed);
+    }
+    let choice = Rng::new(seed, STREAM_CHOICE);
+    Ok(Box::new(Mix::new(streams, requests, choice, description)))
 }
 
 /// Placement ids by range of the device.
@@ -266,15 +322,18 @@ impl FromStr for LoadSpec {
 impl fmt::Display for LoadSpec {
     /// The text form; `parse` reads it back to the same load.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(name) = &self.name {
+        if let Some((name, _)) = &self.name {
             return f.write_str(name);
         }
-        if let [stream] = &self.streams[..] {
+        // Only a named load has more than one phase.
+        let phase = &self.phases[0];
+        if let [stream] = &phase[..] {
             return write!(f, "{}", stream.requests);
         }
-        for (i, stream) in self.streams.iter().enumerate() {
+        for (i, stream) in phase.iter().enumerate() {
             let and = if i == 0 { "" } else { AND };
-            write!(f, "{and}{},bytes={}", stream.requests, stream.bytes)?;
+            let (Amount::Share(bytes) | Amount::Passes(bytes)) = stream.amount;
+            write!(f, "{and}{},bytes={bytes}", stream.requests)?;
         }
         Ok(())
     }

@@ -102,13 +102,15 @@ impl Workload for Mix {
 pub(super) struct Once {
     streams: Vec<Box<dyn Workload>>,
     present: usize,
+    description: String,
 }
 
 impl Once {
-    pub fn new(streams: Vec<Box<dyn Workload>>) -> Self {
+    pub fn new(streams: Vec<Box<dyn Workload>>, description: String) -> Self {
         Once {
             streams,
             present: 0,
+            description,
         }
     }
 }
@@ -133,11 +135,6 @@ impl Workload for Once {
     }
 
     fn describe(&self) -> String {
-        let streams: Vec<String> = self
-            .streams
-            .iter()
-            .map(|stream| stream.describe())
-            .collect();
-        streams.join(", then ")
+        self.description.clone()
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod address;
 pub(crate) mod arrival;
 mod columns;
+mod fio_job;
 mod fio_zipf;
 pub(crate) mod generator;
 mod in_order;
@@ -16,5 +17,6 @@ pub(crate) mod size;
 pub(crate) mod space;
 pub(crate) mod spec;
 pub(crate) mod stack;
+pub(crate) mod stream;
 pub(crate) mod text;
 pub(crate) mod values;

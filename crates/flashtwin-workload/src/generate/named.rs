@@ -4,16 +4,19 @@
 //! Their streams were closed loops, so that their shares of the bytes depend on the device; the defaults here are the
 //! shares that the logs show for the same addresses and handles.
 
+use std::path::Path;
+
+use super::fio_job::{self, FioJob};
 use super::text::{read_keys, Given};
 use super::values::{bytes, number, wrong};
 use crate::error::WorkloadError;
 
-/// A named load written out.
-pub(super) struct Named {
-    /// Text form of its streams.
-    pub load: String,
-    /// Text forms of the streams that fill the device, one after the other.
-    pub fill: Vec<String>,
+/// The streams of a named load.
+pub(super) enum Named {
+    /// Text form of its streams, and of those that fill the device, one after the other.
+    Written { load: String, fill: Vec<String> },
+    /// Jobs of fio.
+    Job(FioJob),
 }
 
 /// A name with the keys that go with it.
@@ -27,7 +30,7 @@ pub struct NamedLoad {
     write: fn(&Given) -> Result<Named, WorkloadError>,
 }
 
-/// Number of requests, a key of all named loads.
+/// Number of requests.
 const REQUESTS: (&str, &str) = ("requests", "no end");
 
 /// Named loads of several streams, or with a fill of their own.
@@ -63,6 +66,12 @@ pub const NAMED_LOADS: &[NamedLoad] = &[
         line: "writes of CacheLib: 4 KiB buckets of small objects at random in the first `soc` % of the device, large \
                objects as a log over the rest",
         write: cachelib,
+    },
+    NamedLoad {
+        name: "fio-job",
+        keys: &[("file", "needed"), ("bytes", "needed for jobs that run by time")],
+        line: "jobs of a job file of fio",
+        write: fio_job,
     },
 ];
 
@@ -112,7 +121,7 @@ fn warp_1stream(given: &Given) -> Result<Named, WorkloadError> {
         requests(given)
     );
     let fill = Vec::new();
-    Ok(Named { load, fill })
+    Ok(Named::Written { load, fill })
 }
 
 /// Shares of the bytes in the logs of WARP's runs of three streams: those of the sequential stream, of the overwrites
@@ -170,7 +179,7 @@ fn warp_3stream(given: &Given) -> Result<Named, WorkloadError> {
         format!("sequential:size=128k,write=1,range={large}{of_sequential}"),
         format!("uniform:write=1,range={small}{of_random}"),
     ];
-    Ok(Named { load, fill })
+    Ok(Named::Written { load, fill })
 }
 
 /// Shares of the three streams: `0.57/0.22/0.21`.
@@ -235,5 +244,14 @@ fn cachelib(given: &Given) -> Result<Named, WorkloadError> {
         format!("sequential:size=128k,write=1,range=0%..{soc}%{of_small}"),
         format!("sequential:size={io},write=1,range={soc}%..100%{of_large}"),
     ];
-    Ok(Named { load, fill })
+    Ok(Named::Written { load, fill })
+}
+
+fn fio_job(given: &Given) -> Result<Named, WorkloadError> {
+    let file = Path::new(given.needed("file", "job.fio")?);
+    let moved = given
+        .get("bytes")
+        .map(|value| bytes("bytes", value))
+        .transpose()?;
+    Ok(Named::Job(fio_job::open(file, moved)?))
 }

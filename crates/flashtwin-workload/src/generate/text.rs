@@ -163,7 +163,7 @@ impl<'a> Given<'a> {
         self.pairs.extend(changes.pairs);
     }
 
-    fn needed(&self, key: &str, example: &str) -> Result<&'a str, WorkloadError> {
+    pub(super) fn needed(&self, key: &str, example: &str) -> Result<&'a str, WorkloadError> {
         match self.get(key) {
             Some(value) => Ok(value),
             None => wrong(format!(
@@ -379,6 +379,10 @@ pub(super) fn read_keys<'a>(
         };
         if !keys.contains(&key) {
             return wrong(match key {
+                "depth" => format!(
+                    "{name}: depth is no key of a load: the queue depth is of the whole run (--queue-depth N), and \
+                     streams have shares of the bytes, like bytes=0.5"
+                ),
                 SHARE => format!(
                     "{name}: bytes is the share of one of several streams, and this is the only one; leave it out, or \
                      join streams by \" + \""
