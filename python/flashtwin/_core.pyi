@@ -34,7 +34,12 @@ class Control:
 @final
 class Spec:
     @staticmethod
-    def parse(text: str, origin: str, overrides: list[tuple[str, str]]) -> Spec: ...
+    def parse(
+        text: str,
+        origin: str,
+        overrides: list[tuple[str, str]],
+        read_member: Callable[[str, bool], tuple[str, str]] | None = None,
+    ) -> Spec: ...
     @staticmethod
     def builtin_text(name: str) -> str: ...
     def to_toml(self) -> str: ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -43,7 +44,13 @@ def device(name: str | Path, overrides: Overrides | None = None, policy: str | N
     settings = [(key, as_toml(value)) for key, value in (overrides or {}).items()]
     if policy is not None:
         settings.append(("buffer.policy", policy))
-    return _core.Spec.parse(text, origin, settings)
+    return _core.Spec.parse(text, origin, settings, partial(_read_member, Path(origin).parent))
+
+
+def _read_member(folder: Path, path: str, by_override: bool) -> tuple[str, str]:
+    """Read the device file of a member: relative to the array's file, unless an override names it."""
+    file = Path(path) if by_override else folder / path
+    return str(file), read_text(file, "device file")
 
 
 def _read(name: str | Path) -> tuple[str, str]:

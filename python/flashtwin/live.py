@@ -170,6 +170,18 @@ class Server:
         settings = {key: as_toml(value) for key, value in (set or {}).items()}
         ask(self.control, "policy", name=name, set=settings)
 
+    def set_keys(self, keys: Overrides) -> dict[str, str]:
+        """Change keys of the buffer's policy; other keys of it keep their values.
+
+        Args:
+            keys: their new values, as in `{"buffer.window": 0.1}`.
+
+        Returns:
+            All keys of the policy, with their values in TOML.
+        """
+        settings = {key: as_toml(value) for key, value in keys.items()}
+        return ask(self.control, "set", keys=settings)
+
     def disturb(
         self, *, latency_us: int = 0, latency_share: float = 1.0, read_error_share: float = 0.0
     ) -> None:

@@ -51,6 +51,56 @@ def test_members_on_several_threads_change_no_result() -> None:
         flashtwin.run(load, device="harmonia-array", threads=0)
 
 
+def drive_file(path: Path) -> Path:
+    """A drive of my own, which no profile equals."""
+    changes = {"name": "mine", "geometry.chips": 4, "geometry.blocks_per_plane": 64, "gc.low_percent": 7}
+    path.write_text(flashtwin.device("harmonia", changes).to_toml())
+    return path
+
+
+def test_members_are_device_files_beside_the_array(tmp_path, monkeypatch, cli) -> None:
+    """Five drives of a file are what five drives of the profile with the file's keys are."""
+    (tmp_path / "arrays").mkdir()
+    drive = drive_file(tmp_path / "mine.toml")
+    own = tmp_path / "arrays" / "own.toml"
+    own.write_text('name = "own"\n[array]\nlevel = "raid5"\nmembers = "../mine.toml*5"\n')
+    profile = own.with_name("profile.toml")
+    text = own.read_text().replace("../mine.toml", "harmonia")
+    keys = "geometry.chips = 4\ngeometry.blocks_per_plane = 64\ngc.low_percent = 7\n"
+    profile.write_text(f"{text}[member]\n{keys}")
+    load = "uniform:write=0.7,size=16k,rate=2k/s,requests=2000"
+    of_files, of_profile = (flashtwin.run(load, device).summary for device in (own, profile))
+    assert of_files["all"] == of_profile["all"]
+    assert of_files["flash"] == of_profile["flash"]
+    assert of_files["flash"]["erases"] > 0
+    # Written out, with its drives, the array is the same without the file.
+    whole = cli("device", "show", own).stdout
+    drive.unlink()
+    assert "[drives.mine.geometry]" in whole
+    alone = tmp_path / "whole.toml"
+    alone.write_text(whole)
+    assert flashtwin.run(load, alone).summary["all"] == of_files["all"]
+    smaller = flashtwin.run(load, alone, size="300MiB").summary["exported_bytes"]
+    assert 300 << 20 <= smaller < of_files["exported_bytes"]
+    with pytest.raises(flashtwin.DeviceError, match=r"own\.toml:4:.*mine\.toml: cannot read this device"):
+        flashtwin.device(own)
+    # In an override the path is that of the caller.
+    drive_file(drive)
+    monkeypatch.chdir(tmp_path)
+    changed = flashtwin.device("raid5-array", {"array.members": "mine.toml*4", "member.gc.low_percent": 8})
+    assert changed.members == 4
+    assert flashtwin.run(load, "raid5-array", set={"array.members": "mine.toml*4"}).summary["all"]
+
+
+def test_served_array_has_its_device_files(tmp_path) -> None:
+    """The device that the server gets is whole: the process of the server reads no other file."""
+    drive_file(tmp_path / "mine.toml")
+    own = tmp_path / "own.toml"
+    own.write_text('name = "own"\n[array]\nlevel = "raid0"\nmembers = "./mine.toml*2"\n')
+    with flashtwin.serve(own, store="none") as server:
+        assert server.size_bytes == flashtwin.device(own).exported_bytes
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -100,7 +150,7 @@ def test_members_fail_and_are_rebuilt_in_a_run() -> None:
 class Rebuilding:
     """The control of a run in which a member is being rebuilt."""
 
-    done, total, rebuild = 5, 10, (1, 4)
+    done, total, rebuild, phase = 5, 10, (1, 4), ""
 
 
 def test_progress_shows_the_rebuild(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,6 +58,22 @@ def test_the_policy_is_exchanged_under_clients(capsys):
         given = ["--set", "buffer.window=0.5"]
         assert command(capsys, socket, "policy", "cflru", *given) == {"policy": "cflru"}
         server.set_policy("cflru", set={"buffer.window": 16})
+        changed = command(capsys, socket, "policy", "lfu", "--set", "buffer.count_max=8")
+        assert changed == {"policy": "lfu"}
+        keys = {"buffer.count_max": "8", "buffer.mean_max": "2"}
+        assert command(capsys, socket, "set", "buffer.mean_max=2") == keys
+        keys["buffer.count_max"] = "9"
+        assert server.set_keys({"buffer.count_max": 9}) == keys
+        assert "of lfu: buffer.count_max, buffer.mean_max" in command(
+            capsys, socket, "set", "gc.low_percent=3"
+        )
+        assert "from 2 to" in command(capsys, socket, "set", "buffer.count_max=1")
+        assert server.set_keys({}) == keys, "an error changes nothing"
+        assert "give KEY=VALUE" in command(capsys, socket, "set", "buffer.count_max")
+        with Connection(socket) as connection:
+            assert connection.read(0, PAGE) == contents(0, 5), "no page is lost"
+        server.set_policy("lru")
+        assert "lru has none" in command(capsys, socket, "set", "buffer.window=1")
         assert "no such policy" in command(capsys, socket, "policy", "lrru")
         assert "only the keys of a policy" in command(capsys, socket, "policy", "lru", "--set", "gc.low=3")
         assert "blocks of their own" in command(capsys, socket, "policy", "cda-gc")

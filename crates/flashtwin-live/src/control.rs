@@ -55,6 +55,8 @@ enum Command {
         #[serde(default)]
         set: BTreeMap<String, String>,
     },
+    /// Other values of keys of the buffer's policy.
+    Set { keys: BTreeMap<String, String> },
     /// Things go wrong from now on.
     Disturb(Disturbance),
     /// A clean stop, as by SIGTERM.
@@ -162,7 +164,7 @@ fn serve(server: &Server, mut client: &UnixStream) -> io::Result<()> {
             Ok(command) => carry_out(server, &command),
             Err(e) => json!({
                 "error": format!("{e}; a command is a line as in {{\"do\": \"stats\"}}, of stats, \
-                                  power-cut, fail, replace, slow, collect, kill-die, policy, disturb and stop")
+                                  power-cut, fail, replace, slow, collect, kill-die, policy, set, disturb and stop")
             }),
         },
         None => json!({"error": format!("give a line of at most {LINE_BYTES_MAX} bytes, soon")}),
@@ -220,6 +222,11 @@ fn carry_out(server: &Server, command: &Command) -> Value {
             let set: Vec<_> = set.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
             let done = server.set_policy(name, &set);
             done.map(|()| json!({ "policy": name }))
+        }
+        Command::Set { keys } => {
+            let set: Vec<_> = keys.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+            let done = server.set_keys(&set);
+            done.map(|keys| json!(keys.into_iter().collect::<BTreeMap<_, _>>()))
         }
         Command::Disturb(how) => server.disturb(*how).map(|()| json!(how)),
         Command::Stop {} => {

@@ -1,6 +1,7 @@
 //! Commands to a running device that are not client requests, such as those of the control socket. An SSD and an
 //! array execute them in different ways.
 
+use flashtwin::spec::Buffer;
 use flashtwin::{Array, Ssd};
 
 use crate::LiveError;
@@ -23,7 +24,29 @@ pub trait Orders {
     /// # Errors
     /// Fails if there is no buffer, or if the policy or a key is unknown or wrong for it.
     fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError>;
+    /// The buffer, if there is one.
+    fn buffer(&self) -> Option<&Buffer>;
+    /// Changes keys of the buffer's policy and returns all of them with their values. A new policy of that kind
+    /// replaces the present one, as by [`Orders::set_policy`].
+    ///
+    /// # Errors
+    /// Fails if there is no buffer, if a key is not one of its policy, or if a value is wrong.
+    fn set_keys(&mut self, changes: &[(&str, &str)]) -> Result<PolicyKeys, LiveError> {
+        let no_buffer =
+            || LiveError::Setting("the device has no buffer, whose policy has keys".into());
+        let buffer = self.buffer().ok_or_else(no_buffer)?;
+        let (name, settings) = (buffer.policy.name(), buffer.changed_settings(changes)?);
+        let settings: Vec<_> = settings
+            .iter()
+            .map(|(key, value)| (*key, value.as_str()))
+            .collect();
+        self.set_policy(&name, &settings)?;
+        Ok(self.buffer().ok_or_else(no_buffer)?.policy_settings())
+    }
 }
+
+/// Keys of a policy and their values in TOML.
+pub type PolicyKeys = Vec<(&'static str, String)>;
 
 impl Orders for Ssd {
     fn collect(&mut self, member: Option<usize>, die: Option<u32>) -> Result<u32, LiveError> {
@@ -34,6 +57,9 @@ impl Orders for Ssd {
     }
     fn kill_die(&mut self, die: u32) -> Result<u32, LiveError> {
         self.kill_die(die).map_err(refused)
+    }
+    fn buffer(&self) -> Option<&Buffer> {
+        self.spec().buffer.as_ref()
     }
     fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError> {
         Ok(self.set_policy(name, settings)?)
@@ -49,6 +75,9 @@ impl Orders for Array {
             "the device is an array, which does without a whole member or not at all: have the \
                        member fail instead (flashtwin ctl SOCKET fail N)";
         Err(LiveError::Setting(message.into()))
+    }
+    fn buffer(&self) -> Option<&Buffer> {
+        self.spec().buffer.as_ref()
     }
     fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError> {
         Ok(self.set_policy(name, settings)?)

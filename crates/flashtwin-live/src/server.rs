@@ -19,7 +19,9 @@ use crate::recording::Recording;
 use crate::settings::Kept;
 use crate::store::{Store, Stretch};
 use crate::undo::Undo;
-use crate::{orders, twin, Driver, Failure, LiveError, Orders, Report, Session, Settings, Twin};
+use crate::{
+    orders, twin, Driver, Failure, LiveError, Orders, PolicyKeys, Report, Session, Settings, Twin,
+};
 
 /// Polling period while calls in flight complete.
 const DRAIN_POLL: Duration = Duration::from_millis(10);
@@ -351,6 +353,14 @@ impl Server {
     /// Fails if the device has no buffer, or the policy or one of its keys is unknown or wrong for the device.
     pub fn set_policy(&self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError> {
         self.order(|device| device.set_policy(name, settings))
+    }
+
+    /// Changes keys of the buffer's policy ([`Orders::set_keys`]) and returns all of them with their values.
+    ///
+    /// # Errors
+    /// Fails if the device has no buffer, or a key or value is wrong for its policy.
+    pub fn set_keys(&self, changes: &[(&str, &str)]) -> Result<PolicyKeys, LiveError> {
+        self.order(|device| device.set_keys(changes))
     }
 
     /// Makes a member of an array fail. If the array has no redundancy left, all later requests fail, too.

@@ -6,7 +6,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use flashtwin::spec::{builtin, builtin_array, builtin_array_names, builtin_names, is_array};
+use flashtwin::spec::{
+    builtin, builtin_array, builtin_array_names, builtin_names, is_array, MemberFile,
+};
 use flashtwin::{Array, ArraySpec, Device as AnyDevice, DeviceSpec, Op, Ssd, StateLength, Time};
 use flashtwin_sim::{size_text, Drivable, Figure, InitialState, Outcome, RunInfo, Summary};
 use pyo3::prelude::*;
@@ -64,15 +66,35 @@ impl Spec {
 
 #[pymethods]
 impl Spec {
-    /// The device described by TOML `text`; `origin` names it in messages.
+    /// The device described by TOML `text`; `origin` names it in messages. For a path of a device file in
+    /// `array.members`, `read_member` gets the path, and whether an override gave it; it returns the file's origin
+    /// and text.
     #[staticmethod]
-    fn parse(text: &str, origin: &str, overrides: Vec<(String, String)>) -> PyResult<Spec> {
+    #[pyo3(signature = (text, origin, overrides, read_member=None))]
+    fn parse(
+        text: &str,
+        origin: &str,
+        overrides: Vec<(String, String)>,
+        read_member: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Spec> {
         let overrides: Vec<(&str, &str)> = overrides
             .iter()
             .map(|(k, v)| (k.as_str(), v.as_str()))
             .collect();
         let kind = if is_array(text) {
-            ArraySpec::with_overrides(text, origin, &overrides).map(|s| Kind::Array(Box::new(s)))
+            let array = match read_member {
+                None => ArraySpec::with_overrides(text, origin, &overrides),
+                Some(call) => {
+                    let read = |path: &str, by_override: bool| -> Result<MemberFile, String> {
+                        let file = call.call1((path, by_override));
+                        let file = file.and_then(|file| file.extract());
+                        let (origin, text) = file.map_err(|e| e.value(call.py()).to_string())?;
+                        Ok(MemberFile { origin, text })
+                    };
+                    ArraySpec::with_files(text, origin, &overrides, &read)
+                }
+            };
+            array.map(|s| Kind::Array(Box::new(s)))
         } else {
             DeviceSpec::with_overrides(text, origin, &overrides).map(|s| Kind::Ssd(Box::new(s)))
         };

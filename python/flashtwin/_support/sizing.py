@@ -90,7 +90,9 @@ def _blocks(name: str | Path, spec: Spec) -> tuple[str, int]:
     kinds = {kind.partition("*")[0].strip() for kind in table["array"]["members"].split(",")}
     if len(kinds) > 1:
         raise DeviceError(f"size: {name} has members of several kinds; give their sizes with --set")
-    kind = tomllib.loads(device(kinds.pop()).to_toml())["geometry"]
+    name_of_kind = kinds.pop()
+    described = table.get("drives", {}).get(name_of_kind)
+    kind = (described or tomllib.loads(device(name_of_kind).to_toml()))["geometry"]
     own = table.get("member", {}).get("geometry", {})
     return f"member.{key}", {**kind, **own}["blocks_per_plane"]
 

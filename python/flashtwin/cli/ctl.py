@@ -9,7 +9,7 @@ from ..control import ask
 from ..live_report import LiveReport
 from .commands import summary_of
 from .forms import Commands, new
-from .options import overrides
+from .options import overrides, pairs
 
 
 def add(commands: Commands) -> None:
@@ -27,6 +27,7 @@ examples:
   flashtwin ctl /tmp/nbd.sock collect --die 0
   flashtwin ctl /tmp/nbd.sock kill-die 2
   flashtwin ctl /tmp/nbd.sock policy gcar-cflru --set buffer.window=0.1
+  flashtwin ctl /tmp/nbd.sock set buffer.window=0.2
   flashtwin ctl /tmp/nbd.sock disturb --latency-us 20000 --latency-share 0.01
 
 Prints the response as a line of JSON, except for stats without --json (docs/live.md).
@@ -97,6 +98,13 @@ def _add_policy(what: Commands) -> None:
         metavar="KEY=VALUE",
         help="key of the policy, such as buffer.window=0.1",
     )
+    keys = what.add_parser(
+        "set",
+        help="change keys of the buffer policy",
+        description="Other keys of the policy keep their values. A new policy with these keys replaces the old "
+        "one, as by policy: its ghosts and counters begin anew. All other keys of a device need a restart.",
+    )
+    keys.add_argument("set", nargs="+", metavar="KEY=VALUE", help="as in buffer.window=0.2")
 
 
 def _add_disturb(what: Commands) -> None:
@@ -130,6 +138,8 @@ def command(args: argparse.Namespace) -> int:
     how = {key: getattr(args, key) for key in known if hasattr(args, key)}
     if args.what == "policy":
         how["set"] = overrides(args)
+    elif args.what == "set":
+        how["keys"] = pairs("set", "KEY=VALUE, as in buffer.window=0.2", args.set)
     answer = json.dumps(ask(args.socket, args.what, **how))
     if args.what == "stats" and not args.json:
         report = LiveReport.read(answer)

@@ -31,6 +31,9 @@ fn commands_are_read() {
     assert_eq!(read(r#"{"do": "policy", "name": "cflru"}"#), policy(&[]));
     let set = read(r#"{"do": "policy", "name": "cflru", "set": {"buffer.window": "0.5"}}"#);
     assert_eq!(set, policy(&[("buffer.window", "0.5")]));
+    let set = read(r#"{"do": "set", "keys": {"buffer.window": "0.5"}}"#);
+    let keys = BTreeMap::from([("buffer.window".into(), "0.5".into())]);
+    assert_eq!(set, Ok(Command::Set { keys }));
     let how = Disturbance {
         latency_us: 500,
         ..Disturbance::default()
@@ -49,6 +52,8 @@ fn commands_are_read() {
         r#"{"do": "collect", "die": -1}"#,
         r#"{"do": "kill-die"}"#,
         r#"{"do": "policy"}"#,
+        r#"{"do": "set"}"#,
+        r#"{"do": "set", "keys": ["buffer.window=1"]}"#,
         r#"{"do": "slow", "member": 1}"#,
         r#"{"do": "policy", "name": "lru", "set": ["buffer.window=1"]}"#,
         r#"{"do": "fail", "member": -1}"#,

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Longest [`Kind::Text`], in characters.
+pub(crate) const TEXT_MAX: usize = 200;
+
 /// Kind of a key's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
@@ -43,7 +46,7 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Kind::Name => f.write_str("a name of 1 to 64 characters out of a-z 0-9 - _ ."),
-            Kind::Text => f.write_str("text of one line, at most 200 characters"),
+            Kind::Text => write!(f, "text of one line, at most {TEXT_MAX} characters"),
             Kind::Choice(words) => write_choice(f, words.iter().copied()),
             Kind::PolicyName => f.write_str("a policy that `flashtwin policy list` knows"),
             Kind::Bool => f.write_str("true or false"),

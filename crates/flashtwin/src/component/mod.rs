@@ -7,8 +7,8 @@ mod parameter;
 mod source;
 mod words;
 
-pub(crate) use kind::size;
 pub use kind::Kind;
+pub(crate) use kind::{size, TEXT_MAX};
 pub(crate) use parameter::{parameters, AUTO};
 pub use parameter::{Chosen, Component, FromSetting, Pages, Parameter, Settings, Value};
 pub(crate) use source::source;

@@ -6,7 +6,7 @@ use super::decimal::{scale, show, Rounding};
 use super::suggest::nearest;
 use super::tree::Node;
 use crate::buffer::ChosenPolicy;
-use crate::component::{size, Kind, Value, AUTO};
+use crate::component::{size, Kind, Value, AUTO, TEXT_MAX};
 
 const PS_PER_US: u64 = 1_000_000;
 const PS_PER_NS: u64 = 1_000;
@@ -70,7 +70,7 @@ pub(super) fn convert(kind: Kind, node: &Node) -> Option<Value> {
             fits.then(|| Value::Text(s.clone()))
         }
         (Kind::Text, Node::Str(s)) => {
-            let fits = s.chars().count() <= 200 && !s.chars().any(char::is_control);
+            let fits = s.chars().count() <= TEXT_MAX && !s.chars().any(char::is_control);
             fits.then(|| Value::Text(s.clone()))
         }
         (Kind::Choice(words), Node::Str(s)) => {

@@ -1,8 +1,10 @@
-//! Exchanges the buffer policy of a running device (D-144). The new policy is given by its name and its own keys, as
-//! in a device file.
+//! Another policy, or other values of its keys, for the buffer of a device at work (D-144), as they would stand in the
+//! device's file.
 
+use super::convert::text;
 use super::error::{Place, Problem, SpecError};
 use super::keys::keys;
+use super::tree::split;
 use super::{ArraySpec, Buffer, DeviceSpec};
 use crate::buffer::ChosenPolicy;
 
@@ -40,7 +42,46 @@ impl ArraySpec {
     }
 }
 
-/// Returns the policy called `name`; `build` makes the buffer from the settings it gets.
+impl Buffer {
+    /// Keys of the policy and their values in TOML.
+    pub fn policy_settings(&self) -> Vec<(&'static str, String)> {
+        let of_policies = keys().iter().filter(|doc| doc.is_policy_parameter());
+        let settings = of_policies.filter_map(|doc| {
+            let value = self.policy.settings.value(split(doc.key).1)?;
+            Some((doc.key, text(doc.kind, value)))
+        });
+        settings.collect()
+    }
+
+    /// Keys of the policy with these values; keys that are not given have their present value.
+    ///
+    /// # Errors
+    /// Fails if a key is not one of the policy's.
+    pub fn changed_settings(
+        &self,
+        changes: &[(&str, &str)],
+    ) -> Result<Vec<(&'static str, String)>, SpecError> {
+        let mut settings = self.policy_settings();
+        for (key, value) in changes {
+            let Some(at) = settings.iter().position(|(known, _)| *known == key.trim()) else {
+                let name = self.policy.name();
+                let known: Vec<&str> = settings.iter().map(|(key, _)| *key).collect();
+                let known = match known.is_empty() {
+                    true => format!("{name} has none"),
+                    false => format!("of {name}: {}", known.join(", ")),
+                };
+                let message = format!(
+                    "only the keys of the present policy can be set for a device at work ({known})"
+                );
+                return Err(refused(key, value, message));
+            };
+            settings[at].1 = (*value).into();
+        }
+        Ok(settings)
+    }
+}
+
+/// The policy of that name; `build` makes the buffer with what is to be set for it.
 fn other(
     buffer: Option<&Buffer>,
     name: &str,

@@ -42,7 +42,10 @@ mod tree;
 mod watermark;
 mod write;
 
-pub use array::{array_keys, is_array, ArraySpec, Level, MemberInGc, Protect, Reads, Rotation};
+pub use array::{
+    array_keys, is_array, ArraySpec, Level, MemberFile, MemberInGc, Protect, ReadMember, Reads,
+    Rotation,
+};
 pub use buffer::{Buffer, EvictMode, Partial};
 pub(crate) use choose::choose;
 pub use derived::SECTOR_BYTES;

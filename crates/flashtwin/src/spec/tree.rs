@@ -48,6 +48,8 @@ pub(super) struct Section {
 pub(super) struct Tree {
     pub origin: String,
     pub sections: BTreeMap<String, Section>,
+    /// The text of the file, where places are looked up.
+    text: String,
 }
 
 impl Node {
@@ -107,39 +109,24 @@ impl Tree {
                 return Err(Problem::new(place, "", message));
             }
         };
-        let mut root = Section {
-            place: whole_file,
-            keys: BTreeMap::new(),
-        };
-        let mut sections = BTreeMap::new();
-        for (name, offset, node) in fields {
-            let place = lines.place(offset);
-            match node {
-                // `[""]` is a section as well, though always an unknown one.
-                Node::Table(fields) if !name.is_empty() => {
-                    let keys = fields
-                        .into_iter()
-                        .map(|(key, offset, node)| {
-                            (
-                                key,
-                                Entry {
-                                    place: lines.place(offset),
-                                    node,
-                                },
-                            )
-                        })
-                        .collect();
-                    sections.insert(name, Section { place, keys });
-                }
-                node => {
-                    root.keys.insert(name, Entry { place, node });
-                }
-            }
-        }
-        sections.insert(String::new(), root);
         Ok(Tree {
             origin: origin.into(),
-            sections,
+            sections: sections(fields, whole_file, &lines),
+            text: text.into(),
+        })
+    }
+
+    /// The table below a dotted key as a file of its own; `None` if that is no table.
+    pub fn table(&self, key: &str) -> Option<Tree> {
+        let entry = self.get(key)?;
+        let Node::Table(fields) = &entry.node else {
+            return None;
+        };
+        let lines = Lines::new(&self.text, &self.origin);
+        Some(Tree {
+            origin: self.origin.clone(),
+            sections: sections(fields.clone(), entry.place.clone(), &lines),
+            text: self.text.clone(),
         })
     }
 
@@ -192,7 +179,39 @@ impl Tree {
     }
 }
 
-/// Splits `buffer.capacity` into `buffer` and `capacity`. The section of a root key is empty.
+/// Fields of a table as sections; those that are no tables are keys of the root, whose place is `root`.
+fn sections(
+    fields: Vec<(String, usize, Node)>,
+    root: Place,
+    lines: &Lines,
+) -> BTreeMap<String, Section> {
+    let mut root = Section {
+        place: root,
+        keys: BTreeMap::new(),
+    };
+    let mut sections = BTreeMap::new();
+    for (name, offset, node) in fields {
+        let place = lines.place(offset);
+        match node {
+            // `[""]` is a section too, though never a known one.
+            Node::Table(fields) if !name.is_empty() => {
+                let entry = |(key, offset, node)| {
+                    let place = lines.place(offset);
+                    (key, Entry { place, node })
+                };
+                let keys = fields.into_iter().map(entry).collect();
+                sections.insert(name, Section { place, keys });
+            }
+            node => {
+                root.keys.insert(name, Entry { place, node });
+            }
+        }
+    }
+    sections.insert(String::new(), root);
+    sections
+}
+
+/// `buffer.capacity` as (`buffer`, `capacity`); a key of the root has the empty section.
 pub(super) fn split(key: &str) -> (&str, &str) {
     key.split_once('.').unwrap_or(("", key))
 }

@@ -1,9 +1,9 @@
 //! The members of an array and its front end. Each is read as a device.
 
-use super::read::MEMBER;
-use super::ArraySpec;
+use super::read::{DRIVES, MEMBER};
+use super::{is_array, ArraySpec};
 use crate::coordinate::IDEAL;
-use crate::spec::error::SpecError;
+use crate::spec::error::{Place, Problem, SpecError};
 use crate::spec::profiles::builtin;
 use crate::spec::read::from_tree;
 use crate::spec::section::{section_of, Values};
@@ -13,9 +13,27 @@ use crate::spec::{builtin_names, Buffer, Controller, DeviceSpec, Link};
 /// Largest number of members: the members of a stripe are bits of a 64-bit word.
 const MEMBERS_MAX: usize = 60;
 
+/// Device files that an array names at most, since a description of the array includes all of them.
+const FILES_MAX: usize = 16;
+
+/// Text of a device file that `array.members` names.
+#[derive(Clone, Debug)]
+pub struct MemberFile {
+    /// Path in messages.
+    pub origin: String,
+    /// TOML text.
+    pub text: String,
+}
+
+/// Reads the device file of a path in `array.members`; the second argument is true if an override gave the path, which
+/// is then not relative to the array's file. An error states why the file cannot be read.
+pub type ReadMember<'a> = &'a dyn Fn(&str, bool) -> Result<MemberFile, String>;
+
 /// The members of an array, and the device whose sections are those of the front end.
 pub(in crate::spec) struct Made {
     pub members: Vec<DeviceSpec>,
+    /// Drives of members that do not come with flashtwin, as their files describe them.
+    pub drives: Vec<DeviceSpec>,
     pub front: DeviceSpec,
 }
 
@@ -25,23 +43,111 @@ impl Made {
         v: &Values,
         names: &[&str],
         tree: &Tree,
+        read: ReadMember,
         of_front: Vec<(&str, Entry)>,
         of_members: &[(String, Entry)],
     ) -> Result<Made, SpecError> {
+        let wrong = |message| tree.problem(ArraySpec::members.name(), message);
         let mut members: Vec<DeviceSpec> = Vec::new();
+        let mut drives: Vec<DeviceSpec> = Vec::new();
+        let mut front = None;
         for (i, name) in names.iter().enumerate() {
-            let known = names[..i].iter().position(|other| other == name);
-            members.push(match known {
-                Some(other) => members[other].clone(),
-                None => member_of(name, of_members)?,
-            });
+            if let Some(other) = names[..i].iter().position(|other| other == name) {
+                members.push(members[other].clone());
+                continue;
+            }
+            let drive = drive(name, tree, read)?;
+            if front.is_none() {
+                front = Some(front_of(tree, drive.clone(), of_front.clone())?);
+            }
+            let set = of_members.iter();
+            let set = set.map(|(key, entry)| (key.as_str(), entry.clone()));
+            let member = from_tree(&mut drive.clone(), set.collect())?;
+            if members.iter().any(|other| other.name == member.name) {
+                let message = format!(
+                    "two different members are called {:?}; change the name in one of their files",
+                    member.name
+                );
+                return Err(wrong(message).into());
+            }
+            if is_file(name) || described(tree, name).is_some() {
+                drives.push(from_tree(&mut drive.clone(), Vec::new())?);
+            }
+            members.push(member);
+        }
+        if drives.len() > FILES_MAX {
+            let message = format!("{} device files; at most {FILES_MAX}", drives.len());
+            return Err(wrong(message).into());
         }
         let scheme: String = v.setting(&ArraySpec::coordination);
         if scheme == IDEAL {
             members.iter_mut().for_each(|member| member.gc.ideal = true);
         }
-        let front = front_of(tree, names[0], of_front)?;
-        Ok(Made { members, front })
+        let front = front.expect("there is a member");
+        Ok(Made {
+            members,
+            drives,
+            front,
+        })
+    }
+}
+
+/// A name in `array.members` is the path of a file.
+fn is_file(name: &str) -> bool {
+    name.contains('/') || name.ends_with(".toml")
+}
+
+/// The drive that the array's file itself describes by this name.
+fn described(tree: &Tree, name: &str) -> Option<Tree> {
+    let key = format!("{DRIVES}.{name}");
+    let place = tree.get(&key)?.place.clone();
+    let mut drive = tree.table(&key)?;
+    let node = Node::Str(name.into());
+    drive.set("name", Entry { place, node });
+    Some(drive)
+}
+
+/// The drive of this name or file.
+fn drive(name: &str, tree: &Tree, read: ReadMember) -> Result<Tree, SpecError> {
+    let wrong = |message| tree.problem(ArraySpec::members.name(), message);
+    if is_file(name) {
+        let place = tree.place(ArraySpec::members.name());
+        let file = read(name, matches!(place, Place::Override { .. }))
+            .map_err(|why| wrong(format!("{name:?}: {why}")))?;
+        if is_array(&file.text) {
+            let message = format!("{name:?} describes an array; members are single drives");
+            return Err(wrong(message).into());
+        }
+        return Ok(Tree::parse(&file.text, &file.origin)?);
+    }
+    if let Some(drive) = described(tree, name) {
+        return Ok(drive);
+    }
+    let Some(text) = builtin(name) else {
+        let known: Vec<&str> = builtin_names().collect();
+        let message = format!(
+            "{name:?} is no device that comes with flashtwin; known: {}; or give a device file, as in \
+             \"./mine.toml*4\"",
+            known.join(", ")
+        );
+        return Err(wrong(message).into());
+    };
+    Ok(Tree::parse(text, name)?)
+}
+
+/// Reports drives that are no tables, or have a name beside that of their section.
+pub(super) fn check_drives(tree: &Tree, problems: &mut Vec<Problem>) {
+    let drives = tree.sections.get(DRIVES);
+    for (name, entry) in drives.iter().flat_map(|section| &section.keys) {
+        let key = format!("{DRIVES}.{name}");
+        let message = match tree.table(&key) {
+            None => format!("must be a section, as in [{key}.geometry]"),
+            Some(drive) if drive.get("name").is_some() => {
+                "has a name, which is that of its section; remove it".into()
+            }
+            Some(_) => continue,
+        };
+        problems.push(Problem::new(entry.place.clone(), &key, message));
     }
 }
 
@@ -55,7 +161,7 @@ pub(super) fn front_sections() -> [&'static str; 4] {
     ]
 }
 
-/// Expands `"harmonia*8, ecr"` to the names of nine devices.
+/// `"harmonia*8, ecr"` as the names or files of nine devices.
 pub(super) fn member_names(text: &str) -> Result<Vec<&str>, String> {
     let mut names = Vec::new();
     for part in text.split(',') {
@@ -63,13 +169,6 @@ pub(super) fn member_names(text: &str) -> Result<Vec<&str>, String> {
             Some((name, count)) => (name.trim(), count.trim().parse::<usize>().ok()),
             None => (part.trim(), Some(1)),
         };
-        if builtin(name).is_none() {
-            let known: Vec<&str> = builtin_names().collect();
-            return Err(format!(
-                "{name:?} is no device that comes with flashtwin; known: {}",
-                known.join(", ")
-            ));
-        }
         match count {
             Some(count @ 1..=MEMBERS_MAX) if names.len() + count <= MEMBERS_MAX => {
                 names.extend(std::iter::repeat_n(name, count));
@@ -103,20 +202,13 @@ pub(super) fn flatten_members(tree: &Tree) -> Vec<(String, Entry)> {
     flat
 }
 
-/// Reads the device profile `name` with the keys of `[member]` applied.
-fn member_of(name: &str, set: &[(String, Entry)]) -> Result<DeviceSpec, SpecError> {
-    let mut tree = profile(name)?;
-    let set = set.iter().map(|(key, entry)| (key.as_str(), entry.clone()));
-    from_tree(&mut tree, set.collect())
-}
-
-/// Reads the sections of the front end, and checks them together with the geometry of a member.
+/// The front end's sections, checked beside the geometry of a member.
 fn front_of(
     tree: &Tree,
-    member: &str,
+    member: Tree,
     overrides: Vec<(&str, Entry)>,
 ) -> Result<DeviceSpec, SpecError> {
-    let mut front = profile(member)?;
+    let mut front = member;
     front.origin = tree.origin.clone();
     for section in front_sections() {
         match tree.sections.get(section) {
@@ -125,8 +217,4 @@ fn front_of(
         };
     }
     from_tree(&mut front, overrides)
-}
-
-fn profile(name: &str) -> Result<Tree, SpecError> {
-    Ok(Tree::parse(builtin(name).unwrap_or_default(), name)?)
 }

@@ -1,8 +1,8 @@
 //! Specification of an array: members, layout, and front end.
 //!
-//! An array file has a section `[array]`, whose keys are declared here. Its sections `[buffer]`, `[link]` and
-//! `[controller]` describe the array's own front end. `[member]` changes keys of the members (`gc.low_percent = 6`),
-//! which otherwise are as in the devices that `array.members` names.
+//! An array file has a section `[array]`, whose keys are declared here. Its `[buffer]`, `[link]` and `[controller]`
+//! are those of the array's own front end; `[member]` sets keys of the members (`gc.low_percent = 6`) on top of
+//! the device that `array.members` names. `[drives.NAME]` describes a drive in the file itself.
 
 mod members;
 mod read;
@@ -18,6 +18,7 @@ use crate::component::{words, Chosen, Kind, Value};
 use crate::coordinate::SCHEMES;
 use crate::units::{saturating_u32, Time};
 use members::Made;
+pub use members::{MemberFile, ReadMember};
 pub use read::is_array;
 
 words! {
@@ -134,7 +135,7 @@ section! {
         level: Level = "array.level", Kind::Choice(Level::WORDS), None, &[],
             "Layout of the array: RAID level or SWAN.", "RAID levels; swan: Kim et al., USENIX ATC 2019";
         members: Vec<DeviceSpec> = "array.members", Kind::Text, None, &[],
-            "The members: device profiles that come with flashtwin, each with a count, as in \"harmonia*8\" or \"nvme-tlc*4, sata-tlc*2\".", "ours",
+            "The members: device profiles that come with flashtwin or device files, each with a count, as in \"harmonia*8\" or \"nvme-tlc*4, ./mine.toml*2\".", "ours",
             read made.members, write Some(Value::Text(spec.member_names()));
         chunk_pages: u32 = "array.chunk", Kind::Size(1 << 32), Some("\"4 KiB\""), &[],
             "Stripe unit: consecutive bytes on a member, in whole pages.", "Harmonia section 5.1 (D-23)",
@@ -178,6 +179,8 @@ section! {
         idle_until_percent: Option<f64> = "array.idle_until_percent", Kind::Percent, OPTIONAL, &[],
             "While the array is idle, pools collect until this share of their blocks is free; default: the whole reserve.", "Harmonia section 4.3.2: the reserve";
     } and {
+        /// Drives of members that do not come with flashtwin, before the keys of `[member]`.
+        drives: Vec<DeviceSpec> = made.drives;
         /// Short name, as in `devices/NAME.toml`.
         name: String = made.front.name;
         /// One-line description for users.

@@ -1,8 +1,10 @@
 //! From TOML text to a checked [`ArraySpec`].
 
-use super::members::{flatten_members, front_sections, member_names, Made};
+use super::members::{
+    check_drives, flatten_members, front_sections, member_names, Made, MemberFile, ReadMember,
+};
 use super::{array_keys, ArraySpec, Level, Reads, SWAN};
-use crate::component::Value;
+use crate::component::{Value, TEXT_MAX};
 use crate::coordinate::Coordination;
 use crate::spec::error::{Problem, SpecError};
 use crate::spec::read::{given, Table};
@@ -16,6 +18,8 @@ use crate::units::{narrow, Time};
 pub(super) const PAGES_MAX: u64 = u32::MAX as u64 - 1;
 /// Name of the section with the keys of the members.
 pub(super) const MEMBER: &str = "member";
+/// The section with the drives that the file itself describes, by name.
+pub(super) const DRIVES: &str = "drives";
 
 /// Returns the name of the section with the keys of an array.
 pub(super) fn array_section() -> &'static str {
@@ -36,8 +40,8 @@ impl ArraySpec {
         Self::with_overrides(toml_text, origin, &[])
     }
 
-    /// Works like [`ArraySpec::parse`], after setting dotted keys. Keys of `[array]`, `[buffer]`, `[link]` and
-    /// `[controller]` apply to the array; keys such as `member.gc.low_percent` apply to all members.
+    /// As [`ArraySpec::parse`], after setting dotted keys: those of `[array]`, `[buffer]`, `[link]`
+    /// and `[controller]`, and as `member.gc.low_percent` those of the members. Members cannot be files here.
     ///
     /// # Errors
     /// Fails as [`ArraySpec::parse`] does.
@@ -45,6 +49,22 @@ impl ArraySpec {
         toml_text: &str,
         origin: &str,
         overrides: &[(&str, &str)],
+    ) -> Result<ArraySpec, SpecError> {
+        let read = |_: &str, _| -> Result<MemberFile, String> {
+            Err("files are not read here; describe the drive in [drives.NAME]".into())
+        };
+        Self::with_files(toml_text, origin, overrides, &read)
+    }
+
+    /// As [`ArraySpec::with_overrides`]; `read` returns the files of members.
+    ///
+    /// # Errors
+    /// Fails as [`ArraySpec::parse`] does, or if `read` does.
+    pub fn with_files(
+        toml_text: &str,
+        origin: &str,
+        overrides: &[(&str, &str)],
+        read: ReadMember,
     ) -> Result<ArraySpec, SpecError> {
         let mut tree = Tree::parse(toml_text, origin)?;
         let mut of_front = Vec::new();
@@ -64,6 +84,7 @@ impl ArraySpec {
         }
         let mut problems = Vec::new();
         unknown(&tree, &mut problems);
+        check_drives(&tree, &mut problems);
         let v = values(&tree, &mut problems);
         let names = match v.get(&ArraySpec::members) {
             Some(Value::Text(names)) => names,
@@ -75,7 +96,7 @@ impl ArraySpec {
         }
         SpecError::from_problems(problems)?;
         let names = names.expect("a wrong name was reported");
-        let made = Made::read(&v, &names, &tree, of_front, &of_members)?;
+        let made = Made::read(&v, &names, &tree, read, of_front, &of_members)?;
         let spec = ArraySpec::from_values(&v, made);
         let mut problems = Vec::new();
         spec.check(&v, &mut |key, message| {
@@ -94,6 +115,14 @@ impl ArraySpec {
             return report(ArraySpec::chunk_pages.name(), message);
         }
         self.check_members(report);
+        let names = self.member_names().len();
+        if names > TEXT_MAX {
+            let message = format!(
+                "the names of its members have {names} characters; at most {TEXT_MAX}: shorten those \
+                 in the device files"
+            );
+            report(ArraySpec::members.name(), message);
+        }
         self.check_schemes(report);
         self.check_pages(report);
         if self.level == Level::Swan {
@@ -234,7 +263,7 @@ fn values(tree: &Tree, problems: &mut Vec<Problem>) -> Values {
 
 /// Reports sections and keys that an array file does not have.
 fn unknown(tree: &Tree, problems: &mut Vec<Problem>) {
-    let own = [array_section(), MEMBER];
+    let own = [array_section(), MEMBER, DRIVES];
     for (name, section) in &tree.sections {
         if !own.contains(&name.as_str()) && !front_sections().contains(&name.as_str()) {
             let message = format!(

@@ -1,7 +1,7 @@
 //! Writes an array as TOML text, which reads back as the same array.
 
 use super::members::front_sections;
-use super::read::{array_section, MEMBER};
+use super::read::{array_section, DRIVES, MEMBER};
 use super::{array_keys, ArraySpec};
 use crate::component::Value;
 use crate::coordinate::IDEAL;
@@ -36,12 +36,19 @@ impl ArraySpec {
                 text += &format!("\n[{section}]\n{lines}");
             }
         }
+        for drive in &self.drives {
+            text += &drive_toml(drive);
+        }
         text
     }
 
     /// Returns the keys of the members that differ from the named devices, one per line.
     fn set_of_members(&self) -> String {
         let named = |member: &DeviceSpec| {
+            let described = self.drives.iter().find(|drive| drive.name == member.name);
+            if described.is_some() {
+                return described.cloned();
+            }
             let text = builtin(&member.name)?;
             DeviceSpec::parse(text, &member.name).ok()
         };
@@ -103,7 +110,25 @@ impl ArraySpec {
     }
 }
 
-/// Returns the keys of a section that have values, one per line.
+/// A drive as a section of the array's file.
+fn drive_toml(drive: &DeviceSpec) -> String {
+    let key = match drive.name.contains('.') {
+        true => quote(&drive.name),
+        false => drive.name.clone(),
+    };
+    let section = format!("{DRIVES}.{key}");
+    let mut text = format!("\n[{section}]\n");
+    for line in drive.to_toml().lines() {
+        match line.strip_prefix('[') {
+            Some(header) => text += &format!("[{section}.{header}\n"),
+            None if line.starts_with("name = ") => {}
+            None => text += &format!("{line}\n"),
+        }
+    }
+    text
+}
+
+/// The keys of a section that have values, a line each.
 fn lines(section: &str, keys: &[KeyDoc], value: impl Fn(&str) -> Option<String>) -> String {
     let of_section = keys.iter().filter(|doc| section_of(doc) == section);
     let lines = of_section.filter_map(|doc| {
@@ -116,7 +141,7 @@ fn lines(section: &str, keys: &[KeyDoc], value: impl Fn(&str) -> Option<String>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{builtin_array, builtin_array_names};
+    use crate::spec::{builtin_array, builtin_array_names, MemberFile};
 
     #[test]
     fn written_array_file_reads_back_as_the_same_array() {
@@ -161,5 +186,107 @@ mod tests {
                 assert_eq!(again, spec, "{change:?}\n{}", spec.to_toml());
             }
         }
+    }
+
+    /// The file of a drive whose keys differ from those of each profile.
+    fn drive(name: &str) -> String {
+        let text = builtin("harmonia").unwrap();
+        let changes = [("name", name), ("gc.low_percent", "7")];
+        let spec = DeviceSpec::with_overrides(text, name, &changes).unwrap();
+        spec.to_toml()
+    }
+
+    fn with_files(toml: &str, overrides: &[(&str, &str)]) -> Result<ArraySpec, String> {
+        let read = |path: &str, by_override: bool| match path {
+            "./a.toml" => Ok(MemberFile {
+                origin: format!("a.toml, {by_override}"),
+                text: drive("drive-1.5"),
+            }),
+            "./bad.toml" => Ok(MemberFile {
+                origin: "bad.toml".into(),
+                text: drive("bad").replace("chips = ", "chips = 0 # "),
+            }),
+            "./same.toml" => Ok(MemberFile {
+                origin: "same.toml".into(),
+                text: drive("harmonia"),
+            }),
+            _ => Err("no such file".into()),
+        };
+        ArraySpec::with_files(toml, "x.toml", overrides, &read).map_err(|e| e.to_string())
+    }
+
+    const OF_FILES: &str = r#"
+        name = "five"
+        [array]
+        level = "raid5"
+        members = "harmonia*2, ./a.toml*3"
+        [member]
+        gc.low_percent = 6
+    "#;
+
+    #[test]
+    fn array_of_device_files_is_written_with_its_drives() {
+        let spec = with_files(OF_FILES, &[]).unwrap();
+        let names: Vec<&str> = spec.members.iter().map(|m| m.name.as_str()).collect();
+        assert_eq!(names[1..3], ["harmonia", "drive-1.5"]);
+        assert_eq!(spec.drives.len(), 1);
+        assert_eq!(spec.members[4].gc.low_percent, 6.0);
+        let text = spec.to_toml();
+        assert!(text.contains("[drives.\"drive-1.5\".gc]\n"), "{text}");
+        let again = ArraySpec::parse(&text, "again").unwrap();
+        assert_eq!(format!("{again:?}"), format!("{spec:?}"));
+        assert_eq!(again.to_toml(), text);
+        let changed = ArraySpec::with_overrides(&text, "again", &[("member.gc.low_percent", "5")]);
+        assert_eq!(changed.unwrap().members[4].gc.low_percent, 5.0);
+        let none_set = OF_FILES.replace("gc.low_percent = 6", "");
+        assert_eq!(
+            with_files(&none_set, &[]).unwrap().members[4]
+                .gc
+                .low_percent,
+            7.0
+        );
+    }
+
+    #[test]
+    fn wrong_member_file_is_reported_with_its_place() {
+        let of = |members: &str| with_files(OF_FILES, &[("array.members", members)]).unwrap_err();
+        for (members, parts) in [
+            (
+                "./none.toml*3",
+                &["array.members", "\"./none.toml\": no such file"][..],
+            ),
+            ("./bad.toml*3", &["bad.toml:", "geometry.chips"]),
+            (
+                "harmonia*2, ./same.toml",
+                &["two different members", "\"harmonia\""],
+            ),
+            ("nothing*3", &["\"nothing\" is no device", "./mine.toml*4"]),
+        ] {
+            let message = of(members);
+            for part in parts {
+                assert!(message.contains(part), "{members}: {message}");
+            }
+        }
+        let by_file = with_files(OF_FILES, &[]).unwrap().to_toml();
+        let wrong = by_file.replace(
+            "[drives.\"drive-1.5\"]\n",
+            "[drives.\"drive-1.5\"]\nname = \"x\"\n",
+        );
+        let message = ArraySpec::parse(&wrong, "x.toml").unwrap_err().to_string();
+        assert!(message.contains("remove it"), "{message}");
+        let message = ArraySpec::parse(OF_FILES, "x.toml")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            message.contains("x.toml:5:") && message.contains("[drives.NAME]"),
+            "{message}"
+        );
+        let deep = by_file.replace(
+            "[drives.\"drive-1.5\".gc]\n",
+            "[drives.\"drive-1.5\".gc]\nvictimm = 1\n",
+        );
+        let line = deep.lines().position(|line| line == "victimm = 1").unwrap() + 1;
+        let message = ArraySpec::parse(&deep, "x.toml").unwrap_err().to_string();
+        assert!(message.contains(&format!("x.toml:{line}:")), "{message}");
     }
 }
