@@ -37,8 +37,8 @@ class HitRow(NamedTuple):
         read_hits: those found.
         writes: pages written.
         write_hits: those found.
-        evicted_clean: pages evicted that need not be written.
-        evicted_dirty: pages evicted that must be written to flash.
+        evicted_clean: pages evicted without a write to flash.
+        evicted_dirty: pages evicted that had to be written to flash.
     """
 
     policy: str
