@@ -52,7 +52,7 @@ def run(workload: WorkloadLike, device: str | Path | None = None, **options: Unp
         {options}
 
     Raises:
-        FlashtwinError: with what was wrong, where, and what would be right.
+        FlashtwinError: an argument is wrong; the message gives the place and the remedy.
         OutputError: the log could not be written; its `result` holds the result of the run.
         Interrupted: on Ctrl-C; its `partial` holds the result so far.
     """
@@ -90,7 +90,7 @@ def compare(
         {options}
 
     Raises:
-        FlashtwinError: with what was wrong, where, and what would be right.
+        FlashtwinError: an argument is wrong; the message gives the place and the remedy.
         Interrupted: on Ctrl-C; its `partial` holds the results so far.
     """
     choices = read_choices(policies)
