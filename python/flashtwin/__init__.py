@@ -12,7 +12,8 @@ The same arguments give the same bytes on every machine. Names end in their unit
 
 from importlib import import_module
 
-#: The module of each public name; `plot` is a module itself. `__init__.pyi` has the names for type checkers.
+#: The module of each public name; `plot` is itself a module. For type checkers, the names are in
+#: `__init__.pyi`.
 _MODULES = {
     "AS_FAST_AS_POSSIBLE": "pacing",
     "Access": "user_policy",

@@ -1,4 +1,4 @@
-"""Devices: those that come with flashtwin, and TOML files of your own (docs/devices.md)."""
+"""Devices: those that come with flashtwin, and your own TOML files (docs/devices.md)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ._support import words
 from ._support.inputs import exists, read_text
 from .errors import DeviceError, FlashtwinError
 
-#: Values of overrides: those that TOML can hold in one line. None removes a key or a section.
+#: Values of overrides: values that TOML writes on one line. None removes a key or a section.
 Value: TypeAlias = "str | int | float | bool | None"
 #: Dotted keys and their values, as in {"buffer.capacity": "8 MiB"}.
 Overrides: TypeAlias = Mapping[str, Value]
 
 Spec = _core.Spec
 
-#: The device of a caller that names none: a drive of today.
+#: Default device where the caller names none: a current drive.
 DEFAULT_DEVICE = "nvme-tlc"
 
 
@@ -38,7 +38,7 @@ def device(name: str | Path, overrides: Overrides | None = None, policy: str | N
         policy: the buffer's policy, short for `{"buffer.policy": policy}`.
 
     Raises:
-        DeviceError: what is wrong, with file, line, key and what would be right.
+        DeviceError: the device is wrong; the message gives file, line, key and the remedy.
     """
     text, origin = _read(name)
     settings = [(key, as_toml(value)) for key, value in (overrides or {}).items()]
@@ -84,5 +84,5 @@ def _reduce(spec: Spec) -> tuple[Callable[[str], Spec], tuple[str]]:
     return _from_toml, (spec.to_toml(),)
 
 
-# So that a device can go to another process, as arguments of an executor do.
+# Pickling, with which an executor passes a device to another process.
 copyreg.pickle(Spec, _reduce)

@@ -1,4 +1,4 @@
-"""Flash translation layers of one chip: their list, their descriptions, and runs step by step."""
+"""Flash translation layers of one chip: list, descriptions, stepping."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def ftls() -> list[str]:
 
 
 class FtlInfo(dict[str, Any]):
-    """A translation layer in words: a dict whose printed form is meant for people."""
+    """Description of a translation layer: a dict that prints as text."""
 
     def __repr__(self) -> str:
         source, example = self["source"], self["example"]
@@ -61,17 +61,17 @@ def ftl_info(name: str) -> FtlInfo:
         name: one of `ftls()`.
 
     Raises:
-        FlashtwinError: there is no such translation layer; the message names those there are.
+        FlashtwinError: there is no such translation layer; the message lists the existing ones.
     """
     _check_name(name)
     return FtlInfo(_core.ftl_info(name))
 
 
 class FtlTrace(list[dict[str, Any]]):
-    """Flash operations of each step of a trace: a list of dicts whose printed form is a table.
+    """Flash operations of each step of a trace: a list of dicts that prints as a table.
 
     Attributes:
-        total: what all steps cost, by the names that the steps have.
+        total: the sum over all steps, under the same names.
     """
 
     def __init__(self, steps: list[dict[str, Any]], total: dict[str, int], text: str) -> None:
@@ -97,21 +97,21 @@ def trace_ftl(
 
     Args:
         name: one of `ftls()`.
-        accesses: tokens such as "0 4x3 R5 T3 F": write page 0, write pages 4 to 6, read page 5, trim
-            page 3, write what of the map is newer in memory.
+        accesses: tokens such as "0 4x3 R5 T3 F": write page 0, write pages 4 to 6, read page 5, trim page 3,
+            write the changed part of the map to flash.
         set: parameters, as in {"rw_log_blocks": 2}.
         blocks: blocks of the chip.
         pages_per_block: pages of an erase block.
-        logical_pages: pages that can be written; half of the chip's if not given.
-        empty: begin with erased blocks, instead of every page written in its place.
+        logical_pages: number of logical pages; half of the chip's pages if not given.
+        empty: whether to begin with erased blocks instead of with all pages written in their places.
 
     Returns:
-        One dict a token: `op`, `host_reads`, `host_programs`, `copies` (a read and a program each),
+        One dict per token: `op`, `host_reads`, `host_programs`, `copies` (a read and a program each),
         `map_reads`, `map_writes`, `erases`, `switch_merges`, `partial_merges`, `full_merges` and `state`
         (docs/ftls.md describes the notation).
 
     Raises:
-        FlashtwinError: what is wrong, and where.
+        FlashtwinError: an argument is wrong; the message gives the place.
     """
     _check_name(name)
     text = accesses if isinstance(accesses, str) else " ".join(accesses)

@@ -38,9 +38,9 @@ class Lifetime:
     """Lifetime of a drive with one reserve.
 
     Attributes:
-        over_provisioning_percent: hidden capacity in percent of the exported one; None for an array
-            as it is.
-        result: the run that it was measured in.
+        over_provisioning_percent: hidden capacity in percent of the exported capacity; None for an array,
+            whose reserve is not changed.
+        result: the run in which the lifetime was measured.
     """
 
     over_provisioning_percent: float | None
@@ -54,7 +54,7 @@ class Lifetime:
 
     @property
     def passes(self) -> Mapping[str, Any]:
-        """Return `device_write_amplification` with its half width, by purpose, and whether it is level."""
+        """Return `device_write_amplification` with its half-width, by purpose, and whether it is level."""
         passes = self.result.passes
         if passes is None or passes["device_write_amplification"] is None:
             raise FlashtwinError("lifetime: no pass of the workload was completed, or the host wrote nothing")
@@ -62,7 +62,7 @@ class Lifetime:
 
     @property
     def half_width_share(self) -> float | None:
-        """Return the half width of the 95 % interval of write amplification as a share of it."""
+        """Return the half-width of the 95 % interval of write amplification, as a share of it."""
         half: float | None = self.passes["device_write_amplification_half_width"]
         share: float | None = half and half / self.passes["device_write_amplification"]
         return share
@@ -170,15 +170,15 @@ def lifetime(
 
     Args:
         workload: as for `run`.
-        device: as for `run`; it needs `wear.rated_erases`, which the drives of today have.
+        device: as for `run`; it needs `wear.rated_erases`, which the profiles of current drives have.
         over_provisioning: reserves to compare, in percent of the exported capacity, such as 7 and 28. Empty:
-            that of the device.
+            that of the device alone.
         policy: as for `run`.
         begin: function to call with the name of each measurement when it begins.
         {options}
 
     Raises:
-        FlashtwinError: with what was wrong, where, and what would be right.
+        FlashtwinError: an argument is wrong; the message gives the place and the remedy.
         Interrupted: on Ctrl-C; its `partial` holds the result of the run so far.
     """
     if options["repeat"] is None:
@@ -202,7 +202,7 @@ def lifetime(
 
 
 def _reserve(name: str | Path, overrides: Overrides) -> float | None:
-    """Return the over-provisioning of a device in percent of its exported capacity; it must have a rating."""
+    """Return a device's over-provisioning in percent of its exported capacity; it needs rated erases."""
     table = tomllib.loads(read_device(name, overrides).to_toml())
     if "array" in table:
         return None

@@ -1,4 +1,4 @@
-"""Buffer policies: which there are, what each does, and how a user names one."""
+"""Buffer policies: list, descriptions, stepping, and how a user names one."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from ._devices import Overrides, Spec, Value, as_toml, device
 from .errors import DeviceError, FlashtwinError
 from .user_policy import Factory, Policy, instantiate, is_in_file, label_of, load
 
-#: A policy as `run`, `compare` and `hits` take it: a name, perhaps with parameters as in
-#: "cflru:window=0.5", a class of your own, or the name of one, as in "mine.py:Mine".
+#: A policy as `run`, `compare` and `hits` take it: a name, which may have parameters (`cflru:window=0.5`);
+#: your own class; or the name of your own class, such as `mine.py:Mine`.
 PolicyLike = str | type[Policy] | Factory
 
 _WIDTH = 96
 
 
 def policies() -> list[str]:
-    """Names of the buffer policies; `gcar-NAME` exists for every other name as well."""
+    """Return the names of the buffer policies; `gcar-NAME` exists for every other name as well."""
     return _core.policy_names()
 
 
 class PolicyInfo(dict[str, Any]):
-    """A policy in words: a dict whose printed form is meant for people."""
+    """Description of a policy: a dict that prints as text."""
 
     def __repr__(self) -> str:
         source, cost = self["source"], self["cost"]
@@ -67,17 +67,17 @@ def policy_info(name: str) -> PolicyInfo:
     """Describe a policy: rule, source, parameters with their defaults, cost, an example.
 
     Args:
-        name: one of `policies()`, `gcar-NAME` for any NAME of them, or "min".
+        name: one of `policies()`, `gcar-` and one of them, or "min".
 
     Raises:
-        FlashtwinError: there is no such policy; the message names the nearest.
+        FlashtwinError: there is no such policy; the message names the most similar one.
     """
     check_name(name)
     return PolicyInfo(_core.policy_info(name))
 
 
 def check_name(name: str) -> None:
-    """Refuse a policy that does not exist, with the nearest one; `min` exists where hits are counted."""
+    """Refuse a policy that does not exist and name the most similar one; `min` exists only for hits."""
     names = [*_core.catalog_names(), *policies()]
     if name in names or _core.is_policy(name):
         return
@@ -95,7 +95,7 @@ def check_name(name: str) -> None:
 
 
 class PolicyTrace(list[dict[str, Any]]):
-    """Hits and evictions of each step of a trace: a list of dicts whose printed form is a table."""
+    """Hits and evictions of each step of a trace: a list of dicts that prints as a table."""
 
     def __init__(self, steps: list[dict[str, Any]], text: str) -> None:
         super().__init__(steps)
@@ -115,27 +115,27 @@ def trace_policy(
     stride_pages: int = 1,
     pages_per_block: int = 4,
 ) -> PolicyTrace:
-    """Step a policy through a string of accesses, as the papers' examples do.
+    """Step a policy through a string of accesses, as examples in papers do.
 
     Args:
-        policy: one of `policies()`, perhaps with parameters as for `run`, or a class of your own, whose
-            state is what its `state()` returns, or the pages that it holds, last inserted first.
-        accesses: tokens such as "W1 R2 W4x3 trim1 gc+0 gc-0 drain0=500 idle0 t+100": write page 1,
-            read page 2, one write of pages 4 to 6, trim page 1, chip 0 begins and ends collecting,
-            its work will take 500 us, it is idle, 100 ms pass.
+        policy: as for `run`. The state of your own class is what its `state()` returns; without that method,
+            it is the pages in the policy, last inserted first.
+        accesses: tokens such as "W1 R2 W4x3 trim1 gc+0 gc-0 drain0=500 idle0 t+100": write page
+            1, read page 2, write pages 4 to 6 in one request, trim page 1, chip 0 begins and ends a
+            collection, the work of chip 0 will take 500 us, chip 0 is idle, 100 ms pass.
         capacity: pages of the buffer.
         set: parameters, as in {"window": 2}.
-        chips: chips that the pages are striped over.
-        stride_pages: consecutive pages on a chip.
+        chips: number of chips over which the pages are striped.
+        stride_pages: number of consecutive pages on a chip.
         pages_per_block: pages of an erase block.
 
     Returns:
-        One dict a token: `op`, `hit` (None where there was no access), `evicted` ("2c" is page 2,
-        clean), `state` (docs/policies.md describes the notation), and where they differ from what was
-        evicted `written` and `read`, pages written with a victim and read for it.
+        One dict per token: `op`, `hit` (None if the token is no access), `evicted` ("2c" is page 2, clean)
+        and `state` (docs/policies.md describes the notation). If other pages are written with a victim, or
+        read for it, `written` and `read` list them.
 
     Raises:
-        FlashtwinError: what is wrong, and where.
+        FlashtwinError: an argument is wrong; the message gives the place.
     """
     text = accesses if isinstance(accesses, str) else " ".join(accesses)
     for what, number in (("capacity", capacity), ("chips", chips), ("stride_pages", stride_pages)):
@@ -165,13 +165,13 @@ def _whole(what: str, number: int) -> None:
 
 @dataclass(frozen=True)
 class Choice:
-    """A policy as a user named it, read.
+    """A policy as the user named it, parsed.
 
     Attributes:
-        label: what results call it; None: the device's own policy, under its own name.
-        name: the policy's name; None: the device's own, or one of the user's.
-        settings: parameters given with the name, by their whole keys.
-        user: the user's policy class, or what makes one.
+        label: its name in results; None: the device's own policy, under its own name.
+        name: the policy's name; None: the device's own policy, or a class of the user.
+        settings: parameters given with the name, by their complete keys.
+        user: the user's policy class, or a function that creates a policy.
     """
 
     label: str | None
@@ -194,11 +194,11 @@ class Choice:
         return Choice(policy, name, settings, None)
 
     def knows(self, key: str) -> bool:
-        """Whether a key of the section `buffer` is one of its parameters."""
+        """Whether a key of the section `buffer` is a parameter of this policy."""
         return self.name is not None and key in _core.policy_parameters(self.name)
 
     def spec(self, name: str | Path, overrides: Overrides) -> Spec:
-        """Read the device with this policy in it; a user's policy replaces LRU later."""
+        """Read the device with this policy; a user's policy replaces LRU later."""
         merged = {**overrides, **self.settings}
         try:
             return device(name, merged, "lru" if self.user else self.name)
@@ -208,12 +208,12 @@ class Choice:
             raise DeviceError(f"policy {self.label}: {e}") from None
 
     def instance(self, capacity_pages: int) -> _core.UserPolicy | None:
-        """Make the user's policy, if it is one, for a buffer of that size."""
+        """Create the user's policy, if it is one, for a buffer of that size."""
         return instantiate(self.user, capacity_pages) if self.user else None
 
 
 def read_choices(policies: Sequence[PolicyLike]) -> list[Choice]:
-    """Read the policies of a comparison: at least one, none twice."""
+    """Read the policies of a comparison: at least one, and none twice."""
     choices = [Choice.read(policy) for policy in policies]
     if not choices:
         raise FlashtwinError(f"policies: none given; known: {', '.join(_core.policy_names())}")
@@ -225,9 +225,9 @@ def read_choices(policies: Sequence[PolicyLike]) -> list[Choice]:
 
 
 def overrides_for(choice: Choice, among: Sequence[Choice], overrides: Overrides) -> Overrides:
-    """Leave out the parameters that this policy does not know and another one does.
+    """Leave out parameters that this policy does not have but another policy has.
 
-    Keys that no policy has stay: the device reports them.
+    Keys that no policy has are kept, so that the device reports them.
     """
     if len(among) == 1:
         return overrides
@@ -236,10 +236,10 @@ def overrides_for(choice: Choice, among: Sequence[Choice], overrides: Overrides)
 
 
 def split_names(text: str, everything: Sequence[str]) -> list[str]:
-    """Split a list as in "lru,cbm:theta=0.2,merge=false,all".
+    """Split a list such as "lru,cbm:theta=0.2,merge=false,all".
 
-    A piece with "=" and without ":" belongs to the policy before it. "all" stands for all that is
-    not yet named.
+    A piece with "=" and without ":" belongs to the previous policy. "all" stands for all policies that are
+    not named already.
     """
     names: list[str] = []
     for piece in (part.strip() for part in text.split(",")):

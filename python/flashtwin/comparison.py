@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measure:
-    """One measure: its name, its place in a summary, its format, whether less is better."""
+    """A measure: its name, its position in a summary, its format, and whether lower is better."""
 
     label: str
     path: tuple[str, ...]
@@ -30,7 +30,7 @@ class Measure:
     less_is_better: bool = True
 
     def value(self, result: Result | Record) -> float | None:
-        """Find it in a summary; None where the run has no such value."""
+        """Find the measure in a summary; None if the run has no such value."""
         if self.path[0] in ("all", "read", "write") and not result.summary[self.path[0]]["requests"]:
             return None
         at: Any = result.summary
@@ -53,7 +53,7 @@ class Measure:
                 return words.digits(value)
 
     def applies(self, results: Sequence[Result | Record]) -> bool:
-        """Whether any result has a value here: no row of reads without reads."""
+        """Whether any result has a value: runs without reads, for example, have no row of reads."""
         kind = self.path[0]
         return kind not in ("read", "write") or any(r.summary[kind]["requests"] for r in results)
 
@@ -84,7 +84,7 @@ MEASURES = [
 
 
 def label_of_part(label: str, run: Result | Record) -> str:
-    """Label of a run; if it was interrupted, with the number of requests that its figures are of."""
+    """Return the label of a run; if it was interrupted, with the number of requests in its figures."""
     if not run.summary["interrupted"]:
         return label
     return f"{label} (part: {words.count(run.summary['requests_submitted'])})"
@@ -96,7 +96,8 @@ class Cell:
 
     Attributes:
         text: the value.
-        ratio: its ratio to that of the first run; None for the first run itself and where there is none.
+        ratio: its ratio to the value of the first run; None for the first run itself, or if there is no
+            ratio.
         interval: ends of the ratio's interval; None if it cannot be determined.
     """
 
@@ -127,7 +128,7 @@ class Row:
 def rows_of(runs: Sequence[Result | Record]) -> Iterator[Row]:
     """Measures of runs of one workload; ratios are to the first run (D-185).
 
-    Part of a workload is not comparable to the whole: an interrupted run has no ratio.
+    An interrupted run has no ratio, because part of a workload is not comparable to the whole.
     """
     batches = [(run if isinstance(run, Record) else run.record()).batches for run in runs]
     whole = [not run.summary["interrupted"] for run in runs]
@@ -146,9 +147,9 @@ def rows_of(runs: Sequence[Result | Record]) -> Iterator[Row]:
         yield Row(measure, values, cells)
 
 
-#: Measures that the ranking of many policies shows; it sorts by the first.
+#: Measures that the ranking of many policies shows; it is sorted by the first one.
 _RANKED = ["mean response", "p99", "erases", "device write ampl.", "hit ratio"]
-#: With more policies than this the table is a ranking, one line a policy.
+#: Maximum number of policies side by side; for more, the table is a ranking with one line per policy.
 _SIDE_BY_SIDE = 6
 
 
@@ -162,14 +163,14 @@ class _Grid:
 
 
 def _said(cell: Cell, run: int) -> str:
-    """Text of a cell; ratios stand one below the other."""
+    """Format a cell; ratios of a column are aligned."""
     if not run:
         return cell.text
     return f"{cell.text} " + (f"{cell.ratio:5.2f}x{cell.mark or ' '}" if cell.ratio is not None else " " * 7)
 
 
 class Comparison:
-    """The results of several policies, in the order asked for; ratios are to the first.
+    """The results of several policies, in the given order; ratios are to the first one.
 
     Print it for the table, index it by policy, iterate over its results.
     """
@@ -179,12 +180,12 @@ class Comparison:
 
     @property
     def policies(self) -> list[str]:
-        """The policies, the first being the one compared to."""
+        """Return the policies; others are compared to the first one."""
         return [result.policy for result in self.results]
 
     @property
     def interrupted(self) -> bool:
-        """Whether a result is missing or is one of a part of the workload only."""
+        """Whether a result is missing, or is that of only a part of the workload."""
         return any(result.interrupted for result in self.results)
 
     def __getitem__(self, policy: str) -> Result:
@@ -205,7 +206,7 @@ class Comparison:
 
     @property
     def table(self) -> pa.Table:
-        """One row per policy, one column per measure, each with its unit in its name."""
+        """Return a table with one row per policy and one column per measure; names end in units."""
         import pyarrow as pa
 
         columns: dict[str, Any] = {"policy": self.policies}
@@ -214,7 +215,7 @@ class Comparison:
         return pa.table(columns)
 
     def to_json(self) -> str:
-        """All summaries as JSON, the same bytes for the same runs."""
+        """Return all summaries as JSON; equal runs give the same bytes."""
         return json.dumps({"results": [result.summary for result in self.results]}, indent=2)
 
     def figure(self, path: str | Path) -> None:
@@ -224,7 +225,7 @@ class Comparison:
         plot.save(plot.comparison(self), path)
 
     def _grid(self) -> _Grid:
-        """Policies side by side; many of them one below the other, the quickest first."""
+        """Show policies side by side; many policies are one below the other, the fastest first."""
         heads = [label_of_part(result.policy, result) for result in self.results]
         if len(self.results) <= _SIDE_BY_SIDE:
             shown = list(rows_of(self.results))
@@ -247,7 +248,7 @@ class Comparison:
         return _Grid(_RANKED, rows, ["by mean response", *notes])
 
     def _notes(self, shown: Sequence[Row], first: str) -> list[str]:
-        """Explanation of ratios and marks, and what else decides them."""
+        """Return the explanation of ratios and marks, and which limits were reached."""
         notes = [f"x: ratio to {first}"]
         if any(cell.interval for row in shown for cell in row.cells):
             notes.append("?: its 95 % interval contains 1")
@@ -266,9 +267,9 @@ class Comparison:
         return notes
 
     def rich_tables(self, columns: int) -> list[Table]:
-        """Build tables for a terminal of so many columns.
+        """Build tables for a terminal with that many columns.
 
-        Policies that do not fit beside one another stand in a further table.
+        Policies that do not fit beside one another are in further tables.
         """
         grid = self._grid()
         rows = [[label, *cells] for label, cells in grid.rows]

@@ -1,4 +1,4 @@
-"""Commands to a server at work, over its control socket: a line of JSON there, a line back."""
+"""Commands to a running server over its control socket: one line of JSON as request, one as response."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 
 from .errors import FlashtwinError
 
-#: A power loss waits for the flash of a large device.
+#: Maximum wait: a power loss waits for the flash of a large device.
 _ANSWER_S = 120
 
 
 def ask(path: str | os.PathLike[str], what: str, **how: object) -> dict[str, Any]:
-    """Give a command to the server whose control socket, or whose own socket, this is.
+    """Send a command to a server, by the path of its control socket or of the socket for clients.
 
     Raises:
-        FlashtwinError: there is no server, or it refuses, and why.
+        FlashtwinError: there is no server, or it refuses the command; the message gives the reason.
     """
     at = Path(path)
     beside = Path(f"{path}.ctl")

@@ -8,7 +8,7 @@ __all__ = ["DeviceError", "FlashtwinError", "Interrupted", "SnapshotError", "Wor
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C ended work early.
+    """Ctrl-C ended the work early.
 
     Attributes:
         partial: the results so far, of the type that the call returns; None if there are none.

@@ -1,4 +1,4 @@
-"""Members of an array that fail and are replaced in the course of a run."""
+"""Members of an array that fail and are replaced during a run."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .errors import FlashtwinError
 
 @dataclass(frozen=True)
 class Fail:
-    """A member of an array fails, with all it held.
+    """A member of an array fails and loses its contents.
 
     Attributes:
-        member: which, from 0.
-        at_s: when, in seconds of virtual time from the start of the measurement.
+        member: number of the member, from 0.
+        at_s: time in seconds of virtual time from the start of the measurement.
     """
 
     member: int
@@ -25,11 +25,11 @@ class Fail:
 
 @dataclass(frozen=True)
 class Replace:
-    """A new, empty drive takes the place of a failed member, and is rebuilt.
+    """A new, empty drive replaces a failed member and is rebuilt.
 
     Attributes:
-        member: which, from 0.
-        at_s: when, in seconds of virtual time from the start of the measurement.
+        member: number of the member, from 0.
+        at_s: time in seconds of virtual time from the start of the measurement.
     """
 
     member: int
@@ -41,7 +41,7 @@ Fault: TypeAlias = Fail | Replace
 
 
 def check(faults: Sequence[Fault]) -> None:
-    """Refuse what is no fault, and members and times that no array has."""
+    """Refuse values that are not faults, and members and times that no array has."""
     for fault in faults:
         if not isinstance(fault, Fail | Replace):
             raise FlashtwinError(f"faults: {fault!r}: give Fail(member, at_s) or Replace(member, at_s)")

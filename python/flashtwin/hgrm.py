@@ -1,4 +1,4 @@
-"""Distributions of response times in the text form of HdrHistogram (`.hgrm`), which its plotters read."""
+"""Distributions of response times in HdrHistogram's text format (`.hgrm`), which its plotters read."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from ._core import Histogram
     from ._support.record import Record
 
-#: Lines to each halving of what is left to 100 %, and decimals of values: HdrHistogram's own.
+#: Lines per halving of the distance to 100 %, and decimals of values, as in HdrHistogram.
 _TICKS = 5
 #: Our histograms keep at least 11 bits of a value (three digits), up to an hour.
 _SUB_BUCKETS, _BUCKETS = 2048, 32
 
 
 def to_hgrm(histogram: Histogram, *, mean_us: float, deviation_us: float, max_us: float) -> str:
-    """Return the distribution as HdrHistogram's `outputPercentileDistribution` does, in microseconds.
+    """Return the distribution as HdrHistogram's `outputPercentileDistribution` prints it, in microseconds.
 
     Args:
         histogram: upper ends of buckets in ns, and counts.
-        mean_us: of the response times themselves.
-        deviation_us: of the response times themselves.
-        max_us: the longest response time itself.
+        mean_us: exact mean of the response times.
+        deviation_us: exact standard deviation of the response times.
+        max_us: exact longest response time.
     """
     total = sum(count for _, count in histogram)
     lines = [f"{'Value':>12} {'Percentile':>14} {'TotalCount':>10} {'1/(1-Percentile)':>14}", ""]
@@ -41,7 +41,7 @@ def to_hgrm(histogram: Histogram, *, mean_us: float, deviation_us: float, max_us
 
 
 def _levels(histogram: Histogram, total: int) -> Iterator[tuple[int, float, int]]:
-    """Each level of HdrHistogram's PercentileIterator: value, percentile, requests up to it."""
+    """Yield each level of HdrHistogram's PercentileIterator: value, percentile, requests up to it."""
     level, seen = 0.0, 0
     for ns, count in histogram:
         seen += count
@@ -49,7 +49,7 @@ def _levels(histogram: Histogram, total: int) -> Iterator[tuple[int, float, int]
             yield ns, level, seen
             if seen == total:
                 break
-            # So many lines to each halving of the distance to 100 %.
+            # Number of lines per halving of the distance to 100 %.
             halvings = int(100 / (100 - level)).bit_length()
             level += 100 / (_TICKS << halvings)
     if total:
@@ -60,7 +60,7 @@ def write_hgrm(record: Record, path: Path) -> list[Path]:
     """Write the distributions of all requests to `path`, and those of reads and of writes beside it.
 
     Returns:
-        the files: `x.hgrm`, and where there were any `x.read.hgrm` and `x.write.hgrm`.
+        The files: `x.hgrm`, and, if there were reads or writes, `x.read.hgrm` or `x.write.hgrm`.
     """
     texts = {}
     for kind, name in (("all", ""), ("read", ".read"), ("write", ".write")):

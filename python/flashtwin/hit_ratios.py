@@ -1,4 +1,4 @@
-"""Hit ratios of policies by themselves: only the order of accesses counts, no device's time."""
+"""Hit ratios of policies without a device: only the order of accesses counts, not time."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.table import Table
 
-#: Generated loads are drawn for a device of this size unless they have a `range`.
+#: Size of the device for which generated loads without a `range` are drawn.
 _RANGE_BYTES = 1 << 32
 
 
 class HitRow(NamedTuple):
-    """Counts of one policy in a buffer of one size; None where MIN does not define them.
+    """Counts of one policy in a buffer of one size; None if MIN does not define them.
 
     Attributes:
-        policy: as it was named.
-        capacity_pages: pages of the buffer.
-        accesses: pages read and written.
-        hits: those found in the buffer.
-        reads: pages read.
-        read_hits: those found.
-        writes: pages written.
-        write_hits: those found.
-        evicted_clean: pages evicted that need not be written.
-        evicted_dirty: pages evicted that must be written to flash.
+        policy: name of the policy, as given.
+        capacity_pages: size of the buffer in pages.
+        accesses: number of pages read and written.
+        hits: number of these found in the buffer.
+        reads: number of pages read.
+        read_hits: number of these found in the buffer.
+        writes: number of pages written.
+        write_hits: number of these found in the buffer.
+        evicted_clean: number of pages evicted without a write to flash.
+        evicted_dirty: number of pages evicted that had to be written to flash.
     """
 
     policy: str
@@ -59,7 +59,7 @@ class HitRow(NamedTuple):
 
 
 class HitTable:
-    """Hit ratios of policies in buffers of several sizes: print it, or iterate over its rows."""
+    """Hit ratios of policies in buffers of several sizes. Print it, or iterate over its rows."""
 
     def __init__(self, rows: list[HitRow], page_bytes: int, workload: str, interrupted: bool = False) -> None:
         self.rows = rows
@@ -87,7 +87,7 @@ class HitTable:
 
     @property
     def capacities_pages(self) -> list[int]:
-        """The sizes of the buffer, in the order asked for."""
+        """Return the sizes of the buffer, in the given order."""
         return list(dict.fromkeys(row.capacity_pages for row in self.rows))
 
     @property
@@ -98,18 +98,18 @@ class HitTable:
         return pa.Table.from_pylist([{**row._asdict(), "hit_ratio": row.hit_ratio} for row in self.rows])
 
     def to_json(self) -> str:
-        """All rows as JSON, the same bytes for the same workload."""
+        """Return all rows as JSON; equal workloads give the same bytes."""
         rows = [{**row._asdict(), "hit_ratio": row.hit_ratio} for row in self.rows]
         return json.dumps({"workload": self.workload, "page_bytes": self.page_bytes, "rows": rows}, indent=2)
 
     def figure(self, path: str | Path) -> None:
-        """Draw hit ratio over capacity, a line a policy, into a file (PNG, PDF, SVG ...)."""
+        """Draw hit ratio over capacity, a line per policy, into a file (PNG, PDF, SVG ...)."""
         from . import plot
 
         plot.save(plot.hits(self), path)
 
     def _cells(self) -> Iterator[tuple[str, list[tuple[str, bool]]]]:
-        """Each policy, and for each capacity what to print and whether it is the best online one."""
+        """Yield each policy with, for each capacity, the text and whether it is the best online policy."""
         by_place = {(row.policy, row.capacity_pages): row for row in self.rows}
         best = {
             capacity: max(
@@ -139,9 +139,9 @@ class HitTable:
         return "* most hits" + (" except min" if "min" in self.policies else "")
 
     def rich_tables(self, columns: int) -> list[Table]:
-        """Build tables for a terminal of so many columns: policies by capacities.
+        """Build tables for a terminal with that many columns: policies by capacities.
 
-        Capacities that do not fit beside one another stand in a further table.
+        Capacities that do not fit beside one another are in further tables.
         """
         from rich.text import Text
 
@@ -179,25 +179,25 @@ def hits(
 ) -> HitTable:
     """Count the hits of policies in buffers of several sizes, without a device.
 
-    Requests are cut into pages and accessed in their order; trims drop their pages, flushes are left
-    out. The buffer begins empty; write-backs take no time and no chip is ever busy, so policies that
-    look at the chips fall back on the order they keep.
+    Requests are cut into pages and accessed in their order; trims drop their pages, flushes are ignored. The
+    buffer begins empty. Write-backs take no time and no chip is ever busy, so policies that consider chips
+    use only their own order of pages.
 
     Args:
         workload: as for `run`.
-        policies: names as for `run`, or classes of your own; "min" is Belady's optimum, the most hits
-            that any policy can have.
-        capacities_pages: sizes of the buffer.
-        page_bytes: bytes of a page.
-        seed: of a generated load.
-        requests_max: requests at most.
-        trace_options: how to read the trace, where it is not to be guessed.
-        threads: policies at a time; changes no result.
-        progress: called about ten times a second with a `Progress`.
+        policies: names as for `run`, or classes of your own; "min" is Belady's optimum, the maximum number of
+            hits of any policy.
+        capacities_pages: sizes of the buffer in pages.
+        page_bytes: size of a page in bytes.
+        seed: seed of a generated load.
+        requests_max: maximum number of requests.
+        trace_options: how to read the trace, if the detected form is wrong.
+        threads: number of policies at a time; results do not depend on it.
+        progress: function to call about ten times a second with a `Progress`.
 
     Raises:
-        FlashtwinError: what is wrong, and what would be right.
-        Interrupted: on Ctrl-C; its `partial` holds what was counted so far, or None.
+        FlashtwinError: an argument is wrong; the message gives the remedy.
+        Interrupted: on Ctrl-C; its `partial` has the counts so far, or None.
     """
     choices = read_choices(policies)
     capacities = [_capacity(pages) for pages in capacities_pages]
@@ -211,7 +211,7 @@ def hits(
     requests = _open(opened, seed, requests_max)
     described = requests.describe()
     total = requests.requests_total or opened.estimate_requests()
-    # Read on a thread of its own: the first policies follow it.
+    # The workload is read on a separate thread, while the first policies already process it.
     accesses = _core.Accesses.read(requests, page_bytes=page_bytes, requests_max=requests_max)
     tasks = [
         Task(f"{choice.label} {pages} pages", partial(_count, accesses, choice, pages), total)

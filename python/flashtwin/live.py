@@ -1,6 +1,6 @@
 """`serve`: a modelled device as a block device with realistic timing (docs/live.md).
 
-nbdkit speaks the protocol; the device and the data are in its plugin, which comes with flashtwin.
+nbdkit handles the protocol. The device and the data are in its plugin, which comes with flashtwin.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
     from .metrics import MetricsServer
 
-#: Requests of a client that are in flight at a time: nbdkit has a thread for each, by default 16, so that the
-#: device would see no deeper queue.
+#: Number of requests of a client that are in flight at a time. nbdkit has a thread for each; with its default
+#: of 16, the device would see no deeper queue.
 _IN_FLIGHT = 256
 #: Timeout of a stop in seconds: the state of a large device takes minutes to write.
 _STOP_S = 600
-#: How the plugin's messages about an incomplete stop begin; its messages about clients begin otherwise.
+#: Prefix of the plugin's messages about an incomplete stop; its messages about clients have another one.
 _STOP_FAILED = "the stop failed: "
 
 
@@ -50,8 +50,8 @@ class PowerCut:
     """The result of a power loss.
 
     Attributes:
-        lost: numbers of the pages whose last contents are lost and that have older contents again, ascending.
-        unfinished: requests in flight, which have failed.
+        lost: numbers of the pages that lost their last contents and have older contents again, ascending.
+        unfinished: number of requests in flight, which have failed.
     """
 
     lost: list[int]
@@ -62,11 +62,11 @@ class Server:
     """A device being served. Leaving the `with` block stops it.
 
     Attributes:
-        uri: what clients connect to.
-        size_bytes: what they see.
-        control: socket on which it takes commands, as `flashtwin ctl` gives them.
-        started_from: how the flash came into the state it began with.
-        metrics_url: the page that shows it live, if one was asked for.
+        uri: address to which clients connect.
+        size_bytes: size that clients see.
+        control: socket that takes the commands of `flashtwin ctl`.
+        started_from: origin of the initial state of the flash.
+        metrics_url: address of the live page, if one was requested.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Server:
         return self._process.poll() is None
 
     def report(self) -> LiveReport:
-        """Return the report so far, at most a second old; after the stop, the last one."""
+        """Return the current report, at most a second old; after the stop, the last one."""
         text = self._outputs.read_report()
         return LiveReport.read(text) if text is not None else self._final()
 
@@ -123,8 +123,8 @@ class Server:
         Requests in flight fail, and so do later requests on existing connections.
 
         Args:
-            torn: a page whose program is interrupted may have new contents in its first sectors and old ones
-                in the others.
+            torn: whether a page whose program is interrupted may have new contents in its first sectors and
+                old contents in the others.
         """
         said = ask(self.control, "power-cut", torn=torn)
         return PowerCut(lost=said["lost"], unfinished=said["unfinished"])
@@ -134,19 +134,19 @@ class Server:
         ask(self.control, "fail", member=member)
 
     def replace_member(self, member: int) -> None:
-        """Put a new member in the place of a failed one, to be rebuilt."""
+        """Replace a failed member with a new one, which is then rebuilt."""
         ask(self.control, "replace", member=member)
 
     def slow_member(self, member: int, times: float) -> None:
-        """Multiply the response times of a member of an array; 1 is normal speed."""
+        """Multiply the response times of a member of an array by a factor; 1 is normal speed."""
         ask(self.control, "slow", member=member, times=times)
 
     def collect(self, *, member: int | None = None, die: int | None = None) -> int:
         """Collect one block on each selected die now; return the number of dies.
 
         Args:
-            member: of an array, that one; all that are there if None.
-            die: that one; all if None.
+            member: member of an array; None: all present members.
+            die: number of the die; None: all dies.
         """
         return int(ask(self.control, "collect", member=member, die=die)["dies"])
 
@@ -156,7 +156,7 @@ class Server:
         Reads of lost pages fail (EIO) until the pages are written again (to another die) or trimmed.
 
         Args:
-            die: its number, from 0.
+            die: number of the die, from 0.
         """
         return int(ask(self.control, "kill-die", die=die)["pages"])
 
@@ -165,7 +165,7 @@ class Server:
 
         Args:
             name: the policy.
-            set: its own keys, as in `{"buffer.window": 0.1}`; those not given have their defaults.
+            set: its own keys, such as `{"buffer.window": 0.1}`; other keys have their defaults.
         """
         settings = {key: as_toml(value) for key, value in (set or {}).items()}
         ask(self.control, "policy", name=name, set=settings)
@@ -185,12 +185,12 @@ class Server:
     def disturb(
         self, *, latency_us: int = 0, latency_share: float = 1.0, read_error_share: float = 0.0
     ) -> None:
-        """Delay requests and fail reads from now on, instead of earlier settings; no arguments end both.
+        """Delay requests and fail reads from now on; replaces earlier settings. No arguments end both.
 
         Args:
-            latency_us: extra latency per request, in us of device time.
+            latency_us: additional latency per request, in us of device time.
             latency_share: fraction of requests delayed.
-            read_error_share: the share of reads that fail, with EIO.
+            read_error_share: fraction of reads that fail with EIO.
         """
         ask(
             self.control,
@@ -201,7 +201,7 @@ class Server:
         )
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until it has ended by itself; false if it has not."""
+        """Wait until the server has ended by itself; return False if it has not."""
         try:
             self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -220,14 +220,14 @@ class Server:
             self._process.send_signal(signal.SIGTERM)
 
     def stop(self) -> LiveReport:
-        """Stop cleanly: the data of a store in a file is then on disk, with the state of the flash beside it.
+        """Stop cleanly: a store in a file is then on disk, with the state of the flash beside it.
 
         Requests in flight have 10 s to complete, later ones fail, and all connections are closed. Any thread
         may call this, any number of times. If the stop fails, the first call raises the error; all other
         calls return the last report.
 
         Raises:
-            FlashtwinError: it ended with an error, and which.
+            FlashtwinError: the server ended with an error, which the message gives.
         """
         with self._stopping:
             if self._last is None and self._failure is None:
@@ -289,24 +289,23 @@ def serve(
 
     Args:
         device: one of `flashtwin.devices()`, or the path of a TOML file.
-        size: what clients are to see, as in "16G"; the device gets as few blocks as hold it. As large as
-            the device if None.
+        size: size that clients see, such as "16G"; the device gets the smallest number of blocks that
+            provides it. None: the size of the device.
         policy: as for `run`, by name.
-        store: where the data is kept: "memory", "none" (zeros are read back), or a file, which keeps it,
-            and the state of the flash (in FILE.state), for the next time.
-        socket: Unix socket to listen on; one in a directory of its own if neither this nor `tcp` is given.
+        store: where the data is stored: "memory", "none" (reads return zeros), or a file, which keeps the
+            data for the next start, with the state of the flash in FILE.state.
+        socket: Unix socket to listen on. If neither this nor `tcp` is given, a socket in a private directory.
         tcp: port to listen on, on the loopback interface unless there is TLS.
         tls_certificates: directory with certificates, as nbdkit-tls(1) has it; clients must use TLS.
         tls_psk: file with pre-shared keys, as nbdkit-tls(1) has it; clients must use TLS.
-        dilation: how many times slower the device's time passes, for hosts too slow for it.
-        record: where to record what clients ask, a CSV trace as `run` reads it; its device and state
-            lie beside it, and `run` starts from them.
-        metrics: port on the loopback interface of a live page and of what Prometheus asks for; 0 is any that
-            is free.
+        dilation: factor by which the device's time is slowed down, for hosts that are too slow.
+        record: file for a recording of the clients' requests, a CSV trace for `run`. Files beside it have the
+            device and its state, from which `run` starts.
+        metrics: port on the loopback interface for a live page and for Prometheus; 0 is any free port.
         {options}
 
     Raises:
-        FlashtwinError: what is missing or wrong, and what would be right.
+        FlashtwinError: something is missing or wrong; the message gives the remedy.
     """
     program = nbdkit.find()
     choice = Choice.read(policy)
@@ -321,7 +320,7 @@ def serve(
         remove_dead_partials(_state(kept))
     watched = None
     if metrics is not None:
-        # An HTTP server takes long to load for commands that have none.
+        # Imported only here, because an HTTP server takes long to import.
         from .metrics import MetricsServer
 
         watched = MetricsServer(metrics)
@@ -380,7 +379,7 @@ def serve(
 
 
 def _flash(spec: Spec, store: str, options: StateOptions, place: Path) -> tuple[str, Path | None]:
-    """Prepare the initial state of the flash: its description, and its file unless the store has one."""
+    """Prepare the flash's initial state; return its description, and its file unless the store has one."""
     state = _kept_state(store)
     snapshot, precondition, seed = options["snapshot"], options["precondition"], options["seed"]
     _need(spec, loads=bool(state or snapshot or precondition != "none"))
@@ -390,7 +389,7 @@ def _flash(spec: Spec, store: str, options: StateOptions, place: Path) -> tuple[
     if snapshot is not None:
         return f"as {snapshot} has it", Path(snapshot).absolute()
     if precondition == "none":
-        # The plugin creates this state itself, in half the memory.
+        # The plugin creates this state itself, which needs half the memory.
         return "never written", None
     started_from = f"preconditioned: {precondition}, seed {seed}"
     start = place / "start.state"
@@ -400,7 +399,7 @@ def _flash(spec: Spec, store: str, options: StateOptions, place: Path) -> tuple[
 
 
 def _recording(record: str | os.PathLike[str] | None) -> Path | None:
-    """Return where to record what clients ask; refuse a file that exists, or whose directory does not."""
+    """Return the path of the recording; refuse a file that exists, or whose directory does not exist."""
     if record is None:
         return None
     if Path(record).exists():
@@ -411,7 +410,7 @@ def _recording(record: str | os.PathLike[str] | None) -> Path | None:
 
 
 def _describe_record(record: Path, spec: Spec, flash: Path | None, process: subprocess.Popen[bytes]) -> None:
-    """Write the start of a recording beside it; on failure, end the server."""
+    """Write the start of a recording beside it; on failure, stop the server."""
     try:
         describe(record, spec.to_toml(), flash)
     except BaseException:
@@ -420,7 +419,7 @@ def _describe_record(record: Path, spec: Spec, flash: Path | None, process: subp
 
 
 def _need(spec: Spec, *, loads: bool) -> None:
-    """Refuse a device that does not fit into memory; a loaded state needs as much again for a while."""
+    """Refuse a device that does not fit into memory; loading a state temporarily needs as much again."""
     if loads:
         need(spec.tables_bytes, devices=2, less="--precondition none takes half")
     else:
@@ -428,11 +427,11 @@ def _need(spec: Spec, *, loads: bool) -> None:
 
 
 def _state(store: str) -> Path:
-    """File with the state of the flash beside a store."""
+    """Return the file with the state of the flash beside a store."""
     return Path(f"{store}.state")
 
 
 def _kept_state(store: str) -> Path | None:
-    """State of the flash beside a store that is there already."""
+    """Return the state of the flash beside an existing store."""
     state = _state(store)
     return state if store not in ("memory", "none") and Path(store).exists() and state.exists() else None

@@ -1,4 +1,4 @@
-"""The report of a served device: while it serves, and at its end."""
+"""The report of a served device, while it serves and at its end."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ class LiveReport:
 
     Attributes:
         device: the device's name.
-        size_bytes: what clients see.
-        dilation: how many times slower the device's time passes.
-        elapsed_s: since its start.
-        lateness: of all calls, how much later than the device had finished them they returned: `calls`,
-            `p50_us`, `p75_us`, `p90_us`, `p95_us`, `p99_us`, `p995_us` (99.5 %), `p999_us` and
-            `max_us`, in time of the wall.
+        size_bytes: size that clients see.
+        dilation: factor by which the device's time is slowed down.
+        elapsed_s: wall-clock time since its start.
+        lateness: time from the completion of a call in the device to its return: `calls`, `p50_us`, `p75_us`,
+            `p90_us`, `p95_us`, `p99_us`, `p995_us` (99.5 %), `p999_us` and `max_us`, in wall-clock time.
         responses: by `read`, `write`, `trim` and `flush`: `requests` completed without an error, `refused`,
             `failed`, `bytes`, `pages` and `hits` (those found in the buffer), `total_s`, and the same
-            percentiles, in time of the device.
-        flash: what the flash did: `host_pages`, `moved_pages`, `device_write_amplification`,
-            `gc_write_amplification`, `erases`, `collections`, and how long
-            each chip collected (`chips_gc_s`, in time of the device).
-        waiting: requests in flight.
-        dirty_pages: in buffers and not on flash.
-        pages_lost: whose newest contents found no place on flash, or went with a die.
+            percentiles, in device time.
+        flash: activity of the flash: `host_pages`, `moved_pages`, `device_write_amplification`,
+            `gc_write_amplification`, `erases`, `collections`, and how long each chip collected (`chips_gc_s`,
+            in device time).
+        waiting: number of requests in flight.
+        dirty_pages: number of pages that are in buffers and not on flash.
+        pages_lost: number of pages whose newest contents found no space on flash or were lost with a die.
         dead_dies: numbers of the dies that are dead.
-        recent: `lateness`, `responses` and `flash` of the time between the report before this one and this,
-            which was `elapsed_s` of the wall's and `device_s` of the device's.
-        read_only: the device is at the end of its life.
-        cores_ready: the host lets the server keep idle cores from halting while requests come.
+        recent: `lateness`, `responses` and `flash` since the previous report, with `elapsed_s` (wall-clock
+            time) and `device_s` (device time).
+        read_only: whether the device is at the end of its life.
+        cores_ready: whether the host permits the server to keep idle cores from halting while requests
+            arrive.
     """
 
     device: str

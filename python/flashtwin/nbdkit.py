@@ -1,4 +1,4 @@
-"""nbdkit with flashtwin's plugin as a process: finding it, its addresses, start and end."""
+"""nbdkit with flashtwin's plugin as a process: its path, its addresses, its start and its end."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from ._support.leftovers import remove_dead_socket
 from ._support.prerequisites import NBDKIT, PLUGIN
 from .errors import FlashtwinError
 
-#: Seconds between two looks at a server that starts.
+#: Seconds between two checks of a starting server.
 _PERIOD_S = 0.02
-#: Bytes of a file of keys that are looked at.
+#: Number of bytes of a key file that are inspected.
 _KEYS_BYTES = 4096
-#: Longest name of a Unix socket, of which the control socket's takes a part.
+#: Maximum length of the name of a Unix socket, of which the control socket's name takes a part.
 _SOCKET_BYTES = 107 - len(".ctl")
 
 
 def find() -> str:
-    """Return the path of nbdkit; refuse to go on without it or without the plugin."""
+    """Return the path of nbdkit; it is an error if nbdkit or the plugin is missing."""
     found = NBDKIT.find()
     if found is None:
         raise FlashtwinError(f"nbdkit is not installed; install it: {NBDKIT.install}")
@@ -46,7 +46,7 @@ def listen_options(
     tls_certificates: str | os.PathLike[str] | None,
     tls_psk: str | os.PathLike[str] | None,
 ) -> tuple[list[str], str, Path | None]:
-    """Return options of nbdkit for where to listen, the address for clients, and the socket if it is one."""
+    """Return nbdkit's options for listening, the address for clients, and the socket if it is one."""
     if socket is not None and tcp is not None:
         raise FlashtwinError("give either a socket or a port")
     tls = []
@@ -74,7 +74,7 @@ class Outputs:
     """Reports and messages of a server, in files that no clean-up of a temporary directory removes.
 
     Attributes:
-        report: path of the reports for the server.
+        report: path to which the server writes its reports.
     """
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ class Outputs:
                     return text.decode() or None
 
     def messages(self) -> str:
-        """Return the messages of nbdkit, without its name before every line."""
+        """Return the messages of nbdkit, without its name at the beginning of every line."""
         with self._lock:
             said = _whole(self._messages).decode(errors="replace").strip() if self.inherited else ""
         lines = [line.removeprefix("nbdkit: ").removeprefix("error: ") for line in said.splitlines()]
@@ -116,7 +116,7 @@ def _whole(file: int) -> bytes:
 
 
 def _check_keys(path: Path) -> None:
-    """Refuse a file of keys that has none, or that other users can read."""
+    """Refuse a key file that has no keys, or that other users can read."""
     try:
         with open_regular(path) as file:
             mode = os.fstat(file.fileno()).st_mode
@@ -130,7 +130,7 @@ def _check_keys(path: Path) -> None:
 
 
 def start(command: list[str], place: Path, lock: int, outputs: Outputs) -> subprocess.Popen[bytes]:
-    """Start nbdkit and wait until it listens. It gets no Ctrl-C of the terminal: the caller stops it."""
+    """Start nbdkit and wait until it listens. It ignores Ctrl-C of the terminal: the caller stops it."""
     process = _spawn(command, lock, outputs)
     try:
         while not ((place / "pid").exists() and outputs.read_report() is not None):
@@ -146,12 +146,12 @@ def start(command: list[str], place: Path, lock: int, outputs: Outputs) -> subpr
 
 
 def _spawn(command: list[str], lock: int, outputs: Outputs) -> subprocess.Popen[bytes]:
-    """Start nbdkit from a thread that lives as long: nbdkit ends with its parent thread, not the process."""
+    """Start nbdkit from a thread that lives as long as nbdkit, which ends with its parent thread."""
     started: Future[subprocess.Popen[bytes]] = Future()
 
     def keep() -> None:
-        # The plugin is preloaded, since it bounds what connections use (D-203): by a number, as the path of a
-        # library to preload may hold neither blanks nor colons.
+        # The plugin is preloaded, since it bounds what connections use (D-203). It is given as a file
+        # descriptor, because the path of a preloaded library must not contain blanks or colons.
         plugin = os.open(PLUGIN, os.O_RDONLY)
         preload = f"/proc/self/fd/{plugin} {os.environ.get('LD_PRELOAD', '')}".strip()
         try:
@@ -171,7 +171,7 @@ def _spawn(command: list[str], lock: int, outputs: Outputs) -> subprocess.Popen[
         finally:
             os.close(plugin)
         started.set_result(process)
-        # Its exit code is left to `process`; if that has taken it already, it has ended.
+        # The exit code is read through `process`, which may have collected it already.
         with contextlib.suppress(ChildProcessError):
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
 

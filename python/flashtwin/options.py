@@ -1,7 +1,7 @@
-"""The options of a run, each written once: type, default, meaning, and its form on the command line.
+"""The options of a run, each defined once: type, default, meaning, and form on the command line.
 
-Signatures, docstrings, the command line, `[run]` of an experiment and the table in docs/python.md derive
-from these classes.
+Signatures, docstrings, the command line, `[run]` of an experiment and the table in docs/python.md derive from
+these classes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Largest whole number where nothing bounds it.
+#: Maximum of whole numbers that have no other bound.
 _MOST = (1 << 64) - 1
 
 #: Headings of the help.
@@ -51,19 +51,21 @@ FAULTS = "faults of array members (virtual time since the start of the measureme
 
 @dataclass(frozen=True)
 class Option:
-    """Description of an option beside its name and type.
+    """Description of an option, in addition to its name and type.
 
     Attributes:
-        default: its value where the caller gives none.
-        text: its meaning, a noun phrase, for help and docstrings; a default that is not None is added.
+        default: its default value.
+        text: its meaning as a noun phrase, for help and docstrings, which also show a default that is not
+            None.
         details: further sentences for docstrings.
-        metavar: its value on the command line; None if it has no flag of its own, or one of `choices`.
-        flag: its flag, if that is not its name.
-        group: heading of the help under which it stands.
-        choices: every value that it takes.
-        least: smallest whole number.
-        most: largest whole number.
-        in_experiment: whether `[run]` of an experiment takes it.
+        metavar: placeholder of its value on the command line; None if it has no flag of its own, or has
+            `choices`.
+        flag: its flag, if it differs from the name.
+        group: its heading in the help.
+        choices: all permitted values.
+        least: smallest permitted whole number.
+        most: largest permitted whole number.
+        in_experiment: whether `[run]` of an experiment has it.
     """
 
     default: Any
@@ -239,7 +241,7 @@ class WorkloadOptions(StateOptions, total=False):
 
 
 class RunOptions(WorkloadOptions, total=False):
-    """Everything that `run` takes beside workload and device."""
+    """All options of `run` in addition to workload and device."""
 
     policy: Annotated[
         PolicyLike | None,
@@ -286,7 +288,8 @@ class RunOptions(WorkloadOptions, total=False):
         Option(
             None,
             "interval in requests at which the model checks itself, as it does at the end of every run",
-            "Each request completes once, times add up, pages in are pages out, the map is the flash.",
+            "It checks that each request completes once, that the parts of each response time sum to it, that "
+            "programmed and erased pages explain the free pages, and that the map agrees with the flash.",
             metavar="N",
             flag="--check",
             least=1,
@@ -326,13 +329,13 @@ def run_options(**given: Unpack[RunOptions]) -> RunOptions:
 
 
 def is_whole_number(kind: type) -> bool:
-    """Return whether an option of this type is a whole number, not text as well, as a size may be."""
+    """Return whether an option of this type takes only whole numbers, and no text (as a size may be)."""
     among = (kind, *get_args(kind))
     return int in among and str not in among
 
 
 def check(options: Mapping[str, object]) -> None:
-    """Refuse values that are not whole numbers, or out of range, where whole numbers are needed."""
+    """Refuse values that are not whole numbers, or out of range, for options that take whole numbers."""
     kinds = types_of(RunOptions)
     for name, option in options_of(RunOptions).items():
         value = options.get(name)
@@ -379,7 +382,7 @@ def takes(kind: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return give
 
 
-#: Options of the command line that are arguments of another name, and what to give.
+#: Options of the command line whose argument has another name, with that argument.
 _IN_PYTHON = {
     "queue_depth": "pacing=ClosedLoop(8)",
     "speed": "pacing=OpenLoop(2)",

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class OpenLoop:
-    """At the workload's own times, whatever the device does.
+    """Requests arrive at the workload's own times, whether or not the device keeps up.
 
     Attributes:
-        speed: how much faster than recorded; 2 halves every gap.
+        speed: factor of the speed; 2 halves every gap.
     """
 
     speed: float = 1.0
@@ -19,28 +19,28 @@ class OpenLoop:
 
 @dataclass(frozen=True)
 class ClosedLoop:
-    """Always this many requests in the device; the workload's times are ignored.
+    """The device always has this many requests in flight; the workload's times are ignored.
 
     Attributes:
-        queue_depth: requests in the device at any time.
+        queue_depth: number of requests in flight.
     """
 
     queue_depth: int = 32
 
 
-#: As fast as possible: a closed loop deep enough to keep every chip of a common device busy.
+#: As fast as possible: a closed loop that is deep enough to keep every chip of a common device busy.
 AS_FAST_AS_POSSIBLE = ClosedLoop(256)
 
 Pacing = OpenLoop | ClosedLoop
 
 
 def default_for(timed: bool) -> Pacing:
-    """Recorded times where there are any, else a closed loop at queue depth 32."""
+    """Return the default: the workload's own times, or a closed loop at queue depth 32 if it has none."""
     return OpenLoop() if timed else ClosedLoop()
 
 
 def given_pacing(settings: Mapping[str, object]) -> Pacing | None:
-    """Read `speed` or `queue_depth`, of which at most one is given; None leaves it to the workload."""
+    """Read `speed` or `queue_depth`, of which at most one is given; None means the workload's pacing."""
     depth, speed = settings.get("queue_depth"), settings.get("speed")
     if depth is not None:
         return ClosedLoop(int(str(depth)))

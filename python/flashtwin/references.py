@@ -29,7 +29,7 @@ class Reference:
         title: of the paper.
         venue: conference, or journal with volume and number.
         year: of the publication.
-        doi: empty if it has none here.
+        doi: DOI; empty if none is listed.
     """
 
     key: str
@@ -56,7 +56,7 @@ def cited(text: str) -> str:
 
 
 def _read(text: str, name: str) -> Iterator[Reference]:
-    """Read entries of a subset of BibTeX: one field a line, in braces, without nested braces."""
+    """Read entries of a subset of BibTeX: one field per line, in braces, without nested braces."""
     kind, key, fields = "", "", dict[str, str]()
     seen: set[str] = set()
     for number, line in enumerate(text.splitlines(), 1):
@@ -105,7 +105,7 @@ def _reference(where: str, kind: str, key: str, fields: dict[str, str]) -> Refer
 
 
 def page() -> str:
-    """Return the page of the documentation: every paper."""
+    """Return the page of the documentation that lists every paper."""
     lines = ["# References", "", "The papers that flashtwin implements or reproduces, by the keys of"]
     lines += ["[references.bib](../python/flashtwin/references.bib), from which this page is made.", ""]
     lines += ["| key | paper |", "|---|---|"]

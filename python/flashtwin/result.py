@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 class Result:
     """The results of one run. Print it, or read `summary`; names end in their units.
 
-    Everything in it follows from device, workload and seed: the same run gives the same bytes.
-    Times are virtual, except `wall_s`.
+    It is determined by device, workload and seed: the same run gives the same bytes. Times are virtual,
+    except `wall_s`.
 
     Attributes:
-        summary: everything counted and measured; docs/python.md lists the keys.
-        requests: the per-request log as a `pyarrow.Table` (with `log=True`), one row per measured
-            request in order of completion. Times are picoseconds; `link_ps` to `buffer_ps` are the
-            parts of `response_ps` and sum to it exactly. None if no log was asked for.
-        gc_intervals: when members of an array collected, as a `pyarrow.Table` (with `gc_timeline=True`):
+        summary: all counters and measures; docs/python.md lists the keys.
+        requests: the per-request log as a `pyarrow.Table` (with `log=True`), one row per measured request in
+            order of completion. Times are picoseconds; `link_ps` to `buffer_ps` are the parts of
+            `response_ps` and sum to it exactly. None if no log was requested.
+        gc_intervals: collections of the members of an array as a `pyarrow.Table` (with `gc_timeline=True`):
             `member`, `begin_ns`, `end_ns` from the start of the measurement, `kind` ("forced" by the
             coordinator, or its "own"). One row for each span in which chips of the member were in GC.
-        wall_s: seconds of real time that simulating took: "precondition", "warmup" and "measured". No part
-            of `summary` or of the JSON, as it differs from run to run.
-        path: copies of the simulator's code in use at the end of the run, as in "plain front end, msr flash"
-            (ARCHITECTURE.md, "Paths"). No part of the JSON: results do not depend on it.
-        timeline: what every part of the device did in a window (with `timeline=Window(...)`).
+        wall_s: seconds of real time that the simulation took: "precondition", "warmup" and "measured". It is
+            not in `summary` or in the JSON, because it differs from run to run.
+        path: copies of the simulator's code in use at the end of the run, such as "plain front end, msr
+            flash" (ARCHITECTURE.md, "Paths"). It is not in the JSON, because results do not depend on it.
+        timeline: activity of every part of the device in a window (with `timeline=Window(...)`).
     """
 
     def __init__(
@@ -84,10 +84,10 @@ class Result:
 
     @property
     def breakdown(self) -> dict[str, float]:
-        """Where the mean response time of reads and writes went, in microseconds; sums to it.
+        """Return the parts of the mean response time of reads and writes, in microseconds; they sum to it.
 
-        docs/guide.md lists the parts; those that begin with `slot_` are the wait for a buffer slot, by what
-        the operation that freed it waited for.
+        docs/guide.md lists the parts. Those that begin with `slot_` are the wait for a buffer slot, split by
+        what the operation that freed the slot waited for.
         """
         return dict(self.summary["all"]["parts_us"])
 
@@ -98,7 +98,7 @@ class Result:
 
     @property
     def device_write_amplification(self) -> float | None:
-        """Bytes programmed for each byte that the host wrote, as the counters of a drive give it.
+        """Return bytes programmed per byte that the host wrote, as a drive's health log counts them.
 
         None if the host wrote nothing.
         """
@@ -107,7 +107,7 @@ class Result:
 
     @property
     def gc_write_amplification(self) -> float | None:
-        """Pages programmed for each one programmed for the host.
+        """Return pages programmed per page programmed for the host.
 
         None if no page of the host was programmed.
         """
@@ -116,7 +116,7 @@ class Result:
 
     @property
     def health(self) -> dict[str, Any]:
-        """The drive's health logs, in the units of NVMe, and a projected lifetime.
+        """Return the drive's health log, in the units of NVMe, and a projected lifetime.
 
         `lifetime` is None unless the device has `wear.rated_erases` and the host wrote.
         """
@@ -124,43 +124,43 @@ class Result:
 
     @property
     def passes(self) -> dict[str, Any] | None:
-        """Passes of a workload that was repeated (`repeat`), else None.
+        """Return the passes of a repeated workload (`repeat`), else None.
 
         `device_write_amplification` is that of the last half of the passes, with the half width of its 95 %
-        confidence interval; `is_level`: whether it has settled.
+        confidence interval; `is_level` is whether it has become level.
         """
         passes: dict[str, Any] | None = self.summary.get("passes")
         return passes
 
     @property
     def interrupted(self) -> bool:
-        """Whether these are the results of a part of the workload only."""
+        """Whether the results are those of only a part of the workload."""
         return bool(self.summary["interrupted"])
 
     @cached_property
     def series(self) -> pa.Table:
-        """The time series, one row an interval of virtual time; empty unless `series_s` was given."""
+        """Return the time series, one row per interval of virtual time; empty unless `series_s` was given."""
         return tables.series_table(self.summary["series"])
 
     @cached_property
     def history(self) -> pa.Table:
-        """History of the run: one row a window of virtual time, at most 256; empty unless asked for.
+        """Return the history: one row per window of virtual time, at most 256; empty unless requested.
 
-        `gc_share_by_chip` is a list: the share of the window that each chip spent collecting. Where
-        a window has no value (a hit ratio without an access) it is null.
+        `gc_share_by_chip` is a list: the share of the window that each chip spent collecting. A value that
+        does not exist for a window (the hit ratio without an access) is null.
         """
         return tables.history_table(self._recorded()["windows"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all but the per-request log to a file that `flashtwin.report` makes a page of."""
+        """Write everything except the request log to a file, from which `flashtwin.report` makes a page."""
         save_record(Path(path), self.record())
 
     def save_hgrm(self, path: str | os.PathLike[str]) -> list[Path]:
-        """Write the distributions of response times, in us, in the text form of HdrHistogram.
+        """Write the distributions of response times, in us, in HdrHistogram's text format.
 
         Returns:
-            the files: of all requests `path`, and where there were any, of reads and of writes alone,
-            as in x.hgrm, x.read.hgrm and x.write.hgrm.
+            The files: `path` (x.hgrm) for all requests and, if there were any, x.read.hgrm and x.write.hgrm
+            for reads and writes alone.
         """
         return write_hgrm(self.record(), Path(path))
 
@@ -185,16 +185,16 @@ class Result:
         return recorded
 
     def cdf(self, kind: Kind = "all") -> pa.Table:
-        """Cumulative distribution of response times: `response_us`, and the `share` up to it."""
+        """Return the cumulative distribution of response times: `response_us`, and the `share` up to it."""
         return tables.cdf_table(self._histograms[kind])
 
     def gc_figure(self, path: str | Path, from_s: float = 0, until_s: float | None = None) -> None:
-        """Draw which member of an array collects when into a file (PNG, PDF, SVG ...).
+        """Draw the collections of each member of an array into a file (PNG, PDF, SVG ...).
 
         Args:
             path: the file.
-            from_s: where to begin, in seconds from the start of the measurement.
-            until_s: where to end; with the last request if None.
+            from_s: beginning, in seconds from the start of the measurement.
+            until_s: end; None: the last request.
         """
         from . import plot
 
@@ -203,7 +203,7 @@ class Result:
         plot.save(plot.collections(panels, from_s=from_s, until_s=until_s), path)
 
     def to_json(self) -> str:
-        """The summary as JSON, the same bytes for the same run."""
+        """Return the summary as JSON; equal runs give the same bytes."""
         return json.dumps(self.summary, indent=2)
 
     def __repr__(self) -> str:
@@ -241,7 +241,7 @@ _SHOWN = ["mean_us", "p50_us", "p99_us", "p999_us", "max_us"]
 
 
 class OutputError(FlashtwinError):
-    """A file of a run could not be written. `result` holds the whole result of the run."""
+    """A file of a run could not be written. `result` has the complete result of the run."""
 
     def __init__(self, message: str, result: Result) -> None:
         super().__init__(message)

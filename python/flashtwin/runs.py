@@ -1,4 +1,4 @@
-"""`run` and `compare`: from what a user asks for to results."""
+"""`run` and `compare`: from the user's arguments to results."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ if TYPE_CHECKING:
 def run(workload: WorkloadLike, device: str | Path | None = None, **options: Unpack[RunOptions]) -> Result:
     """Run a workload on a device, in virtual time.
 
-    The GIL is released while the device runs. The same arguments give the same result, byte for
-    byte, on every machine.
+    The GIL is released while the device runs. The same arguments give the same result, byte for byte, on
+    every machine.
 
     Args:
-        workload: path of a trace (format and compression are found by content), a generated load such as
+        workload: path of a trace (format and compression are detected by content), a generated load such as
             "zipf:theta=0.9,write=0.8,requests=1e6" (docs/traces.md), or a table with a row for each request:
-            a DataFrame of pandas or polars, an Arrow table or any other that has `__arrow_c_stream__`.
-        device: one of `flashtwin.devices()`, or the path of a TOML file (docs/devices.md). None stands for
-            that of a recording, with its state (docs/live.md, Recording), else for the default device.
+            a DataFrame of pandas or polars, an Arrow table or any other table that has `__arrow_c_stream__`.
+        device: one of `flashtwin.devices()`, or the path of a TOML file (docs/devices.md). None: for a
+            recording, its own device and state (docs/live.md, Recording), else the default device.
         {options}
 
     Raises:
-        FlashtwinError: with what was wrong, where, and what would be right.
+        FlashtwinError: an argument is wrong; the message gives the place and the remedy.
         OutputError: the log could not be written; its `result` holds the result of the run.
         Interrupted: on Ctrl-C; its `partial` holds the result so far.
     """
     job = Job.prepare(workload, device, [Choice.read(options["policy"])], options)
     candidate = job.candidates[0]
-    # A policy of the user's is put in by a fork; else the device runs as it is.
+    # A user's policy is installed in a fork; otherwise, the device runs unchanged.
     job.need(devices=2 if candidate.user or job.options["snapshot"] else 1)
     base = job.base_device()
     make = partial(base.fork, candidate.spec, candidate.user) if candidate.user else lambda: base
@@ -90,7 +90,7 @@ def compare(
         {options}
 
     Raises:
-        FlashtwinError: with what was wrong, where, and what would be right.
+        FlashtwinError: an argument is wrong; the message gives the place and the remedy.
         Interrupted: on Ctrl-C; its `partial` holds the results so far.
     """
     choices = read_choices(policies)
@@ -113,12 +113,12 @@ def save_snapshot(
     device: str | Path = DEFAULT_DEVICE,
     **options: Unpack[PreconditionOptions],
 ) -> None:
-    """Precondition a device and save its state, to start runs from without waiting.
+    """Precondition a device and save its state, from which runs then start without a wait.
 
-    The state is that of the flash: it fits every device with the same flash, whatever its buffer.
+    The state is that of the flash. It fits every device with the same flash, regardless of the buffer.
 
     Args:
-        path: file to write.
+        path: the file to write.
         device: as for `run`.
         {options}
     """
@@ -132,7 +132,7 @@ def save_snapshot(
 
 @dataclass(frozen=True)
 class Candidate:
-    """A policy of a job: what results call it, the device with it, and the user's object if any."""
+    """A policy of a job: its name in results, the device with it, and the user's object if there is one."""
 
     label: str | None
     spec: Spec
@@ -141,16 +141,16 @@ class Candidate:
 
 @dataclass
 class Job:
-    """A checked request for runs: everything but the policy is shared by all of them."""
+    """A checked request for runs, which differ only in the policy."""
 
     source: Source
     candidates: list[Candidate]
     options: RunOptions
-    #: How the initial state was made, for results.
+    #: Origin of the initial state, for results.
     prepared: str
     requests_total: int | None
     repeat: repeating.Repeat | None = None
-    #: End of the run, in seconds of virtual time: what arrives later is not submitted.
+    #: End of the run in seconds of virtual time: requests that arrive later are not submitted.
     span_max_s: float | None = None
     #: Seconds of real time that preconditioning took.
     precondition_wall_s: float = 0.0
@@ -207,11 +207,11 @@ class Job:
         )
 
     def need(self, *, devices: int, less: str = "") -> None:
-        """Refuse what does not fit into memory, before anything is made."""
+        """Refuse devices that do not fit into memory, before anything is created."""
         need(self.candidates[0].spec.tables_bytes, devices=devices, less=less)
 
     def base_device(self) -> _core.Device:
-        """Make the device in the state that all runs start from."""
+        """Create the device in the initial state of all runs."""
         began = time.monotonic()
         options, spec = self.options, self.candidates[0].spec
         if options["log"]:
@@ -226,7 +226,7 @@ class Job:
         return base
 
     def task(self, each: Candidate, make: Callable[[], _core.Device]) -> Task:
-        """Make the run of one policy; `make` gives it its device when its turn has come."""
+        """Create the run of one policy; `make` creates its device when the run begins."""
         spec, options, log = each.spec, self.options, self.options["log"]
 
         def work(control: _core.Control) -> Result:
@@ -259,7 +259,7 @@ class Job:
                     if too_large is None:
                         raise
                     raise FlashtwinError(f"{e}; {too_large}") from None
-                # Of a run that has ended only its log is lost.
+                # If a run has ended, only its log is lost.
                 lost = e
             as_json, text, histograms, gc_columns, windows, recorded, took_s, path = raw
             requests = table.table() if table else None
@@ -288,9 +288,9 @@ class Job:
 def _start(
     workload: WorkloadLike, device: str | Path | None, options: RunOptions
 ) -> tuple[str | Path, RunOptions]:
-    """Return the device, and the options with the state that a recording starts from."""
+    """Return the device, and the options with the state from which a recording starts."""
     start = None
-    # Tables are no recordings; anything but text or a path is refused later, with its remedy.
+    # Tables are not recordings. Other types are refused later, with a message.
     if isinstance(workload, str | os.PathLike) and (device is None or is_device_of(workload, device)):
         start = start_of(workload)
     if start is None:
@@ -305,7 +305,7 @@ def _candidate(choice: Choice, among: Sequence[Choice], name: str | Path, option
     overrides = overrides_for(choice, among, options["set"] or {})
     size = options["size"]
     spec = choice.spec(name, overrides) if size is None else sized(name, read_size(size), choice, overrides)
-    # Made before any long work: what it raises is seen at once.
+    # Created before any long work, so that its errors are reported at once.
     return Candidate(choice.label, spec, choice.instance(spec.buffer_pages))
 
 

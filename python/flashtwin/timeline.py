@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Window:
-    """The part of a run that a timeline shows: what begins in it is shown to its end.
+    """The part of a run that a timeline shows. Work that begins in the window is shown up to its end.
 
     Attributes:
-        from_s: its beginning, in seconds of virtual time from the start of the measurement.
-        length_s: its length in seconds.
+        from_s: beginning, in seconds of virtual time from the start of the measurement.
+        length_s: length in seconds.
     """
 
     from_s: float = 0.0
@@ -34,13 +34,13 @@ class Window:
 class Timeline:
     """Timeline of every part of a device in a window of a run (docs/timeline.md).
 
-    `len` is the number of its slices; 0 if the run ended before the window began.
+    `len` is the number of slices; 0 if the run ended before the window began.
 
     Attributes:
-        trace: a trace in Perfetto's format (`TrackEvent`), to be opened at ui.perfetto.dev.
-        recorded: what `slices` is made of.
-        cut_at_s: where it ends, in seconds from the start of the measurement, if that is before the window
-            does: a timeline holds half a million things. None if it is whole.
+        trace: a trace in Perfetto's format (`TrackEvent`), for ui.perfetto.dev.
+        recorded: the recorded columns, from which `slices` is built.
+        cut_at_s: end of the timeline, in seconds from the start of the measurement, if it ends before the
+            window because it has half a million entries; None if it is complete.
     """
 
     trace: bytes
@@ -49,14 +49,14 @@ class Timeline:
 
     @cached_property
     def slices(self) -> pa.Table:
-        """Slices, then instants, as a table; docs/timeline.md describes its columns."""
+        """Return slices, then instants, as a table; docs/timeline.md describes its columns."""
         return tables.slices_table(self.recorded)
 
     def __len__(self) -> int:
         return len(self.recorded)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the trace to a file, whole or not at all."""
+        """Write the trace to a file, which is complete or absent."""
         with whole_file(Path(path), "the timeline") as file:
             file.write(self.trace)
 

@@ -1,4 +1,4 @@
-"""Trace files: summary of one, and conversion to a form that is read without parsing."""
+"""Trace files: summary, and conversion to a form that is read without parsing."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from .errors import FlashtwinError, WorkloadError
 
 @dataclass(frozen=True)
 class TraceOptions:
-    """How to read a trace. What is left at None is found in the file or has its usual value.
+    """How to read a trace. Options that are None are detected from the file or have their default.
 
     Attributes:
-        format: name of the trace format; one of `trace_formats()`.
-        columns: the columns of a table (text, Parquet, Arrow), by name or number, and their units, instead of
-            a format, as in "time=ts:us,offset=lba:sectors,size=len:bytes,op=type"; see docs/traces.md.
+        format: name of the trace format, one of `trace_formats()`.
+        columns: the columns of a table (text, Parquet, Arrow), by name or number, with their units, instead
+            of a format, such as "time=ts:us,offset=lba:sectors,size=len:bytes,op=type"; see docs/traces.md.
         time_unit: unit of the time column: s, ms, us, filetime (100 ns), ns or ps.
         address_unit: unit of the address column: bytes, sectors (512 bytes), pages (4096 bytes), or a number
             of bytes.
-        event: for blkparse and blktrace, the event that counts: D (issued to the driver, the
-            default) or Q (queued by the file system).
-        volumes: what to do with several disks in one trace: "end-to-end" (default: one after the
-            other), "overlay" (all at their own addresses), or "only:NAME".
-        addresses: where requests go: "as-is" (default), or "compact" (without the parts of the address
-            space that no request touches).
-        max_bad_lines: lines that may be unreadable before the run stops; 0 by default.
-        reorder_window: requests held back to put disordered times right; 65536 by default.
-        limit: read only so many requests from the start.
+        event: for blkparse and blktrace, the event that is a request: D (issued to the driver, the default)
+            or Q (queued by the file system).
+        volumes: address ranges of several disks in one trace: "end-to-end" (default: one after the other),
+            "overlay" (all at their own addresses), or "only:NAME" (one disk).
+        addresses: addresses of requests: "as-is" (default), or "compact" (without the parts of the address
+            space that no request accesses).
+        max_bad_lines: number of unreadable lines to skip; the next one is an error. 0 by default.
+        reorder_window: number of requests within which times are put in order; 65536 by default.
+        limit: maximum number of requests to read from the start.
     """
 
     format: str | None = None
@@ -61,7 +61,7 @@ class TraceOptions:
 
 
 class TraceInfo(dict[str, Any]):
-    """The summary of a trace: a dict whose printed form is meant for people."""
+    """The summary of a trace: a dict that prints as text."""
 
     def __init__(self, values: dict[str, Any], text: str) -> None:
         super().__init__(values)
@@ -76,10 +76,10 @@ class Converted:
     """Result of `convert`.
 
     Attributes:
-        requests: requests written.
-        size_bytes: length of the new file.
-        source: what was read, with the format and units guessed or given.
-        warnings: what looked wrong in it.
+        requests: number of requests written.
+        size_bytes: size of the new file.
+        source: description of the trace that was read, with detected or given format and units.
+        warnings: possible problems of the trace.
     """
 
     requests: int
@@ -94,7 +94,7 @@ def trace_formats() -> list[str]:
 
 
 def trace_info(path: str | os.PathLike[str], options: TraceOptions | None = None) -> TraceInfo:
-    """Read a trace once and sum it up: requests, sizes, footprint, span, gaps, sequentiality."""
+    """Read a trace once and summarise it: requests, sizes, footprint, span, gaps, sequentiality."""
     as_json, text = _core.trace_info(path, (options or TraceOptions()).to_json())
     return TraceInfo(json.loads(as_json), text)
 
@@ -102,27 +102,27 @@ def trace_info(path: str | os.PathLike[str], options: TraceOptions | None = None
 def convert(
     src: str | os.PathLike[str], dst: str | os.PathLike[str], options: TraceOptions | None = None
 ) -> Converted:
-    """Write a trace as `.csv` or as `.ftb` (binary), either with `.zst` or `.gz` behind it.
+    """Write a trace as `.csv` or as `.ftb` (binary), optionally followed by `.zst` or `.gz`.
 
-    The new file appears under its name only when it is whole.
+    The new file appears under its name only when it is complete.
     """
     remove_dead_partials(Path(dst))
     return Converted(*_core.convert(src, dst, (options or TraceOptions()).to_json()))
 
 
-#: Where the real traces that come with flashtwin are.
+#: Directory of the real traces that come with flashtwin.
 _EXAMPLES = Path(__file__).parent / "data"
 #: How a workload names one of them.
 EXAMPLE = "example:"
 
 
 def examples() -> list[str]:
-    """Names of the real traces that come with flashtwin; a workload `example:NAME` is one of them."""
+    """Return the names of the shipped real traces; as a workload, `example:NAME` is one of them."""
     return sorted(path.name.partition(".")[0] for path in _EXAMPLES.glob("*.csv.zst"))
 
 
 def example_trace(name: str = "postgres_pgbench") -> Path:
-    """Path of a real trace that comes with flashtwin: by default PostgreSQL running pgbench.
+    """Return the path of a real trace that comes with flashtwin; by default, PostgreSQL running pgbench.
 
     Raises:
         WorkloadError: no such trace comes with flashtwin.

@@ -22,30 +22,30 @@ PolicyDevice = _core.PolicyDevice
 
 
 class Policy(ABC):
-    """A replacement policy: it ranks the cached pages and names victims, and does nothing else.
+    """A replacement policy: it ranks the cached pages and selects victims; the device does everything else.
 
     Subclass it and give the class to `run`, `compare` or `hits`, or name it on the command line as
     FILE.py:CLASS. Each run creates a new instance; if the first argument has no default or is called
     `capacity`, it receives the number of pages of the buffer.
 
-    A `Page` is a cached page, the same object as long as the page is cached: a key of dicts and sets, and an
-    index (a small number) of lists and arrays. It ends with `evict` or `forget`; its number is then used for
-    another page, so comparing, hashing or indexing by it from then on raises. A list of evicted pages
-    (ghosts) holds logical pages: `access.lpn` or `device.lpn(page)`.
+    A `Page` is the same object as long as the page is cached. It can be a key of dicts and sets, and an index
+    (a small number) of lists and arrays. After `evict` or `forget`, its number is used for another page;
+    comparing it, hashing it or using it as an index then raises an error. A list of evicted pages (ghosts)
+    holds logical pages: `access.lpn` or `device.lpn(page)`.
 
     An `Access` has `lpn` (the logical page), `write`, `dirty` (the page differs from flash after it),
     `request` (number of the host request, the same for all its pages) and `request_pages`.
 
-    The order of calls: on a hit `hit`. On a miss first `evict`, if the buffer is full, then `insert`.
+    Calls: on a hit, `hit`; on a miss, first `evict` if the buffer is full, then `insert`.
 
     Attributes:
-        capacity: pages of the buffer; set before the first call.
-        device: what may be asked of the device, within insert, hit, evict, cleaned and state:
-            `lpn(page)`, `dirty(page)` (false also while it is being written back), `chip(page)` (None
-            if no chip holds a copy), `in_flight(page)` (its slot or data have not arrived), `text(page)`
-            ("7d" or "7c": logical page 7, dirty or clean, as `trace_policy` shows pages), `chips`,
-            `in_gc(chip)`, `drain_time_us(chip)` (ECR's CQCT), `chip_idle(chip)`, `free_blocks(chip)`,
-            `now_us`. Set before the first call.
+        capacity: size of the buffer in pages; set before the first call.
+        device: view of the device, for use within insert, hit, evict, cleaned and state: `lpn(page)`,
+            `dirty(page)` (false also while it is being written back), `chip(page)` (None if no chip holds a
+            copy), `in_flight(page)` (its slot or data have not arrived), `text(page)` ("7d" or "7c": logical
+            page 7, dirty or clean, as `trace_policy` shows pages), `chips`, `in_gc(chip)`,
+            `drain_time_us(chip)` (ECR's CQCT), `chip_idle(chip)`, `free_blocks(chip)`, `now_us`. Set before
+            the first call.
     """
 
     capacity: int
@@ -61,7 +61,7 @@ class Policy(ABC):
 
     @abstractmethod
     def evict(self, incoming: Access) -> SupportsIndex | Sequence[SupportsIndex]:
-        """Evict a page, or several, to make room for another, and return it.
+        """Evict a page, or several, to make room for another page, and return the evicted pages.
 
         A page in flight cannot be evicted. If one is returned, the device calls `evict` again for another
         page, and inserts the first page again when its data have arrived.
@@ -69,25 +69,25 @@ class Policy(ABC):
 
     @abstractmethod
     def forget(self, page: Page) -> None:
-        """A page was trimmed: it leaves without having been evicted."""
+        """Handle that a page was trimmed, which removes it without an eviction."""
 
     def cleaned(self, page: Page) -> None:  # noqa: B027 (most policies do not care)
-        """A dirty page was written back and stays, clean."""
+        """Handle that a dirty page was written back and stays in the buffer as a clean page."""
 
     def state(self) -> str:
         """Return the lists of the policy in one line, for `trace_policy` and `flashtwin policy trace`.
 
-        Without this method they show the pages in the policy, last inserted first.
+        Without this method, these show the pages in the policy, last inserted first.
         """
         raise NotImplementedError
 
 
-#: Makes a policy, from the capacity in pages or from nothing.
+#: A function or class that creates a policy, from the capacity in pages or without arguments.
 Factory: TypeAlias = Callable[..., Policy]
 
 
 def label_of(factory: object) -> str:
-    """Name of a user's policy in results: its `name`, or the name of the class or function."""
+    """Return the name of a user's policy in results: its `name`, or the name of the class or function."""
     if isinstance(factory, Policy):
         raise FlashtwinError(
             f"policy: give the class {type(factory).__name__}, not an object of it: every run needs a new one"
@@ -104,7 +104,7 @@ def label_of(factory: object) -> str:
 
 
 def instantiate(factory: Factory, capacity_pages: int) -> _core.UserPolicy:
-    """Make a user's policy for a buffer of that size."""
+    """Create a user's policy for a buffer of that size."""
     label = label_of(factory)
     policy = factory(capacity_pages) if _takes_capacity(factory) else factory()
     if not isinstance(policy, Policy):
@@ -122,7 +122,7 @@ _IN_FILE = ".py:"
 
 
 def is_in_file(text: str) -> bool:
-    """Whether the name of a policy is FILE.py:CLASS."""
+    """Whether the name of a policy has the form FILE.py:CLASS."""
     return _IN_FILE in text
 
 
@@ -151,7 +151,7 @@ def load(text: str, base: type = Policy, what: str = "policy") -> Callable[..., 
 
 
 def _module(text: str, path: Path) -> ModuleType:
-    """Run a Python file as a module; imports find the files beside it."""
+    """Run a Python file as a module; its imports find the files beside it."""
     if not path.is_file():
         raise FlashtwinError(f"{text}: there is no file {path}")
     # Not the name of the file: it could be that of an installed module.

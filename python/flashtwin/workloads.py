@@ -21,7 +21,7 @@ from .traces import EXAMPLE, TraceOptions, example_trace, trace_info
 
 @runtime_checkable
 class ArrowTable(Protocol):
-    """A table of the Arrow PyCapsule interface: of pandas from 2.2 on, polars, pyarrow, DuckDB and others."""
+    """A table with the Arrow PyCapsule interface, as of pandas from 2.2 on, polars, pyarrow and DuckDB."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the rows as a stream of Arrow."""
@@ -37,10 +37,10 @@ class Source:
     """A workload that can be opened as often as needed: a trace file or a generated load.
 
     Attributes:
-        path: the trace file; None: a generated load.
-        text: what messages call it.
+        path: the trace file; None for a generated load.
+        text: its name in messages.
         options: how to read the trace.
-        folder: that of the file, if it is only of this source.
+        folder: directory of the file, if only this source uses it.
     """
 
     path: Path | None
@@ -49,7 +49,7 @@ class Source:
     folder: TemporaryDirectory[str] | None = None
 
     def open(self, range_bytes: int, seed: int, repeat: Repeat | None = None) -> _core.Workload:
-        """Open it at its start, repeated if asked for; a generated load for a device of `range_bytes`."""
+        """Open it at its start, repeated if requested; a generated load is drawn for `range_bytes`."""
         repeated = None if repeat is None else (repeat.passes, repeat.shift_bytes, range_bytes)
         if self.path is None:
             return _core.Workload.generated(self.text, range_bytes, seed, repeated)
@@ -58,11 +58,11 @@ class Source:
         except WorkloadError as e:
             if self.folder is None:
                 raise
-            # The name of its file was not given by the caller.
+            # The caller has not given the name of its file.
             raise WorkloadError(str(e).replace(str(self.path), self.text)) from None
 
     def beyond(self, device_bytes: int) -> str | None:
-        """Return how far a trace reaches and which devices hold it; None if `device_bytes` do."""
+        """Return how far a trace reaches and which devices hold it; None if `device_bytes` suffice."""
         if self.path is None:
             return None
         info = trace_info(self.path, self.options)
@@ -87,7 +87,7 @@ class Source:
         return f"{reach}, the device has {device_bytes}; {held}; {remedy}"
 
     def estimate_requests(self) -> int | None:
-        """Approximate number of requests, for a progress bar; None if unknown."""
+        """Return the approximate number of requests, for a progress bar; None if unknown."""
         # A pipe can be read only once.
         return _core.estimate_lines(self.path) if self.path is not None and is_file(self.path) else None
 
@@ -122,13 +122,13 @@ def generated(text: str) -> Source:
     return Source(None, text, TraceOptions())
 
 
-#: Columns of flashtwin's own traces (docs/traces.md, CSV), for tables that have them by these names.
+#: Columns of flashtwin's own traces (docs/traces.md, CSV), for tables whose columns have these names.
 _OWN = {"time_us": "time=time_us:us", "op": "op=op", "offset_bytes": "offset=offset_bytes:bytes"}
 _OWN |= {"size_bytes": "size=size_bytes:bytes"}
 
 
 def table(rows: ArrowTable, options: TraceOptions) -> Source:
-    """Write a table as text into a file that ends with the source."""
+    """Write a table as text into a file that is removed with the source."""
     from ._support.columnar import write_table
 
     name = type(rows).__name__
@@ -144,7 +144,7 @@ def table(rows: ArrowTable, options: TraceOptions) -> Source:
 
 
 def source(workload: WorkloadLike, options: TraceOptions | None = None) -> Source:
-    """Open a workload: a trace is an existing file or pipe, any Path, -, example:NAME, or a table."""
+    """Open a workload. A trace is an existing file or pipe, any Path, -, example:NAME, or a table."""
     options = options or TraceOptions()
     if isinstance(workload, ArrowTable):
         return table(workload, options)
@@ -171,7 +171,7 @@ def source(workload: WorkloadLike, options: TraceOptions | None = None) -> Sourc
 
 
 def _nearest_file(path: Path) -> Path | None:
-    """Find the file beside `path` whose name is nearest to its own."""
+    """Return the file beside `path` whose name is most similar."""
     try:
         names = [file.name for file in path.parent.iterdir() if is_file(file)]
     except (OSError, ValueError):

@@ -8,7 +8,7 @@ __all__ = ["main"]
 
 
 def main() -> int:
-    """Import the package and run the command line; Ctrl-C ends the import with a line."""
+    """Import the package and run the command line; Ctrl-C during the import ends it with one line."""
     interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if interruptible:
         signal.signal(signal.SIGINT, _interrupted)

@@ -212,8 +212,8 @@ impl Reporter {
     }
 }
 
-/// Stops the server; returns false if a part of the stop failed. The launcher searches the messages for the prefix,
-/// since nbdkit's exit code does not depend on the plugin.
+/// Stops the server. Returns false if a part of the stop failed, after printing why. The launcher recognises these
+/// messages by their prefix, since nbdkit's exit code does not show the failure.
 fn stop_server(server: &Server) -> bool {
     let reporting = trouble(|| {
         let reporter = REPORTER

@@ -34,9 +34,9 @@ __all__ = ["RequestExplanation", "RunExplanation", "explain_request", "explain_r
 _TIME = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(s|ms|us)")
 _PS = {"s": 10**12, "ms": 10**9, "us": 10**6}
 _SLOWEST = re.compile(r"slowest(?::([1-9]\d*))?")
-#: Windows of the timeline that are tried for a request after the first.
+#: Number of further windows of the timeline that are tried for a request.
 _RETRIES = 3
-#: Share of its room that a shorter window may take, as the first one took it.
+#: Share of the available room that a shorter window may fill, measured by the density of the first one.
 _ROOM = 0.6
 
 
@@ -49,17 +49,18 @@ def explain_request(
 ) -> list[RequestExplanation]:
     """Explain what requests of a run waited for: by chip, operation and cause.
 
-    The run is repeated with a timeline around each of the requests; it is the same every time.
+    The run is repeated, with the same results, and with a timeline around each of the requests.
 
     Args:
         workload: as for `run`.
         device: as for `run`.
-        request: the number of a request, as in the request log; "slowest", or "slowest:5" for so many; or a
-            time from the start of the measurement, as in "12.5s": the slowest request in the device then.
+        request: the number of a request, as in the request log; or "slowest", or "slowest:5" for the five
+            slowest; or a time from the start of the measurement, such as "12.5s", for the slowest request in
+            the device at that time.
         {options}
 
     Raises:
-        FlashtwinError: with what was wrong, where, and what would be right.
+        FlashtwinError: an argument is wrong; the message gives the place and the remedy.
         Interrupted: on Ctrl-C.
     """
     selector = _selector(request)
@@ -85,7 +86,7 @@ def explain_run(
     seeds: int = 3,
     **options: Unpack[RunOptions],
 ) -> RunExplanation:
-    """Explain what holds a device back: causes of the mean response, and what twice of a resource brings.
+    """Explain what limits a device: causes of the mean response time, and the effect of doubled resources.
 
     The workload is run on the device as it is, and with twice its buffer, reserve, dies and write-backs in
     flight.
@@ -97,7 +98,7 @@ def explain_run(
         {options}
 
     Raises:
-        FlashtwinError: with what was wrong, where, and what would be right.
+        FlashtwinError: an argument is wrong; the message gives the place and the remedy.
         Interrupted: on Ctrl-C.
     """
     if seeds < 1:
@@ -125,7 +126,7 @@ def explain_run(
 
 @dataclass(frozen=True)
 class _Selector:
-    """Requests to explain: a number, so many of the slowest, or an instant."""
+    """Requests to explain: one by its number, a number of the slowest, or the slowest at an instant."""
 
     number: int | None = None
     slowest: int | None = None
@@ -152,14 +153,14 @@ class _Run:
 
 
 class _Runs:
-    """Runs of a job from one state, each with a timeline."""
+    """Runs of a job, all from the same state, each with a timeline."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
         self._base = job.base_device()
 
     def run(self, window: Window, log: Path | None = None) -> _Run:
-        """Run with a window of the timeline: until its end, or all of it with a log of requests in a file."""
+        """Run with a timeline window: up to the window's end, or completely if the log is a file."""
         options: RunOptions = {**self._job.options, "timeline": window, "log": log or False}
         span_max_s = None if log else window.from_s + window.length_s
         job = replace(self._job, options=options, span_max_s=span_max_s)
@@ -173,9 +174,10 @@ class _Runs:
         return _Run(result, result.timeline.recorded.start_ps)
 
     def around(self, row: dict[str, Any], start_ps: int) -> tuple[Events, int]:
-        """Return the events around a request, and the instant from which on they are recorded.
+        """Return the events around a request, and the instant from which they are recorded.
 
-        The window begins as long before the request as that takes, or later where it would not fit.
+        The window begins before the request by as much as the request takes, or later if the timeline would
+        be too large.
         """
         arrival = row["arrival_ps"] - start_ps
         done = arrival + row["response_ps"]
@@ -233,6 +235,6 @@ def _slowest(times: pa.Table, n: int) -> pa.Table:
 
 
 def _depth(job: Job) -> int | None:
-    """The limit of write-backs, of a buffer in background mode."""
+    """Return the limit of write-backs of a buffer in background mode."""
     buffer = parse_toml(job.candidates[0].spec.to_toml(), Path("the device")).get("buffer", {})
     return buffer.get("background_depth") if buffer.get("evict") == "background" else None

@@ -1,4 +1,4 @@
-"""The limits of a device in a run: causes of its mean response, and runs with twice of one resource each."""
+"""The limits of a device: causes of its mean response time, and runs with one resource doubled."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .._support import terminal, words
 from .._support.estimates import Estimate, ratio_of
 from .request import CAUSES
 
-#: Measures of a run: their place in a summary, and their heading.
+#: Measures of a run: where a summary has them, and their heading.
 MEASURES = {"mean_us": "mean", "p99_us": "p99", "p999_us": "p99.9"}
 _CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
 class Variant:
-    """The device with twice of one resource.
+    """A device with one resource doubled.
 
     Attributes:
         name: the resource, in words.
@@ -32,13 +32,13 @@ class Variant:
 
 @dataclass(frozen=True)
 class Effect:
-    """The effect of twice of one resource.
+    """The effect of doubling one resource.
 
     Attributes:
         variant: the device.
         ratios: response times by measure (`mean_us`, `p99_us`, `p999_us`), to the device as it is: paired by
             seed, with 95 % intervals.
-        error: why it could not be run; None if it was.
+        error: why the device could not be run; None if it was run.
     """
 
     variant: Variant
@@ -54,7 +54,7 @@ class RunExplanation:
         summary: summary of the run, of the first seed.
         cause: what most of the mean response time is spent on, in one line.
         shares: shares of the mean response time by cause.
-        effects: the effect of twice of one resource each, the largest first.
+        effects: the effect of doubling each resource, the largest first.
         seeds: seeds of the runs.
     """
 
@@ -65,7 +65,7 @@ class RunExplanation:
     seeds: list[int]
 
     def to_json(self) -> str:
-        """Everything as JSON, the same bytes for the same runs."""
+        """Return everything as JSON; equal runs give the same bytes."""
         return json.dumps(asdict(self), indent=2)
 
     def __repr__(self) -> str:
@@ -98,9 +98,9 @@ def _ratio_text(ratio: Estimate | None) -> str:
 
 
 def variants(device: dict[str, Any], buffer_bytes: int | None) -> list[Variant]:
-    """Return the devices with twice of one resource; `device` is the text of the device, parsed.
+    """Return the devices with one resource doubled; `device` is the parsed text of the device.
 
-    All have the capacity of the device: twice the reserve is more flash, twice the dies are smaller dies.
+    All have the capacity of the device: a doubled reserve means more flash, doubled dies are half as large.
     """
     found = []
     buffer, geometry = device.get("buffer", {}), device.get("geometry")
@@ -157,6 +157,6 @@ def summarised(
 
 
 def _is_shorter(ratio: Estimate) -> bool:
-    """Whether the mean is shorter, significantly if several seeds were run."""
+    """Whether the mean is shorter; with several seeds, whether it is significantly shorter."""
     end = ratio.value if ratio.high is None else ratio.high
     return end is not None and end < 1

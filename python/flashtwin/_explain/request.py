@@ -23,7 +23,7 @@ CAUSES = {
     "the controller's processor": ("controller",),
     "the buffer memory": ("buffer",),
 }
-#: Pieces of work of a die that the text names one by one; the longest of more.
+#: Pieces of work of a die that the text lists one by one; if there are more, it lists the longest.
 _WORK_SHOWN = 8
 
 
@@ -50,13 +50,13 @@ class RequestExplanation:
 
     Attributes:
         request: its row of the request log; times are picoseconds.
-        cause: what took most of its time, in one line.
-        steps: the chain, in order of time.
+        cause: the main reason for its response time, in one line.
+        steps: the links of the chain, in order of time.
         dies: share of its response time that each die spent on each kind of work.
-        die: the die that it waited longest for; None if for none.
+        die: the die that it waited longest for; None if it waited for no die.
         work: what this die did from the arrival to the completion, in order; times are from the arrival.
-        recorded_ps: from when on operations are known, from the arrival: later than 0 where a timeline has no
-            room for all of the response time.
+        recorded_ps: time after the arrival from which operations are known; above 0 if the timeline has no
+            room for the whole response time.
     """
 
     request: dict[str, Any]
@@ -73,11 +73,11 @@ class RequestExplanation:
         return {part: self.request[f"{part}_ps"] for part in PARTS}
 
     def to_json(self) -> str:
-        """Everything as JSON, the same bytes for the same run."""
+        """Return everything as JSON; equal runs give the same bytes."""
         return json.dumps({**asdict(self), "parts_ps": self.parts_ps}, indent=2)
 
     def figure(self, path: str | Path) -> None:
-        """Draw the request, the die that it waited for and what this did into a file (PNG, PDF, SVG ...)."""
+        """Draw the request, and the die that it waited for with its work, into a file (PNG, PDF, SVG ...)."""
         from .picture import draw
 
         draw(path, f"request {self.request['request']}", self.parts_ps, self.die, self.work)
@@ -122,7 +122,7 @@ def _shares_text(shares: dict[str, float]) -> str:
 def explain(
     row: dict[str, Any], events: Events, start_ps: int, recorded_ps: int, depth: int | None
 ) -> RequestExplanation:
-    """Explain the request of a row of the log; its times are `start_ps` later than those of events.
+    """Explain the request of a row of the log, whose times are `start_ps` later than those of the events.
 
     Events are known from `recorded_ps` on. `depth` is the limit of write-backs in background mode.
     """
@@ -192,11 +192,11 @@ class _Chain:
         self.steps.append(Step(begin - self.arrival, end - self.arrival, where, what))
 
     def before_dispatch(self) -> None:
-        """Link and controller. A read crosses the link at its end."""
+        """Return the steps on link and controller. A read crosses the link at its end."""
         access = next(iter(self.events.accesses(self.row["request"])), None)
         controller = self.parts["submission"] + self.parts["controller"]
         link = self.parts["link"]
-        # An access may be held up after the link and the controller.
+        # An access may be delayed even after the link and the controller.
         until_access = access.begin_ps - self.arrival if access else controller + link
         before_link = min(link, max(0, until_access - controller))
         self.after_ps = link - before_link
@@ -212,7 +212,7 @@ class _Chain:
         self.before_ps = at - self.arrival
 
     def slot(self, begin: int, end: int) -> None:
-        """The wait for a buffer slot, and for what freed it."""
+        """Return the wait for a buffer slot, with the operation that freed the slot."""
         evicted = [e for e in self.events.accesses(self.row["request"]) if e.name.startswith("evict")]
         pages = ", ".join(str(e.lpns[0]) for e in evicted[:4]) + (" ..." if len(evicted) > 4 else "")
         what = f"waits {_time(end - begin)} for a buffer slot"
@@ -233,7 +233,7 @@ class _Chain:
         self.operation(freed_by, begin + order, "it frees the slot")
 
     def freed_by(self, end: int) -> Event | None:
-        """Find the flash operation at whose end the slot came free."""
+        """Find the flash operation at whose end the slot became free."""
         ended = self.events.ended(end)
         own = [e for e in self.caused if e.die is not None and e.end_ps == end]
         if own:
@@ -256,7 +256,7 @@ class _Chain:
         return self.operation(last, begin, "its last page")
 
     def operation(self, event: Event, since: int, purpose: str) -> None:
-        """An operation on a die, and what the die did before while it waited."""
+        """Return the steps of an operation on a die, with the work of the die during the operation's wait."""
         assert event.die is not None
         die = (event.member, event.die)
         where = die_text(die)
@@ -280,7 +280,7 @@ class _Chain:
         self.add(event.begin_ps, event.end_ps, where, f"{event.name} of page {pages}: {purpose}")
 
     def cause(self) -> str:
-        """Name what took most of the time, in one line."""
+        """Name the main reason for the response time, in one line."""
         row = self.row
         by_cause = {cause: sum(self.parts[p] for p in parts) for cause, parts in CAUSES.items()}
         cause = max(by_cause, key=lambda each: by_cause[each])

@@ -36,13 +36,13 @@ def pts(
 
     Args:
         device: one of `flashtwin.devices()`, or the path of a TOML file.
-        which: some of "wsat", "iops", "throughput", "latency".
-        round_s: length of each access of a round, in seconds of virtual time; a minute in the standard.
-        queue_depth: requests in the drive, except in the latency test, which uses one.
+        which: names of tests: "wsat", "iops", "throughput", "latency".
+        round_s: length of each access of a round, in seconds of virtual time; the standard has a minute.
+        queue_depth: number of requests in flight; the latency test always has one.
         set: keys of the device to change.
-        seed: of the addresses.
-        progress: called about ten times a second with a `Progress`.
-        said: called with a line whenever a test has ended.
+        seed: seed of the addresses.
+        progress: function to call about ten times a second with a `Progress`.
+        said: function to call with a line of text when a test ends.
 
     Raises:
         FlashtwinError: a setting is wrong, or the drive reached its end of life.

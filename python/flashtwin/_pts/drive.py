@@ -1,4 +1,4 @@
-"""The drive under test: purged, preconditioned, and loaded round after round without losing its state."""
+"""The drive under test: purged, preconditioned, and loaded in rounds without losing its state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SIZES = {512: "0.5 KiB", **{1024 << i: f"{1 << i} KiB" for i in range(11)}}
 
 @dataclass(frozen=True)
 class Access:
-    """Requests to the drive: block size, share of reads in percent, addresses."""
+    """Requests to the drive: block size, percentage of reads, addresses."""
 
     block_bytes: int
     reads_percent: int
@@ -32,7 +32,7 @@ class Access:
 
     @property
     def workload(self) -> str:
-        """The generated load; addresses are multiples of the block."""
+        """Return the generated load; addresses are multiples of the block size."""
         pattern = "sequential" if self.sequential else "uniform"
         write = 1 - self.reads_percent / 100
         return f"{pattern}:write={write:.2f},size={self.block_bytes},align={self.block_bytes}"
@@ -53,12 +53,13 @@ class Measured:
     """Results of a round.
 
     Attributes:
-        iops: requests completed a second of virtual time.
+        iops: requests completed per second of virtual time.
         mb_per_s: 10^6 bytes a second.
         mean_us: mean response time.
         five_nines_us: 99.999th percentile of the response time.
         max_us: longest response time.
-        gc_write_amplification: pages programmed for each one programmed for the host; None without one.
+        gc_write_amplification: pages programmed per page programmed for the host; None if there was none of
+            the host.
     """
 
     iops: float
@@ -70,7 +71,7 @@ class Measured:
 
 
 class Drive:
-    """A device whose state goes on from round to round."""
+    """A device that keeps its state from round to round."""
 
     def __init__(self, spec: _core.Spec, *, seed: int, progress: OnProgress | None) -> None:
         self.spec = spec
@@ -82,7 +83,7 @@ class Drive:
         self._device = _core.Device(spec)
 
     def purge(self) -> None:
-        """Bring the drive into the state of one that was never written."""
+        """Put the drive into the state of a drive that was never written."""
         self._device = _core.Device(self.spec)
 
     def write_through(self, label: str, access: Access, times: int, queue_depth: int) -> None:
@@ -93,7 +94,7 @@ class Drive:
     def round(
         self, label: str, accesses: Sequence[Access], queue_depth: int, span_s: float
     ) -> dict[Access, Measured]:
-        """Keep a queue depth for a span of virtual time, with one access after the other."""
+        """Keep the queue depth for a span of virtual time."""
 
         def work(control: _core.Control) -> dict[Access, Measured]:
             measured = {}
@@ -107,7 +108,7 @@ class Drive:
         return self._watched(label, work)
 
     def saturate(self, label: str, access: Access, times: int, queue_depth: int, interval_s: float) -> Ran:
-        """Write so many times the capacity and keep what happened when."""
+        """Write the given multiple of the capacity and record the history."""
         requests = -(-times * self.spec.exported_bytes // access.block_bytes)
         return self._watched(
             label,
@@ -117,7 +118,7 @@ class Drive:
         )
 
     def _watched(self, label: str, work: Callable[[_core.Control], T]) -> T:
-        """Do work in a thread, with progress and Ctrl-C."""
+        """Do work in a thread, while this thread shows progress and handles Ctrl-C."""
         results, interrupted = run_all([Task(label, work)], 1, self._progress)
         if interrupted:
             raise Interrupted(None)
@@ -134,7 +135,7 @@ class Drive:
         interval_s: float | None = None,
         history: bool = False,
     ) -> Ran:
-        """Run a load from the state that the one before left."""
+        """Run a load from the state that the previous load left."""
         # Each run has addresses of its own.
         seed = self._seed + self._runs
         self._runs += 1
@@ -173,7 +174,7 @@ def _measured(summary: dict[str, Any], histogram: _core.Histogram) -> Measured:
 
 
 def _at(histogram: _core.Histogram, share: float) -> float:
-    """Return the response time in ns up to which that share of requests lies."""
+    """Return the response time in ns below which that share of requests lies."""
     wanted = share * sum(count for _, count in histogram)
     seen = 0
     for ns, count in histogram:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @styled
 def convergence(test: Rounds, accesses: list[Access], label: str) -> Figure:
-    """Draw the tracked figure of some accesses, round by round."""
+    """Draw the tracked figure of several accesses, round by round."""
     figure = new(2, 2.8)
     axes = figure.subplots()
     rounds = list(range(1, len(test.rounds) + 1))
@@ -30,7 +30,7 @@ def convergence(test: Rounds, accesses: list[Access], label: str) -> Figure:
 
 @styled
 def window(test: Rounds, label: str) -> Figure:
-    """Draw the last five rounds of what is tracked, their average, its tenth above and below, and the fit."""
+    """Draw the tracked figure in the last five rounds, its average, 10 % to either side, and the fit."""
     figure = new(2, 2.6)
     axes = figure.subplots()
     found = test.window
@@ -70,7 +70,7 @@ def iops_by_size(test: Rounds) -> Figure:
 
 @styled
 def iops_in_space(test: Rounds) -> Figure:
-    """Draw IOPS by mix and block size as bars in space."""
+    """Draw IOPS by mix and block size as three-dimensional bars."""
     figure = new(2, 4.2)
     axes: Any = figure.add_subplot(projection="3d")
     for row, reads in enumerate(IOPS_MIXES):
@@ -129,7 +129,7 @@ def saturation(test: Saturation) -> Figure:
 
 
 def of_rounds(test: Rounds) -> dict[str, Figure]:
-    """Return the figures of a test by the end of their names."""
+    """Return the figures of a test by the endings of their file names."""
     label = {"iops": "IOPS", "mb_per_s": "MB/s", "mean_us": "mean response time (us)"}[test.figure]
     drawn: dict[str, Figure] = {}
     if test.figure == "iops":

@@ -30,7 +30,7 @@ from .tests import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Deviations from the standard, whatever the settings.
+#: Deviations from the standard that do not depend on the settings.
 _OTHERWISE = (
     "The drive is a model, and its host adds nothing: there are no threads, so their number times the depth "
     "is one queue depth.",
@@ -43,13 +43,13 @@ _OTHERWISE = (
 
 @dataclass
 class PtsResults:
-    """Results of the tests; print them for a summary, `write` the report.
+    """Results of the tests. Print them for a summary; `write` the report.
 
     Attributes:
         device: name of the drive under test.
-        settings: how the tests were run.
-        saturation: the write saturation test, if it was run.
-        rounds: the tests in rounds, in the order in which they were run.
+        settings: settings of the tests.
+        saturation: result of the write saturation test, if it was run.
+        rounds: results of the other tests, in the order in which they were run.
     """
 
     device: str
@@ -58,14 +58,14 @@ class PtsResults:
     rounds: list[Rounds]
 
     def to_json(self) -> str:
-        """Everything as JSON, the same bytes for the same drive, settings and seed."""
+        """Return everything as JSON; equal drives, settings and seeds give the same bytes."""
         tests = [self.saturation.to_dict()] if self.saturation else []
         tests += [test.to_dict() for test in self.rounds]
         found = {"flashtwin_version": _core.__version__, "device": self.device, "settings": self.settings}
         return json.dumps({**found, "tests": tests}, indent=2)
 
     def write(self, directory: str | Path) -> Path:
-        """Write `report.md`, its figures and `report.json` into a directory, which is made if need be.
+        """Write `report.md`, its figures and `report.json` into a directory, which is created if necessary.
 
         Returns:
             the path of `report.md`.
@@ -177,7 +177,7 @@ def _tested(test: Rounds, draw: Callable[[str, Figure], str]) -> Iterator[str]:
 
 
 def _found(test: Rounds) -> Iterator[str]:
-    """The tables of what was measured: means over the window."""
+    """Return the tables of measured figures: means over the window."""
 
     def rows(blocks: tuple[int, ...], mixes: tuple[int, ...], figure: str) -> list[list[str]]:
         sequential = test.tracked.sequential

@@ -1,4 +1,4 @@
-"""The steady state of SNIA's Performance Test Specification: five rounds that hardly differ or rise."""
+"""The steady state of SNIA's specification: five rounds with a small range and a small slope."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-#: Rounds of a window, and after how many a test gives up.
+#: Number of rounds of a window, and number of rounds after which a test ends without a steady state.
 WINDOW = 5
 ROUNDS_MAX = 25
 #: Largest range of the data, and largest rise of the fitted line, in percent of the average.
@@ -16,14 +16,14 @@ SLOPE_PERCENT = 10.0
 
 @dataclass(frozen=True)
 class Window:
-    """Five rounds in a row of the figure that is tracked.
+    """Five consecutive rounds of the tracked figure.
 
     Attributes:
         first: number of the first round, from 1.
-        values: the figure, round by round.
-        average: of the values.
-        slope: of the line fitted by least squares, per round.
-        intercept: of that line, at round 0.
+        values: the figure in each round.
+        average: average of the values.
+        slope: change per round of the line fitted by least squares.
+        intercept: value of that line at round 0.
     """
 
     first: int
@@ -39,12 +39,12 @@ class Window:
 
     @property
     def range_percent(self) -> float:
-        """Largest less smallest value, in percent of the average."""
+        """Return the range of the values in percent of the average."""
         return 100 * (max(self.values) - min(self.values)) / self.average if self.average else 0.0
 
     @property
     def slope_percent(self) -> float:
-        """How far the fitted line rises or falls across the window, in percent of the average."""
+        """Return how far the fitted line rises or falls across the window, in percent of the average."""
         across = abs(self.slope) * (len(self.values) - 1)
         return 100 * across / self.average if self.average else 0.0
 
@@ -69,7 +69,7 @@ class Window:
 
 
 def window_of(values: Sequence[float]) -> Window:
-    """Return the window of the last five rounds, or of all if there are fewer."""
+    """Return the window of the last five rounds, or of all rounds if there are fewer."""
     last = tuple(values[-WINDOW:])
     first = len(values) - len(last) + 1
     rounds = range(first, first + len(last))

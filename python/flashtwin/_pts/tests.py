@@ -13,28 +13,28 @@ from .drive import Access, Drive, Measured
 from .steady import ROUNDS_MAX, Window, window_of
 
 KIB = 1024
-#: Share of reads in percent, in the order in which a round goes through them.
+#: Percentages of reads, in the order in which a round uses them.
 IOPS_MIXES = (100, 95, 65, 50, 35, 5, 0)
 IOPS_BLOCKS = (*(kib * KIB for kib in (1024, 128, 64, 32, 16, 8, 4)), 512)
 LATENCY_MIXES = (100, 65, 0)
 LATENCY_BLOCKS = (8 * KIB, 4 * KIB, 512)
 THROUGHPUT_BLOCKS = (1024 * KIB, 128 * KIB)
-#: Least amount that write saturation and preconditioning write, in times the capacity.
+#: Minimum that write saturation and preconditioning write, as a multiple of the capacity.
 SATURATION_TIMES = 4
 PRECONDITION_TIMES = 2
 
 
 @dataclass
 class Rounds:
-    """A test in rounds.
+    """A test in rounds, with its results.
 
     Attributes:
-        name: of the test.
+        name: name of the test.
         tracked: the access whose figure must be steady.
         figure: field of `Measured` that is tracked.
-        unit: of the figure.
-        rounds: what each round came to, by access.
-        window: the last five rounds of what is tracked.
+        unit: unit of the figure.
+        rounds: results of each round, by access.
+        window: the last five rounds of the tracked figure.
     """
 
     name: str
@@ -49,11 +49,11 @@ class Rounds:
         return window_of(self.course(self.tracked))
 
     def course(self, access: Access) -> list[float]:
-        """Return the tracked figure of an access, round by round."""
+        """Return the tracked figure of an access in each round."""
         return [float(getattr(measured[access], self.figure)) for measured in self.rounds]
 
     def average(self, access: Access, figure: str) -> float:
-        """Return the mean of a figure over the window's rounds; of `max_us` the largest."""
+        """Return the mean of a figure over the rounds of the window; for `max_us`, the maximum."""
         values = [
             float(getattr(measured[access], figure)) for measured in self.rounds[self.window.first - 1 :]
         ]
@@ -74,14 +74,14 @@ class Rounds:
 
 @dataclass
 class Saturation:
-    """Random writes of 4 KiB from a purged drive on, interval by interval.
+    """Random writes of 4 KiB to a purged drive, by intervals.
 
     Attributes:
         interval_s: length of an interval of virtual time.
-        iops: writes completed a second, by interval.
+        iops: writes completed per second, by interval.
         mean_us: their mean response time, by interval; None where none completed.
         max_us: their longest response time, by interval; None where none completed.
-        amplification: time in seconds and write amplification, window by window.
+        amplification: time in seconds and write amplification, by window.
         written_gb: 10^9 bytes written in all.
     """
 
@@ -108,8 +108,8 @@ class Plan:
 
     Attributes:
         round_s: length of a round of an access, in seconds of virtual time.
-        queue_depth: requests in the drive, except in the latency test, which uses one.
-        said: called with what has been found.
+        queue_depth: number of requests in flight; the latency test always has one.
+        said: function to call with a line of text when a test ends.
     """
 
     round_s: float
@@ -151,7 +151,7 @@ def _precondition(drive: Drive, plan: Plan, name: str, block_bytes: int) -> None
 
 
 def iops(drive: Drive, plan: Plan) -> list[Rounds]:
-    """Random requests of eight sizes and seven mixes; steady when writes of 4 KiB are."""
+    """Random requests of eight sizes and seven mixes; the tracked figure is the IOPS of 4 KiB writes."""
     _precondition(drive, plan, "IOPS", 128 * KIB)
     accesses = [Access(block, reads) for reads in IOPS_MIXES for block in IOPS_BLOCKS]
     test = Rounds("IOPS", Access(4 * KIB, 0), "iops", "IOPS")
@@ -159,7 +159,7 @@ def iops(drive: Drive, plan: Plan) -> list[Rounds]:
 
 
 def throughput(drive: Drive, plan: Plan) -> list[Rounds]:
-    """Sequential reads and writes of 1024 and of 128 KiB, each from a purge of its own."""
+    """Sequential reads and writes of 1024 and of 128 KiB; each size begins with a purge."""
     tests = []
     for block in THROUGHPUT_BLOCKS:
         accesses = [Access(block, reads, sequential=True) for reads in (100, 0)]
@@ -171,7 +171,7 @@ def throughput(drive: Drive, plan: Plan) -> list[Rounds]:
 
 
 def latency(drive: Drive, plan: Plan) -> list[Rounds]:
-    """Random requests of three sizes and mixes, one at a time; steady when writes of 4 KiB are."""
+    """Random requests of three sizes and mixes, one at a time; 4 KiB writes are tracked."""
     _precondition(drive, plan, "Latency", 128 * KIB)
     accesses = [Access(block, reads) for reads in LATENCY_MIXES for block in LATENCY_BLOCKS]
     test = Rounds("Latency", Access(4 * KIB, 0), "mean_us", "us")
@@ -179,7 +179,7 @@ def latency(drive: Drive, plan: Plan) -> list[Rounds]:
 
 
 def saturation(drive: Drive, plan: Plan) -> Saturation:
-    """Random writes of 4 KiB, from a purged drive on, until four times the capacity is written."""
+    """Random writes of 4 KiB to a purged drive until four times the capacity is written."""
     drive.purge()
     access = Access(4 * KIB, 0)
     summary, _, history = drive.saturate(

@@ -1,4 +1,4 @@
-"""Reports: a run, several side by side, or a sweep as one page that needs no network (docs/reports.md)."""
+"""Reports: one or several runs, or a sweep, as one page that needs no network (docs/reports.md)."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def report(
     *,
     title: str | None = None,
 ) -> None:
-    """Write a report: one HTML file with all it needs inside.
+    """Write a report: one self-contained HTML file.
 
     The same results give the same bytes.
 
     Args:
-        what: a `Result` (of `run(history=True)`, for charts over time), a file of `Result.save`, or
-            several of them, compared with the first; or the results of a sweep, or its directory.
-        path: of the page.
-        title: of the page; made from what was run if None.
+        what: a `Result` (with charts over time if `run` had `history=True`), a file of `Result.save`, or a
+            list of these, which are compared with the first; or the results of a sweep, or its directory.
+        path: path of the page.
+        title: title of the page; None: derived from what was run.
 
     Raises:
         FlashtwinError: there is nothing to report on, or the file cannot be written.
@@ -71,7 +71,7 @@ def _sweep_of(what: object) -> Results | None:
 
 
 def page(title: str, data: dict[str, Any], above: list[Table], below: list[Table], lead: str = "") -> str:
-    """Return a page: HTML that leads it, tables above the charts of `data` (page.js), and below them."""
+    """Return a page: HTML at the top, tables above the charts of `data` (page.js), and tables below them."""
 
     def part(name: str) -> str:
         return (_HERE / name).read_text(encoding="utf-8")
@@ -79,7 +79,7 @@ def page(title: str, data: dict[str, Any], above: list[Table], below: list[Table
     def tables(those: list[Table]) -> str:
         return f'<div class="tables">{"".join(table.html() for table in those)}</div>'
 
-    # "</script>" in a text would end the script that holds it.
+    # A text with "</script>" would end the script that contains it.
     as_json = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return Template(part("page.html")).substitute(
         title=escape(title),

@@ -1,4 +1,4 @@
-"""Content of a report's page, as plain values: charts' data, and tables."""
+"""Content of a report's page as plain values: data of the charts, and tables."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from .._results import Results
 
 _KINDS = ("all", "read", "write")
-#: Points of a sweep whose curves are drawn; all have bars and rows.
+#: Number of points of a sweep whose curves are drawn; all points have bars and rows.
 _CURVES_MAX = 60
 
 
 def of_runs(
     records: Sequence[Record], labels: Sequence[str]
 ) -> tuple[dict[str, Any], list[Table], list[Table]]:
-    """Return the charts' data of runs, the tables above the charts, and those below."""
+    """Return the data of the charts of runs, the tables above the charts, and those below."""
     runs = [_run(record, label) for record, label in zip(records, labels, strict=True)]
     below = [
         _latencies(record, label if len(records) > 1 else "")
@@ -83,7 +83,7 @@ def _facts(records: Sequence[Record], labels: Sequence[str]) -> Table:
         ("warnings", "warnings"),
     ):
         values = [_fact(record.summary, key) for record in records]
-        # The facts that name the runs are shown already.
+        # The facts by which the runs are named are shown already.
         if not any(values) or (len(values) > 1 and values == list(labels)):
             continue
         if len(set(values)) == 1:
@@ -110,7 +110,7 @@ def _fact(summary: dict[str, Any], key: str) -> str:
 
 
 def _measures(records: Sequence[Record], labels: Sequence[str]) -> Table:
-    """The measures of a comparison, with ratios to the first run."""
+    """Return the measures of a comparison, with ratios to the first run."""
     rows = []
     for row in rows_of(records):
         cells = [Cell(row.measure.label)]
@@ -158,7 +158,7 @@ def _operations(records: Sequence[Record], labels: Sequence[str]) -> Table:
 
 
 def of_sweep(results: Results) -> tuple[dict[str, Any], list[Table], list[Table]]:
-    """Return the charts' data of a sweep, the tables above the charts, and those below."""
+    """Return the data of the charts of a sweep, the tables above the charts, and those below."""
     varied = [axis for axis in results.points if len(results.axes[axis]) > 1]
     by_point = _statistics(results)
     if not by_point:
@@ -204,7 +204,7 @@ def _statistics(
 
 
 def _curves(results: Results, points: list[tuple[Any, ...]]) -> dict[tuple[Any, ...], list[list[float]]]:
-    """Percentile curves of points, over all their seeds."""
+    """Return percentile curves of points, over all their seeds."""
     store = Store(Folder(results.directory))
     wanted = set(points)
     sums: dict[tuple[Any, ...], dict[int, int]] = {}

@@ -1,4 +1,4 @@
-"""Tables of a report as HTML; they can be read without a script, and sort with one."""
+"""Tables of a report as HTML, readable without a script and sortable with one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html import escape
 
 @dataclass(frozen=True)
 class Cell:
-    """Text of a cell, its sort key and its small suffix."""
+    """Text of a cell, its sort key, and a small suffix."""
 
     text: str
     value: float | None = None
@@ -20,9 +20,9 @@ class Table:
     """A table.
 
     Attributes:
-        texts: so many of its first columns hold words.
-        plain: it has no head, and does not sort.
-        wrap: long words break into lines.
+        texts: number of first columns that contain words.
+        plain: whether it has no head and cannot be sorted.
+        wrap: whether long words break into lines.
     """
 
     title: str

@@ -22,13 +22,13 @@ def results(directory: str | os.PathLike[str]) -> Results:
     """Open the results of a sweep.
 
     Raises:
-        FlashtwinError: there are none in that directory.
+        FlashtwinError: the directory has no results.
     """
     return Results(directory)
 
 
 def require_duckdb() -> None:
-    """Raise an error that names what to install if there is no DuckDB."""
+    """Raise an error that names the package to install if DuckDB is missing."""
     try:
         import duckdb  # noqa: F401
     except ImportError:
@@ -39,11 +39,11 @@ class Results:
     """The results of a sweep. Print it for the statistics, or read `table` (docs/sweeps.md).
 
     Attributes:
-        directory: of the sweep.
-        table: one row a cell, in the order of the axes, as a `pyarrow.Table`.
-        axes: what varied, and its values; columns of the table.
-        baseline: on which axes, with which values, cells are the ones compared to.
-        figures: the columns that tables show.
+        directory: directory of the sweep.
+        table: one row per cell, in the order of the axes, as a `pyarrow.Table`.
+        axes: columns of the table that vary, and their values.
+        baseline: values of axes that identify the cells to which others are compared.
+        figures: columns that tables show.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -61,24 +61,24 @@ class Results:
 
     @property
     def points(self) -> list[str]:
-        """The axes other than the seed: a point is their values, its seeds are its repetitions."""
+        """Return the axes without the seed: their values define a point, whose seeds are repetitions."""
         return [axis for axis in self.axes if axis != "seed"]
 
     def statistics(self, figures: list[str] | None = None, confidence: float = 0.95) -> pa.Table:
-        """Statistics over seeds, one row a point and figure, in the order of the axes.
+        """Return statistics over seeds: one row per point and figure, in the order of the axes.
 
-        Columns: the axes without the seed, `figure`, `seeds`, `mean`, `mean_low` and `mean_high`
-        (Student's t interval), and against the point's baseline `ratio` with `ratio_low` and
-        `ratio_high`: the geometric mean of the ratios seed by seed, with the t interval of their
-        logarithms; `difference` with its interval, of the differences seed by seed. What one
-        seed, or figures of 0, cannot give is null.
+        Columns are the axes without the seed, `figure`, `seeds`, and `mean` with `mean_low` and `mean_high`
+        (Student's t interval). Relative to the point's baseline, `ratio` is the geometric mean of the ratios
+        of each seed, with the t interval of their logarithms (`ratio_low`, `ratio_high`), and `difference` is
+        the mean of the differences of each seed, with its interval. Values that cannot be computed, from one
+        seed or from figures of 0, are null.
 
         Args:
             figures: columns; those of the experiment if None.
-            confidence: of the intervals, from 0 to 1.
+            confidence: confidence level of the intervals, from 0 to 1.
 
         Raises:
-            FlashtwinError: there is no such column of numbers.
+            FlashtwinError: a figure is not a column of numbers.
         """
         import pyarrow as pa
 
@@ -134,7 +134,7 @@ class Results:
         return tuple(base)
 
     def query(self, sql: str) -> pa.Table:
-        """Ask in SQL, by DuckDB; the tables are `cells` and `statistics`.
+        """Run a SQL query with DuckDB; the tables are `cells` and `statistics`.
 
         Raises:
             FlashtwinError: DuckDB is not installed, or the query fails.

@@ -1,4 +1,4 @@
-"""The Parquet dataset of a sweep: one row a cell, its whole configuration and all its figures."""
+"""The Parquet dataset of a sweep: one row per cell, with its complete configuration and all its figures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 #: Name of the dataset in the directory of a sweep.
 FILE = "results.parquet"
 METADATA = b"flashtwin"
-#: Keys of a summary that the columns of the configuration hold already, or that have rows of their own.
+#: Keys of a summary that are omitted, because columns of the configuration have them, or they have their own
+#: rows.
 _LEFT_OUT = {
     "device",
     "policy",
@@ -30,14 +31,14 @@ _LEFT_OUT = {
 
 
 def column_of(axis: str) -> str:
-    """Name of the column of an axis: `set_` and a key of the device, `run_` and a setting of the run."""
+    """Return the name of an axis's column: `set_` and a device key, or `run_` and a setting of the run."""
     if axis.startswith("run."):
         return axis.replace(".", "_")
     return f"set_{axis.replace('.', '_')}" if "." in axis else axis
 
 
 def figures_of(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Every figure of a summary under the name of its column, as in all_mean_us."""
+    """Return every figure of a summary under the name of its column, such as all_mean_us."""
     kept = {key: value for key, value in summary.items() if key not in _LEFT_OUT}
     figures = dict(_flat(kept, ""))
     figures["warnings"] = "; ".join(summary["warnings"])
@@ -68,10 +69,10 @@ def write(folder: Folder, table: pa.Table) -> None:
 
 
 def read(folder: Folder) -> tuple[pa.Table, dict[str, Any]]:
-    """Read a dataset, and what its experiment was.
+    """Read a dataset and the description of its experiment.
 
     Raises:
-        FlashtwinError: there is none.
+        FlashtwinError: there is no dataset.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -83,7 +84,8 @@ def read(folder: Folder) -> tuple[pa.Table, dict[str, Any]]:
             "was cut off"
         )
     try:
-        # Without threads of Arrow's: one that releases `data` while the interpreter ends aborts it.
+        # Threads of Arrow are not used: one that releases `data` while the interpreter exits aborts the
+        # process.
         with pq.ParquetFile(pa.BufferReader(data), pre_buffer=False) as file:
             table = file.read(use_threads=False)
         about = json.loads((table.schema.metadata or {})[METADATA])
@@ -93,7 +95,7 @@ def read(folder: Folder) -> tuple[pa.Table, dict[str, Any]]:
 
 
 def numeric(table: pa.Table, names: Iterable[str]) -> list[str]:
-    """Of some names, those that are columns of numbers."""
+    """Return those of some names that are columns of numbers."""
     import pyarrow as pa
 
     fields = {field.name: field.type for field in table.schema}

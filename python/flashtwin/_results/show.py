@@ -1,4 +1,4 @@
-"""Results as a table for a terminal: a line a point, mean and interval over seeds, ratio to the baseline."""
+"""Results as a table for a terminal: a line per point with mean, interval, ratio to the baseline."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def said(figure: str, value: float) -> str:
-    """Format a figure in the unit at the end of its name."""
+    """Format a figure in the unit that its name ends in."""
     if figure.endswith("_us"):
         return ("-" if value < 0 else "") + words.time(abs(value))
     if figure.endswith(("ratio", "_share_mean", "_share_max")):
@@ -39,9 +39,9 @@ def legend(results: Results, confidence: float = 0.95) -> str:
 def rich_tables(
     results: Results, figures: list[str] | None = None, confidence: float = 0.95, columns: int = 200
 ) -> list[Table]:
-    """Build tables for a terminal of so many columns; axes with one value are left out.
+    """Build tables for a terminal with that many columns; axes with only one value are omitted.
 
-    Figures that do not fit beside the axes stand in a further table.
+    Figures that do not fit beside the axes are in further tables.
     """
     heads, rows, keys = _cells(results, results.figures if figures is None else figures, confidence)
     if not keys:
@@ -50,7 +50,7 @@ def rich_tables(
 
 
 def as_html(results: Results) -> str:
-    """Return the table as HTML, with what failed below it."""
+    """Return the table as HTML, with the failed cells below it."""
     heads, rows, keys = _cells(results, results.figures, 0.95)
     head = "".join(f"<th>{escape(text)}</th>" for text in heads)
     body = "".join(
@@ -66,7 +66,7 @@ def _tag(key: bool) -> str:
 
 
 def _cells(results: Results, figures: list[str], confidence: float) -> tuple[list[str], list[list[str]], int]:
-    """Heads, rows, and how many of the first columns are axes."""
+    """Return heads, rows, and the number of first columns that are axes."""
     varied = [axis for axis in results.points if len(results.axes[axis]) > 1]
     # Values have units of their own.
     heads = [axis.removeprefix("set_") for axis in varied] + [f.removesuffix("_us") for f in figures]
@@ -79,7 +79,7 @@ def _cells(results: Results, figures: list[str], confidence: float) -> tuple[lis
 
 
 def _incomplete(results: Results) -> bool:
-    """Whether a point lacks a seed: the sweep was interrupted, or cells failed."""
+    """Whether a point lacks a seed, because the sweep was interrupted or cells failed."""
     seeds = len(results.axes["seed"])
     return any(row["seeds"] < seeds for row in results.statistics().to_pylist())
 
@@ -111,12 +111,12 @@ def _cell(figure: str, row: dict[str, Any] | None, seeds: int) -> str:
 
 
 def as_text(results: Results) -> str:
-    """Return the table as text, with what failed below it."""
+    """Return the table as text, with the failed cells below it."""
     return "\n".join([terminal.as_text(rich_tables(results)), legend(results), *failures(results)])
 
 
 def failures(results: Results) -> list[str]:
-    """List the errors that ended cells, each with its count."""
+    """List the errors of failed cells, each with its count."""
     counts: dict[str, int] = {}
     for row in results.table.select(["status", "error"]).to_pylist():
         if row["status"] == "failed":

@@ -1,1 +1,1 @@
-"""Helpers of the package that no user imports: a public name is exported by `flashtwin`."""
+"""Helpers of the package that users do not import; public names are exported by `flashtwin`."""

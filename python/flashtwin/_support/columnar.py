@@ -1,4 +1,4 @@
-"""Tables of Parquet, Arrow and other packages as text, which the trace readers read like any table."""
+"""Tables of Parquet, Arrow and other packages as text, which the trace readers read like any other table."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Columns of the request log that a replay needs, beside the number that orders it.
+#: Columns of the request log that a replay needs, in addition to the number by which rows are ordered.
 _LOG = ["request", "op", "offset_bytes", "size_bytes", "arrival_ps"]
 
 
 def write_text(source: int, target: int) -> None:
-    """Write the table in the file of descriptor `source` as text into the file of descriptor `target`."""
+    """Write the table in the file with descriptor `source` as text into the file with descriptor `target`."""
     with os.fdopen(os.dup(source), "rb") as file, os.fdopen(os.dup(target), "wb") as out:
         file.seek(0)
         _write(*_open(file), out)
@@ -44,7 +44,7 @@ def _write(schema: pa.Schema, batches: Iterator[pa.Table], out: BinaryIO) -> Non
 
 
 def _open(file: BinaryIO) -> tuple[pa.Schema, Iterator[pa.Table]]:
-    """Schema of a table and its rows in pieces; those of a request log in the order of requests."""
+    """Return the schema of a table and its rows in batches; a request log is in the order of the requests."""
     import pyarrow as pa
 
     magic = file.read(6)
@@ -77,7 +77,7 @@ def _is_log(schema: pa.Schema) -> bool:
 
 
 def _as_text(table: pa.Table) -> pa.Table:
-    """Give every column a type that has a text of one line; columns of other types become empty."""
+    """Convert each column to a type with one-line texts; columns of other types become empty."""
     names = [_one_line(name) for name in table.column_names]
     return _table([_column(column) for column in table.columns], names)
 

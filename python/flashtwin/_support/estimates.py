@@ -1,4 +1,4 @@
-"""Means and ratios with Student's t intervals, of a few repetitions."""
+"""Means and ratios with Student's t intervals, from few repetitions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its confidence interval; None where the data cannot give one."""
+    """A value with its confidence interval; None where the data do not determine one."""
 
     value: float | None
     low: float | None = None
@@ -21,7 +21,7 @@ class Estimate:
 
 
 def mean_of(values: list[float], confidence: float) -> Estimate:
-    """Mean, with the t interval from two values on."""
+    """Return the mean, with its t interval if there are at least two values."""
     n = len(values)
     if not n:
         return Estimate(None)
@@ -34,7 +34,7 @@ def mean_of(values: list[float], confidence: float) -> Estimate:
 
 
 def ratio_of(pairs: list[tuple[float, float]], confidence: float) -> Estimate:
-    """Geometric mean of the ratios of pairs, with the t interval of their logarithms."""
+    """Return the geometric mean of the ratios of pairs, with the t interval of their logarithms."""
     if not pairs or any(a <= 0 or b <= 0 for a, b in pairs):
         return Estimate(None)
     logs = mean_of([math.log(a / b) for a, b in pairs], confidence)
@@ -44,9 +44,9 @@ def ratio_of(pairs: list[tuple[float, float]], confidence: float) -> Estimate:
 
 @cache
 def student_t(confidence: float, freedom: int) -> float:
-    """Bound that Student's t stays within on both sides with that probability.
+    """Return the bound within which Student's t stays, on both sides, with that probability.
 
-    By bisection on the distribution, whose closed form for whole degrees of freedom is a finite sum
+    The bound is found by bisection. For whole degrees of freedom, the distribution is a finite sum
     (Abramowitz and Stegun 26.7.3 and 26.7.4).
     """
     low, high = 0.0, 1.0
@@ -64,7 +64,7 @@ def student_t(confidence: float, freedom: int) -> float:
 
 
 def _within(t: float, freedom: int) -> float:
-    """Probability that Student's t is between -t and t."""
+    """Return the probability that Student's t is between -t and t."""
     angle = math.atan(t / math.sqrt(freedom))
     sine, cosine_2 = math.sin(angle), math.cos(angle) ** 2
     odd = freedom % 2

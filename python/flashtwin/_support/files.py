@@ -1,4 +1,4 @@
-"""Writing result files: whole under their final name, or not there at all."""
+"""Writing result files: a file is complete under its final name, or absent."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from typing import IO
 from ..errors import FlashtwinError
 from .partials import Partial
 
-#: Directories whose entries name open files and devices, which are not to be replaced.
+#: Directories whose entries name open files and devices; these must not be replaced.
 _DEVICES = tuple(map(Path, ("/dev", "/proc")))
 _DESCRIPTOR = re.compile(r"/dev/(?P<stream>stdout|stderr)|(/dev|/proc/self)/fd/(?P<number>\d+)")
 
 
 @contextmanager
 def whole_file(path: Path, what: str) -> Iterator[IO[bytes]]:
-    """Open a file that gets its name only when the block ends without an exception.
+    """Open a file that receives its name only if the block ends without an exception.
 
-    A name that is a device or a pipe, or lies in /dev or /proc, is written directly: it cannot be replaced.
-    A link is replaced, and its target does not change. Partial files of the same name that killed processes
+    A name that is a device or a pipe, or lies in /dev or /proc, is written directly: it cannot be replaced. A
+    link is replaced, and its target does not change. Partial files of the same name that killed processes
     left behind are removed.
 
     Args:
-        path: the final name.
-        what: what is being written, for messages.
+        path: final name of the file.
+        what: description of the file, for messages.
     """
     with _naming(path, what), ExitStack() as stack:
         if _is_special(path):
@@ -48,11 +48,11 @@ def write_text(path: Path, text: str, what: str) -> None:
 
 
 def write_texts(texts: Mapping[Path, str], what: str) -> None:
-    """Write several whole text files: all of them or, if one fails, none."""
+    """Write several complete text files: all of them or, if one fails, none."""
     with ExitStack() as stack:
         partials = {}
         for path, text in texts.items():
-            # File names that are not UTF-8 become escapes, as JSON has them.
+            # File names that are not UTF-8 are written with escapes, as in JSON.
             data = text.encode(errors="backslashreplace")
             with _naming(path, what):
                 if _is_special(path):
@@ -72,7 +72,7 @@ def write_texts(texts: Mapping[Path, str], what: str) -> None:
 
 
 def _open_special(path: Path) -> IO[bytes]:
-    """Open a device or pipe. A name of a descriptor is that descriptor, which a redirected file shares."""
+    """Open a device or pipe; a name of a descriptor opens that descriptor, which redirected output shares."""
     found = _DESCRIPTOR.fullmatch(str(path))
     if found is None:
         return path.open("wb")
@@ -101,16 +101,16 @@ def _naming(path: Path, what: str) -> Iterator[None]:
 
 
 def store_ahead(file: IO[bytes], since: int) -> int:
-    """Make the system write the data from offset `since` on to disk, without waiting for it.
+    """Make the system begin to write the data from offset `since` on to disk, without waiting for the end.
 
-    The fsync at the end of a large file then has little left to write. Returns the length of the file.
+    The fsync at the end of a large file then has little to write. Returns the length of the file.
     """
     if not (hasattr(os, "posix_fadvise") and file.seekable()):
         return since
     file.flush()
     reach = file.tell()
     with suppress(OSError):
-        # Linux begins to store pages that it cannot drop because they are not stored yet.
+        # Dropping pages that are not on disk yet fails, but it makes Linux begin to write them.
         os.posix_fadvise(file.fileno(), since, reach - since, os.POSIX_FADV_DONTNEED)
     return reach
 

@@ -19,7 +19,7 @@ from .prerequisites import install_line
 
 
 def is_remote(text: str) -> bool:
-    """Whether a path is a URL that fsspec opens, as in s3://bucket/trace.csv."""
+    """Whether a path is a URL that fsspec opens, such as s3://bucket/trace.csv."""
     scheme, colon, _ = text.partition("://")
     return bool(colon) and scheme.isalnum()
 
@@ -41,7 +41,7 @@ class Folder:
 
     def __init__(self, where: str | os.PathLike[str]) -> None:
         self.name = os.fspath(where)
-        #: The folder as other processes of this machine find it, too.
+        #: The folder under the name by which other processes of this machine find it, too.
         self.anywhere = self.name if is_remote(self.name) else str(Path(self.name).resolve())
         self._fs: Any = None
         if is_remote(self.name):
@@ -50,7 +50,7 @@ class Folder:
             self._root = self.name
 
     def read(self, name: str) -> bytes | None:
-        """Return a whole file, or None if there is none."""
+        """Return the contents of a file, or None if it does not exist."""
         try:
             if self._fs is None:
                 with open_regular(Path(self._root, name)) as file:
@@ -109,7 +109,7 @@ class Folder:
 
     @contextmanager
     def local_file(self, name: str) -> Iterator[Path]:
-        """Yield the path of a local file to write; the file is in the folder when the block ends."""
+        """Yield the path of a local file to write; the file is put into the folder when the block ends."""
         if self._fs is None:
             yield Path(self._root, name)
             return
@@ -122,19 +122,19 @@ class Folder:
                 raise FlashtwinError(f"{self.name}/{name}: cannot write it: {e.strerror or e}") from e
 
     def append(self, name: str, lines: str) -> None:
-        """Append lines to a file of notes; a folder whose files cannot grow gets no notes."""
+        """Append lines to a file of notes; a folder whose files cannot grow gets none."""
         if self._fs is None:
             with suppress(OSError), Path(self._root, name).open("a", encoding="utf-8") as file:
                 file.write(lines)
 
     def remove_dead_partials(self, inner: str) -> None:
-        """Remove what killed processes left half-written in a folder within."""
+        """Remove partial files that killed processes left in a subfolder."""
         if self._fs is None:
             remove_all_dead_partials(Path(self._root, inner))
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Lock the folder: other processes get an error. A folder behind a URL is not locked.
+        """Lock the folder, so that other processes get an error. A folder behind a URL is not locked.
 
         Raises:
             FlashtwinError: another process has locked the folder.
@@ -158,15 +158,15 @@ class Folder:
             os.close(lock)
 
 
-#: Traces whose content was seen by this process: path and identity of the file, and the hash.
+#: Hashes of traces that this process has read, by path and identity of the file.
 _hashed: dict[tuple[str, int, int], str] = {}
 
 
 def content_hash(path: str) -> str:
-    """SHA-256 of a file, read once a process unless it changed.
+    """Return the SHA-256 of a file, which is read once per process unless it has changed.
 
     Raises:
-        FlashtwinError: it cannot be read.
+        FlashtwinError: the file cannot be read.
     """
     try:
         status = Path(path).stat()
@@ -183,14 +183,14 @@ def content_hash(path: str) -> str:
 
 
 def fetch(url: str, sha256: str | None) -> tuple[str, str]:
-    """Copy a file to this machine, once; return its local path and its hash.
+    """Copy a file to this machine unless it is there already; return its local path and its hash.
 
     Args:
-        url: path or URL.
-        sha256: what it must hold; None for whatever is there now.
+        url: path or URL of the file.
+        sha256: expected hash; None accepts the present content.
 
     Raises:
-        FlashtwinError: it cannot be read, or is not what it was.
+        FlashtwinError: the file cannot be read, or its hash differs.
     """
     if not is_remote(url):
         found = content_hash(url)

@@ -1,4 +1,4 @@
-"""Reading files that users give: regular, of bounded size, and text, TOML or JSON of bounded depth."""
+"""Reading user files: regular files of bounded size, with text, TOML or JSON of bounded depth."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-#: Largest file of settings, and of results, in bytes.
+#: Maximum sizes of a file of settings and of a file of results, in bytes.
 SETTINGS_MAX = 4 << 20
 RESULTS_MAX = 64 << 20
 
 
 def _mode(path: str | os.PathLike[str]) -> int:
-    """Kind and permissions of a file; 0 if there is none, or its name can be that of no file."""
+    """Return kind and permissions of a file; 0 if it does not exist, or if no file can have this name."""
     try:
         return Path(path).stat().st_mode
     except (OSError, ValueError):
@@ -48,7 +48,7 @@ def open_regular(path: Path) -> IO[bytes]:
     """Open a regular file.
 
     Raises:
-        OSError: it cannot be opened, or is a pipe or device, which might hold back its bytes or never end.
+        OSError: it cannot be opened, or is a pipe or device, which might block or never end.
     """
     # Opening a pipe would wait for its writer.
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -65,9 +65,9 @@ def read_bytes(path: Path, what: str, bytes_max: int) -> bytes:
     """Read a whole regular file.
 
     Args:
-        path: of the file.
-        what: what it should be, for messages: "study".
-        bytes_max: longer files are refused before they are read.
+        path: path of the file.
+        what: description for messages, such as "study".
+        bytes_max: maximum size; longer files are refused before they are read.
 
     Raises:
         FlashtwinError: it cannot be read or is too long.
@@ -90,7 +90,7 @@ def read_text(path: Path, what: str, bytes_max: int = SETTINGS_MAX) -> str:
     """Read a whole text file, in UTF-8.
 
     Raises:
-        FlashtwinError: it cannot be read, is too long, or is no text.
+        FlashtwinError: the file cannot be read, is too long, or is not text.
     """
     data = read_bytes(path, what, bytes_max)
     try:
@@ -103,7 +103,7 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
     """Parse TOML.
 
     Raises:
-        FlashtwinError: it is none, or is nested too deep.
+        FlashtwinError: the text is not TOML, or is nested too deeply.
     """
     try:
         values: dict[str, Any] = tomllib.loads(text)
@@ -120,7 +120,7 @@ def parse_json(text: str | bytes) -> Any:  # noqa: ANN401 (any value of JSON)
     """Parse JSON.
 
     Raises:
-        ValueError: it is none, or is nested too deep.
+        ValueError: the text is not JSON, or is nested too deeply.
     """
     try:
         return json.loads(text)

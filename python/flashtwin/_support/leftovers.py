@@ -1,4 +1,4 @@
-"""Private directory, sockets and store lock of a server; removal of those that killed servers left behind."""
+"""Private directory, sockets and store lock of a server, and removal of those that killed servers left."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from ..errors import FlashtwinError
 from .partials import locks, remove_unlocked
 
 _PREFIX = "flashtwin-"
-#: Locked by the process that uses the directory and by its server.
+#: Name of a file that is locked by the process that uses the directory and by its server.
 _LOCK = "flashtwin-serve.lock"
 #: Polling period of a store whose server is stopping, in seconds.
 _PERIOD_S = 0.05
 
 
 def private_directory() -> tuple[Path, int]:
-    """Create a private directory for a server, and remove those of servers that no longer run.
+    """Create a private directory for a server, and remove directories of servers that no longer run.
 
     Returns:
-        Its path and the descriptor of its lock. The directory is in use while a process has that open.
+        Its path and the descriptor of its lock. The directory is in use as long as a process has the
+        descriptor open.
     """
     for other in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_LOCK}"):
         with contextlib.suppress(OSError):
@@ -36,7 +37,7 @@ def private_directory() -> tuple[Path, int]:
     place = Path(tempfile.mkdtemp(prefix=_PREFIX))
     lock = os.open(place / "new", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    # Renamed once locked: other starts never see it unlocked.
+    # It is renamed after it has been locked, so that other starts never see it unlocked.
     (place / "new").rename(place / _LOCK)
     return place, lock
 
@@ -54,10 +55,10 @@ def _remove_unused(place: Path) -> None:
 
 
 def free_socket(path: Path) -> None:
-    """Remove a socket without a listener, so that a server can create its own.
+    """Remove a socket that has no listener, so that a server can create its own.
 
     Raises:
-        FlashtwinError: the path exists and is anything else.
+        FlashtwinError: the path exists and is something else.
     """
     remove_dead_socket(path)
     if path.is_socket():
@@ -104,7 +105,7 @@ def wait_for_store(path: Path) -> None:
 
 
 def remove_made(listed: Path) -> None:
-    """Remove the files that a failed start created, except those that another server uses by now."""
+    """Remove the files that a failed start created, except files that another server uses in the meantime."""
     if not listed.exists():
         return
     for name in map(Path, filter(None, os.fsdecode(listed.read_bytes()).split("\n"))):
@@ -113,7 +114,7 @@ def remove_made(listed: Path) -> None:
 
 
 def _holder(file: int) -> int | None:
-    """Process that has locked a file, where the kernel lists it."""
+    """Return the process that has locked a file, if the kernel lists it."""
     of = os.fstat(file)
     at = f"{os.major(of.st_dev):02x}:{os.minor(of.st_dev):02x}:{of.st_ino}"
     found = re.search(rf"FLOCK +\S+ +WRITE +(\d+) +{at} ", Path("/proc/locks").read_text())

@@ -1,4 +1,4 @@
-"""Figures of a device in the tests that drives are sold by, beside the published ones."""
+"""Figures of a device in the tests by which drives are sold, beside the published figures."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from .watch import Task, run_all
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure by its name in `[published]`, in the unit at the end of the name."""
+    """A figure, by its name in `[published]`, in the unit that the name ends in."""
 
     name: str
     measured: float
     #: None where nothing is published.
     published: float | None
-    #: The range that such drives have; None where nothing is published.
+    #: Published range of such drives; None if nothing is published.
     published_min: float | None
     published_max: float | None
 
     @property
     def deviation_percent(self) -> float | None:
-        """How far what was measured is above what is published."""
+        """Return by how much the measured value is above the published one."""
         return None if self.published is None else (self.measured / self.published - 1) * 100
 
     @property
     def in_range(self) -> bool | None:
-        """Whether what was measured is within the published range."""
+        """Whether the measured value is within the published range."""
         if self.published_min is None and self.published_max is None:
             return None
         below = self.published_min is not None and self.measured < self.published_min
@@ -51,7 +51,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Measurement:
-    """All figures of a device, and where the published ones stand."""
+    """All figures of a device, and where the published ones are listed."""
 
     device: str
     source: str
@@ -91,7 +91,7 @@ class Measurement:
 
 
 def measure(spec: Spec) -> Measurement:
-    """Run the tests on a new device: some seconds.
+    """Run the tests on a new device, which takes some seconds.
 
     Raises:
         FlashtwinError: the device is too small to be measured.

@@ -1,4 +1,4 @@
-"""Check that a device fits into memory, before it is made: a failed allocation would end the process."""
+"""Check that a device fits into memory before it is created: a failed allocation would end the process."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 from ..errors import DeviceError
 from .words import size
 
-#: Beside a device's tables: the processes themselves, buffers, requests in flight.
+#: Memory needed in addition to the tables of a device: processes, buffers, requests in flight.
 _BESIDE_BYTES = 256 << 20
-#: Memory of a container; the file is missing or holds "max" outside of one.
+#: Memory limit of a container. Outside of a container, the file is missing or contains "max".
 _CONTAINER = Path("/sys/fs/cgroup/memory.max")
 _LIMIT = "Max address space"
 
@@ -19,12 +19,12 @@ def need(tables_bytes: int, *, devices: int = 1, less: str = "") -> None:
     """Refuse devices whose tables do not fit into the available memory.
 
     Args:
-        tables_bytes: of one device.
-        devices: how many there are at a time; a state that is loaded or saved counts as one, too.
-        less: what else takes less.
+        tables_bytes: size of the tables of one device.
+        devices: number of devices at a time; a state that is being loaded or saved counts as one, too.
+        less: for messages: what would take less memory.
 
     Raises:
-        DeviceError: how much they take, how much there is, and what takes less.
+        DeviceError: they do not fit; the message gives needed and available memory and a remedy.
     """
     needed, there = tables_bytes * devices + _BESIDE_BYTES, _available_bytes()
     if there is not None and needed > there:
@@ -37,7 +37,7 @@ def need(tables_bytes: int, *, devices: int = 1, less: str = "") -> None:
 
 
 def _available_bytes() -> int | None:
-    """Least memory that machine, container and process limit leave; None if unknown."""
+    """Return the smallest available memory of machine, container and process limit; None if unknown."""
     found = []
     with contextlib.suppress(OSError):
         told = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())

@@ -11,17 +11,17 @@ _CONFIDENCE = 0.95
 #: Percentiles that batches have.
 _PERCENTILES = ("p99_us", "p999_us", "p9999_us")
 
-#: Ends of an interval; above 0, since they are computed of logarithms.
+#: Ends of an interval. They are computed from logarithms, so they are above 0.
 Interval = tuple[float, float]
-#: Batches of consecutive requests of a run, as in `Record.batches`.
+#: Number of batches of consecutive requests of a run, as in `Record.batches`.
 Batches = list[dict[str, Any]]
 
 
 def ratio_interval(ours: Batches, base: Batches, path: tuple[str, ...]) -> Interval | None:
-    """Interval of the ratio of a measure, given by its path in a summary, to that of the base.
+    """Return the interval of the ratio of a measure (its path in a summary) to that of the base.
 
-    None where it cannot be determined: the measure is no sum over requests, the runs did not complete the
-    same requests in all batches, or a batch has too few of them.
+    It is None if it cannot be determined: if the measure is not a sum over requests, if the runs did not
+    complete the same requests in all batches, or if a batch has too few requests.
     """
     if not ours or [_requests(batch) for batch in ours] != [_requests(batch) for batch in base]:
         return None
@@ -36,7 +36,7 @@ def ratio_interval(ours: Batches, base: Batches, path: tuple[str, ...]) -> Inter
 
 
 def _of_sums(pairs: list[tuple[float, float]]) -> Interval | None:
-    """Interval of the ratio of two sums, of its logarithm: by the deviations of the pairs from it."""
+    """Return the interval of the ratio of two sums, from the deviations of the batches (logarithms)."""
     ours, base = (math.fsum(pair[i] for pair in pairs) for i in (0, 1))
     if ours <= 0 or base <= 0:
         return None
@@ -52,7 +52,7 @@ def _requests(batch: dict[str, Any]) -> tuple[int, int]:
 
 
 def _value(batch: dict[str, Any], path: tuple[str, ...]) -> float | None:
-    """Sum or percentile of a batch; None if it has no such measure."""
+    """Return the sum or percentile of a batch; None if it has no such measure."""
     match path:
         case ("all", "mean_us"):
             return float(batch["read_us"] + batch["write_us"])

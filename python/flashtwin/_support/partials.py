@@ -1,8 +1,8 @@
 """Files that receive their final name when they are complete, and locks of files.
 
-A file being written is called `.NAME.flashtwin-PID-RANDOM.partial` and locked, here as in Rust
-(`flashtwin-workload/src/partial.rs`). One that a killed process left is removed by the next command that
-writes NAME.
+While a file is written, its name is `.NAME.flashtwin-PID-RANDOM.partial` and it is locked, as in Rust
+(`flashtwin-workload/src/partial.rs`). If the process is killed, the next command that writes NAME removes the
+partial file.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _NAME = re.compile(r"\.(?P<name>.+)\.flashtwin-(?P<pid>\d+)-[0-9a-f]{16}\.partia
 
 
 class Partial:
-    """A file beside its final name.
+    """A file that will receive its final name.
 
     Attributes:
-        file: to write to.
-        path: of the file until it is published.
+        file: the open file.
+        path: path of the file until it is published.
     """
 
     def __init__(self, final: Path) -> None:
-        """Create the file; an existing one is never opened, and a link never followed."""
+        """Create the file; an existing file is never opened, and a link is never followed."""
         remove_dead_partials(final)
         self._final = final
         self.path, file = _create(final)
@@ -47,7 +47,7 @@ class Partial:
 
     def close(self) -> None:
         """Close the file, and remove it unless it was published."""
-        # Data that a full disk rejected is still in the buffer; the write has already raised the error.
+        # Data that a full disk rejected are still in the buffer; the write has already raised the error.
         with contextlib.suppress(OSError):
             self.file.close()
         self.path.unlink(missing_ok=True)
@@ -59,27 +59,27 @@ def _create(final: Path) -> tuple[Path, int]:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Between its creation and its lock, a process on another machine may have taken it for a leftover.
+        # Between its creation and its lock, another process may have removed the file as a leftover.
         if os.fstat(file).st_nlink:
             return path, file
         os.close(file)
 
 
 def remove_dead_partials(final: Path) -> None:
-    """Remove what killed processes left of this file."""
+    """Remove partial files of this file that killed processes left."""
     for left in _leftovers(final.parent.absolute()).get(final.name, ()):
         _remove(left)
 
 
 def remove_all_dead_partials(directory: Path) -> None:
-    """Remove partial files of killed processes from a directory that holds only files of flashtwin."""
+    """Remove partial files of killed processes from a directory that contains only files of flashtwin."""
     for left, _ in _partials(directory):
         _remove(left)
 
 
 @cache
 def _leftovers(directory: Path) -> dict[str, list[Path]]:
-    """Half-written files by their final names; a directory is read once in this process."""
+    """Return the partial files by their final names; a directory is read once in this process."""
     found: dict[str, list[Path]] = {}
     for path, name in _partials(directory):
         found.setdefault(name, []).append(path)
@@ -87,7 +87,7 @@ def _leftovers(directory: Path) -> dict[str, list[Path]]:
 
 
 def _partials(directory: Path) -> Iterator[tuple[Path, str]]:
-    """Half-written files whose writers do not run on this machine, and their final names."""
+    """Return the partial files whose writers do not run on this machine, and their final names."""
     with contextlib.suppress(OSError):
         for path in directory.iterdir():
             found = _NAME.fullmatch(path.name)
@@ -111,7 +111,7 @@ def _remove(left: Path) -> None:
 
 
 def remove_unlocked(path: Path) -> None:
-    """Remove a regular file unless a process has locked it, which may run on another machine."""
+    """Remove a regular file unless it is locked, possibly by a process on another machine."""
     file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         if stat.S_ISREG(os.fstat(file).st_mode) and locks(file, fcntl.LOCK_EX, keep=True):

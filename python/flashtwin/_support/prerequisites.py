@@ -19,7 +19,7 @@ PYTHON_OLDEST = (3, 10)
 
 @dataclass(frozen=True)
 class Package:
-    """A Python package: required without an extra, else brought by that extra of flashtwin."""
+    """A Python package: required if it needs no extra of flashtwin, else installed by that extra."""
 
     name: str
     purpose: str
@@ -47,7 +47,7 @@ PACKAGES = (
 
 @dataclass(frozen=True)
 class Tool:
-    """A command, under any of its names, with its package in Debian and in other distributions."""
+    """A command under any of its names, with its package in Debian and in other distributions."""
 
     commands: tuple[str, ...]
     purpose: str
@@ -68,7 +68,7 @@ class Tool:
         return f"install the package {self.debian}"
 
 
-#: Package managers, and how they install a package.
+#: Package managers and the command with which each installs a package.
 _MANAGERS = {
     "apt-get": "apt-get install",
     "dnf": "dnf install",
@@ -101,7 +101,7 @@ def install_line(package: str) -> str:
 
 @dataclass(frozen=True)
 class Check:
-    """One prerequisite: `found` is its version or place, None if it is missing."""
+    """A prerequisite; `found` is its version or path, None if it is missing."""
 
     name: str
     required: bool
@@ -131,7 +131,7 @@ def checks() -> Iterator[Check]:
 
 
 def _version(package: str) -> str | None:
-    """The version of a package that can be imported; None if it cannot."""
+    """Return the version of a package that can be imported; None if it cannot."""
     if util.find_spec(package.replace("-", "_")) is None:
         return None
     try:

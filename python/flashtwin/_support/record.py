@@ -25,18 +25,18 @@ Kind = Literal["all", "read", "write"]
 _FORMAT = 2
 #: Digits of a number in a chart.
 DIGITS = 6
-#: Points of a percentile curve to a factor of ten, and how many factors: to p99.99.
+#: Points of a percentile curve per factor of ten, and number of factors: to p99.99.
 _STEPS, _NINES = 40, 4
 
 
 @dataclass(frozen=True)
 class Record:
-    """A run as it was kept.
+    """A recorded run.
 
     Attributes:
         summary: as in `Result.summary`.
-        histograms: of reads, writes and all: upper ends of buckets in ns, and counts.
-        history: windows of virtual time; empty if none were kept.
+        histograms: for reads, writes and all requests: upper ends of buckets in ns, and counts.
+        history: windows of virtual time; empty if none were recorded.
         batches: ten batches of consecutive requests; empty without a history or with few requests.
     """
 
@@ -78,7 +78,7 @@ def load_record(path: Path) -> Record:
     """Read a record.
 
     Raises:
-        FlashtwinError: it is none, or of another version.
+        FlashtwinError: the text is not a record, or has another version.
     """
     data = read_bytes(path, "record", RESULTS_MAX)
     try:
@@ -113,10 +113,10 @@ def _check_parts(values: dict[str, Any]) -> None:
 
 
 def record_of(what: object) -> Record:
-    """Return the record of a `Result`, a `Record` itself, or the one in a file.
+    """Return the record of a `Result`, of a file, or a `Record` itself.
 
     Raises:
-        FlashtwinError: it is none of them, or the file cannot be read.
+        FlashtwinError: the value is none of these, or the file cannot be read.
     """
     if isinstance(what, Record):
         return what
@@ -149,7 +149,7 @@ def labels_of(records: Sequence[Record]) -> list[str]:
 
 
 def percentile_curve(histogram: Histogram) -> list[list[float]]:
-    """Response times in us over 1 / (1 - share), to p99.99 or to the last request before it."""
+    """Return response times in us over 1 / (1 - share), up to p99.99 or the last request before it."""
     total = sum(count for _, count in histogram)
     points: list[list[float]] = []
     buckets = iter(histogram)

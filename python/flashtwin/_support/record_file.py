@@ -1,4 +1,4 @@
-"""The part of a record's JSON that reports and figures read; a record is checked against it."""
+"""The part of a record's JSON that reports and figures read; records are checked against it."""
 
 from __future__ import annotations
 

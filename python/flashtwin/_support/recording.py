@@ -1,4 +1,4 @@
-"""The start of a recording: the device and the flash that a server had when it began to record.
+"""The start of a recording: the device and the state of its flash when the server began to record.
 
 Three files beside FILE describe it: FILE.toml is the device, FILE.state its flash (absent if the flash was
 never written), and FILE.start.json names both. `run` and `compare` start a replay of FILE from them.
@@ -22,7 +22,7 @@ class Start:
     """The start of a recording.
 
     Attributes:
-        device: file of the device.
+        device: path of the device file.
         state: file with the state of its flash; None if it was never written.
     """
 
@@ -31,7 +31,7 @@ class Start:
 
     @property
     def precondition(self) -> str:
-        """Return the `precondition` of its replay: a served device starts with an empty buffer."""
+        """Return the `precondition` for its replay: a served device starts with an empty buffer."""
         return "none" if self.state is None else "steady:empty-buffer"
 
 
@@ -57,7 +57,7 @@ def describe(record: Path, device: str, state: Path | None) -> None:
 
 
 def is_device_of(workload: str | os.PathLike[str], device: str | Path) -> bool:
-    """Return whether a device is the file beside a recording."""
+    """Whether a device is the file beside a recording."""
     return Path(device).absolute() == Path(f"{os.fspath(workload)}.toml").absolute()
 
 
@@ -73,7 +73,8 @@ def start_of(workload: str | os.PathLike[str]) -> Start | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as e:
-        # No name of a file, as a generated load may be too long for one, names no recording.
+        # A workload that is not a file has no start. The text of a generated load may be too long for a
+        # file name, which is such an error.
         if not Path(workload).exists():
             return None
         raise FlashtwinError(f"{path}: cannot read the start of the recording: {e}") from None

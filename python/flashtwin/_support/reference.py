@@ -1,4 +1,4 @@
-"""Holding the model against event logs and replays of the reference simulator."""
+"""Comparison of the model with event logs and replays of the reference simulator."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from .watch import Task, run_all
 
 @dataclass(frozen=True)
 class CaseReport:
-    """Result of the comparison of one case.
+    """Result of one reference case.
 
     Attributes:
-        name: of the case's files.
+        name: name of the case's files.
         kind: "msr" (event log) or "replay" (response times).
-        requests: replayed.
-        operations_compared: operations of the reference that were looked at.
-        matched: those the model agrees with.
-        mismatched: those it does not.
-        parts: the same, kind by kind of operation.
-        first_mismatch: what was expected and what came, or None.
-        passed: the case meets the measure of the reference.
+        requests: number of replayed requests.
+        operations_compared: number of compared operations of the reference.
+        matched: number of operations on which the model agrees.
+        mismatched: number of operations on which it does not.
+        parts: the same numbers for each kind of operation.
+        first_mismatch: the first difference, expected and found; None if there is none.
+        passed: whether the case is within its tolerance.
     """
 
     name: str
@@ -44,12 +44,12 @@ class CaseReport:
 def validate(
     directory: str | os.PathLike[str], progress: Callable[[CaseReport, int], None] | None = None
 ) -> list[CaseReport]:
-    """Replay every reference case of a directory and compare.
+    """Replay every reference case of a directory and compare it with the reference.
 
     Args:
-        directory: with NAME.json + NAME.trace.csv + NAME.events.txt, or NAME.json +
+        directory: directory of cases: NAME.json with NAME.trace.csv and NAME.events.txt, or with
             NAME.responses.csv, plain or `.zst`.
-        progress: called with each report as it is made, and the number of cases in all.
+        progress: function to call with each report, and with the total number of cases.
 
     Raises:
         Interrupted: on Ctrl-C.

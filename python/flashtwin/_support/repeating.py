@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from ..errors import FlashtwinError
 from .sizing import read as read_size
 
-#: Repeats the workload until its write amplification is level.
+#: Value of `repeat` that repeats the workload until its write amplification is level.
 UNTIL_STEADY = "until-steady"
-#: Least and most writes of the whole exported capacity, if the workload is repeated until then.
+#: Minimum and maximum number of drive writes if the workload is repeated until then.
 DRIVE_WRITES = (1.0, 10.0)
 
 
@@ -19,7 +19,7 @@ class Repeat:
 
     Attributes:
         passes: their number; None until write amplification is level.
-        shift_bytes: from the addresses of one pass to those of the next.
+        shift_bytes: distance from the addresses of one pass to those of the next.
     """
 
     passes: int | None
@@ -27,7 +27,7 @@ class Repeat:
 
     @property
     def drive_writes(self) -> tuple[float, float] | None:
-        """Return how many drive writes the run takes, at least and at most; None if passes are counted."""
+        """Return the minimum and maximum number of drive writes of the run; None if passes are counted."""
         return DRIVE_WRITES if self.passes is None else None
 
 

@@ -7,7 +7,7 @@ from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
 
 from ..errors import FlashtwinError
 
-#: Bounds of numbers other than 0, without their sign: no product or quotient of a few of them overflows.
+#: Bounds of the absolute value of nonzero numbers: no product or quotient of a few such numbers overflows.
 LEAST, MOST = 1e-30, float(2**64)
 #: Depth of values without a declared type.
 _DEPTH_MAX = 20
@@ -25,10 +25,10 @@ def check(value: object, kind: Any, at: str) -> None:  # noqa: ANN401 (types hav
     """Check a value of JSON. Keys that a TypedDict does not declare are ignored.
 
     Args:
-        value: of `json.loads`.
+        value: the value, as `json.loads` returned it.
         kind: str, bool, int (from 0), float, `T | None`, list[T], dict[str, T], a tuple of fixed length, a
             TypedDict, or object for any value of bounded depth.
-        at: where the value is, for messages.
+        at: position of the value, for messages.
 
     Raises:
         FlashtwinError: a key is missing, or a value has another type or is out of bounds.
@@ -96,7 +96,7 @@ def _check_scalar(value: object, at: str) -> None:
         except UnicodeEncodeError:
             raise FlashtwinError(f"{at}: {_found(value)}; must be text of whole characters") from None
     elif isinstance(value, (int, float)) and not (value == 0 or LEAST <= abs(value) <= MOST):
-        # Not a number is in no range, true and false are in it.
+        # NaN is outside of the range, true and false are within it.
         raise FlashtwinError(
             f"{at}: {_found(value)}; must be 0, or from {LEAST:g} to {MOST:g} without its sign"
         )
@@ -109,7 +109,7 @@ def _found(value: object) -> str:
 
 
 def shortened(value: object) -> str:
-    """Show a value in a message; it may be long, or nested too deep to be shown."""
+    """Format a value for a message, shortened if it is long or deeply nested."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):

@@ -53,7 +53,8 @@ def sized(name: str | Path, size_bytes: int, choice: Choice, overrides: Override
             n += max(1, n * (size_bytes - found.exported_bytes) // (size_bytes * 2))
             found = spec(n)
     except DeviceError as e:
-        # Places in files that come with flashtwin are not shown: the caller has not opened them.
+        # Positions in files that come with flashtwin are not shown, since the caller has not opened these
+        # files.
         shipped = "|".join(map(re.escape, devices()))
         why = re.sub(rf"^(?:{shipped}):\d+:\d+: ", "", str(e), flags=re.MULTILINE)
         size = f"size {as_text(size_bytes)}"
@@ -82,7 +83,7 @@ def sized(name: str | Path, size_bytes: int, choice: Choice, overrides: Override
 
 
 def _blocks(name: str | Path, spec: Spec) -> tuple[str, int]:
-    """Key and value of the number of blocks per plane; in an array, of its members."""
+    """Return key and value of the number of blocks per plane; for an array, of its members."""
     key = "geometry.blocks_per_plane"
     table = tomllib.loads(spec.to_toml())
     if "array" not in table:
@@ -98,9 +99,9 @@ def _blocks(name: str | Path, spec: Spec) -> tuple[str, int]:
 
 
 def _first_valid(spec: Callable[[int], Spec], first: int, enough: int) -> tuple[int, Spec]:
-    """Smallest valid number of blocks per plane from `first` on, and its device.
+    """Return the smallest valid number of blocks per plane that is at least `first`, and its device.
 
-    One after the other: with some translation layers valid and invalid numbers alternate.
+    Numbers are tried one by one, because valid and invalid numbers alternate with some translation layers.
     """
     for n in range(first, enough):
         try:

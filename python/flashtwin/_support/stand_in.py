@@ -1,4 +1,4 @@
-"""How far a generated load is from the trace that it stands in for."""
+"""Differences between a generated load and the trace that it stands in for."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..workloads import generated
 from . import words
 
 _PAGE_BYTES = 4096
-#: Buffers whose hit ratios show the locality: 1 and 32 MiB.
+#: Buffers whose hit ratios characterise the locality: 1 and 32 MiB.
 _CAPACITIES_PAGES = (256, 8192)
 
 
 def against(
     trace: str | os.PathLike[str], load: str, options: TraceOptions | None = None, *, seed: int = 1
 ) -> list[tuple[str, str, str]]:
-    """Compare a trace with as many requests of a generated load: a name, the trace's value and the load's.
+    """Compare a trace with equally many requests of a generated load; rows are name and both values.
 
     Raises:
         FlashtwinError: the trace or the load is wrong.

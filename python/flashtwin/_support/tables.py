@@ -1,4 +1,4 @@
-"""Columns from the compiled module as Arrow tables, and the per-request log as Parquet."""
+"""Columns from the compiled module as Arrow tables, and the request log as Parquet."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _OPS = ["read", "write", "trim", "flush"]
 _STATUS = ["ok", "read-only", "failed"]
 
-#: Parts of a response time, with descriptions. They sum to `response_ps`, exactly, for every request.
+#: Parts of a response time, with descriptions. For every request, they sum to `response_ps` exactly.
 PARTS = dict(_core.parts())
 
 _NUMBERS = {
@@ -39,15 +39,16 @@ _NUMBERS = {
 }
 _GC_NUMBERS = {"member": "uint32", "begin_ns": "uint64", "end_ns": "uint64"}
 _WORDS = {"op": _OPS, "status": _STATUS, "kind": ["own", "forced"]}
-#: How a text begins that a spreadsheet takes for a formula.
+#: First characters of texts that a spreadsheet would read as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-#: Requests in a row group of the Parquet file: 3 MB of columns, which leave the caches to the model.
+#: Requests per row group of the Parquet file: 3 MB of columns, so that the model keeps its share of the
+#: caches.
 _ROW_GROUP = 32 * 1024
 #: Columns whose values rise from row to row.
 _RISING = ["request", "arrival_ps"]
-#: Of the Parquet file. The log is written while the run goes on, so encoding must be faster than the
-#: model. Numbers hardly repeat, and trying a dictionary for them takes as long as all else. Statistics of
-#: row groups help to find rows only where columns rise.
+#: Settings of the Parquet file. The log is written during the run, so encoding must be faster than the model.
+#: Dictionaries are off: numbers hardly repeat, and trying a dictionary would double the time. Statistics of
+#: row groups are limited to ascending columns, since only there they help to find rows.
 _LOG_FORM: dict[str, Any] = {
     "compression": "lz4",
     "use_dictionary": ["op", "status"],
@@ -57,7 +58,7 @@ _LOG_FORM: dict[str, Any] = {
 
 
 def import_ahead() -> None:
-    """Import the log's modules on another thread while a device is preconditioned, which takes as long."""
+    """Import the modules of the log on another thread while a device is preconditioned."""
     Thread(target=import_module, args=["pyarrow.parquet"]).start()
 
 
@@ -118,7 +119,7 @@ class RequestTable:
 
 @contextmanager
 def request_file(path: Path) -> Iterator[Callable[[Columns], None]]:
-    """Write the per-request log as Parquet, batch by batch; yields what takes a batch."""
+    """Write the per-request log as Parquet in batches; yields the function that takes a batch."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -126,7 +127,7 @@ def request_file(path: Path) -> Iterator[Callable[[Columns], None]]:
     failures: list[OSError] = []
 
     with whole_file(path, "the request log") as file:
-        # Not a context manager: after an error the writer must not write its footer.
+        # This is not a context manager, because the writer must not write its footer after an error.
         writer = pq.ParquetWriter(file, _schema(), **_LOG_FORM)
 
         stored = 0
@@ -146,7 +147,7 @@ def request_file(path: Path) -> Iterator[Callable[[Columns], None]]:
                 try:
                     flush()
                 except OSError as e:
-                    # The run goes on: its summary does not depend on the log.
+                    # The run continues, because its summary does not depend on the log.
                     failures.append(e)
                     waiting.clear()
 
@@ -158,26 +159,26 @@ def request_file(path: Path) -> Iterator[Callable[[Columns], None]]:
 
 
 def series_table(points: list[dict[str, Any]]) -> pa.Table:
-    """Make a table of the time series of a summary."""
+    """Return the time series of a summary as a table."""
     import pyarrow as pa
 
     floats = ["mb", "read_mean_us", "write_mean_us", "max_us", "hit_ratio", "gc_wait_share", "rebuilt_share"]
     fields = [("t_s", pa.float64()), ("reads", pa.uint64()), ("writes", pa.uint64())]
     schema = pa.schema([*fields, *((name, pa.float64()) for name in floats)])
-    # Sums of floats have binary noise below a picosecond and a byte.
+    # Rounded: sums of floats have binary noise below a picosecond or a byte.
     rows = [{**point, "t_s": round(point["t_s"], 12), "mb": round(point["mb"], 6)} for point in points]
     return pa.Table.from_pylist(rows, schema=schema)
 
 
 def gc_table(columns: Columns) -> pa.Table:
-    """Make a table of when members of an array collected."""
+    """Return the collections of members of an array as a table."""
     import pyarrow as pa
 
     return pa.Table.from_batches([_batch(columns)])
 
 
 def slices_table(slices: Slices) -> pa.Table:
-    """Make a table of the slices and instants of a timeline."""
+    """Return the slices and instants of a timeline as a table."""
     import pyarrow as pa
 
     word = pa.dictionary(pa.int32(), pa.string())
@@ -236,7 +237,7 @@ def history_table(windows: list[dict[str, Any]]) -> pa.Table:
 
 
 def cdf_table(histogram: Histogram) -> pa.Table:
-    """Turn the buckets of a histogram into a cumulative distribution of response times."""
+    """Convert the buckets of a histogram to a cumulative distribution of response times."""
     import pyarrow as pa
 
     total = sum(count for _, count in histogram)

@@ -1,4 +1,4 @@
-"""Tables for a terminal or a text: no column is dropped and no number is cut."""
+"""Tables for a terminal or a text file: all columns are shown, and no number is cut."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-#: A text that is not shown on a terminal has no width to fold to, except for `COLUMNS`.
+#: Width of a text that is not shown on a terminal: unlimited, unless `COLUMNS` is set.
 _TEXT_COLUMNS = 200
 #: Blanks between two columns of `box.SIMPLE_HEAD`.
 _GAP = 3
-#: Widths that a key folds to, and to which it folds where there is no room for that.
+#: Width to which a key is folded, and a smaller width if there is too little room.
 _KEY, _KEY_MIN = 12, 3
 
 
 def width() -> int | None:
-    """Columns to print to; None leaves it to the terminal."""
+    """Return the number of columns to print to; None leaves it to the terminal."""
     if os.environ.get("COLUMNS", "").isdigit():
         return int(os.environ["COLUMNS"])
     return None if sys.stdout.isatty() else _TEXT_COLUMNS
@@ -38,7 +38,7 @@ def console() -> Console:
 
 
 def unescaped(stream: TextIO) -> TextIO:
-    """Return the stream on which rich writes its control sequences; texts must be escaped before."""
+    """Return the stream to which rich writes its control sequences; texts must be escaped before."""
     found: TextIO = getattr(stream, "unescaped", stream)
     return found
 
@@ -48,7 +48,7 @@ def as_text(tables: Sequence[RenderableType], columns: int = _TEXT_COLUMNS) -> s
     from rich.console import Console
 
     out = io.StringIO()
-    # In a notebook rich would display what it is to write into a text.
+    # In a notebook, rich would display the text instead of returning it.
     plain = Console(file=out, width=columns, color_system=None, force_jupyter=False)
     for table in tables:
         plain.print(table)
@@ -62,17 +62,17 @@ def tables(
     columns: int,
     texts: Collection[int] = (),
 ) -> list[Table]:
-    """Build tables for a terminal of so many columns.
+    """Build tables for a terminal with that many columns.
 
-    Columns that do not fit beside the keys stand in a further table, which repeats the keys. Keys and texts
-    fold; numbers are never cut.
+    Columns that do not fit beside the keys are in further tables, which repeat the keys. Keys and texts are
+    folded; numbers are never cut.
 
     Args:
-        heads: of the columns.
-        rows: their cells.
+        heads: titles of the columns.
+        rows: cells of the columns.
         keys: number of first columns that identify a row.
-        columns: columns of the terminal.
-        texts: which of the other columns hold texts.
+        columns: width of the terminal.
+        texts: numbers of the other columns that contain texts.
     """
     from rich import box
     from rich.table import Table
@@ -82,7 +82,7 @@ def tables(
     widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
     widest = min(max(widths[keys:], default=0), columns // 2)
     left = (columns - widest - _GAP * (keys + 1)) // keys
-    # The other columns have half of the terminal.
+    # The other columns have half of the terminal's width.
     share = max(_KEY_MIN, columns // 2 // keys, min(_KEY, left))
     widths[:keys] = [min(width, share) for width in widths[:keys]]
     room = columns - sum(widths[:keys]) - _GAP * (keys + 1)
@@ -109,8 +109,8 @@ def blocks(keys: Sequence[int], values: Sequence[int], columns: int) -> list[ran
 
     Args:
         keys: widths of the key columns.
-        values: widths of the others.
-        columns: columns of the terminal.
+        values: widths of the other columns.
+        columns: width of the terminal.
     """
     room = columns - sum(keys) - _GAP * len(keys)
     found: list[range] = []

@@ -1,4 +1,4 @@
-"""Runs work in threads while the caller's thread watches: progress, and Ctrl-C."""
+"""Runs work in threads while the caller's thread shows progress and handles Ctrl-C."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PERIOD_S = 0.1
 
 @dataclass
 class Progress:
-    """How far one piece of work is.
+    """Progress of one piece of work.
 
     Attributes:
         label: what is being done, as in "lru" or "preconditioning".
@@ -36,12 +36,12 @@ class Progress:
     phase: str = ""
 
 
-#: Called about ten times a second for each piece of running work, in the caller's thread.
+#: A function that is called about ten times a second for each running piece of work, in the caller's thread.
 OnProgress: TypeAlias = Callable[[Progress], None]
 
 
 class Task:
-    """One piece of work: a label, how to do it, and the control it may be stopped with."""
+    """One piece of work: its label, the function that does it, and the control that can stop it."""
 
     def __init__(self, label: str, work: Callable[[_core.Control], T], total: int | None = None) -> None:
         self.label = label
@@ -63,9 +63,9 @@ class Task:
 
 
 def run_all(tasks: list[Task], threads: int, on_progress: OnProgress | None) -> tuple[list[object], bool]:
-    """Run tasks in order of the list, at most `threads` at a time.
+    """Run tasks in the order of the list, at most `threads` at a time.
 
-    Returns their results, and whether Ctrl-C was pressed. After Ctrl-C, running tasks end early with partial
+    Returns the results, and whether Ctrl-C was pressed. After Ctrl-C, running tasks end early with partial
     results, and tasks that have not begun are skipped. An error of one task stops the others and is raised.
     """
     interrupted = False

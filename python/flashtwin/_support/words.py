@@ -1,4 +1,4 @@
-"""Numbers for people, with four digits and a unit; and hints in errors about unknown names."""
+"""Numbers for people, with four digits and a unit; hints in errors about unknown names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def shown(text: str) -> str:
 
 
 def digits(value: float) -> str:
-    """Four significant digits, no fewer than the whole ones."""
+    """Format with four significant digits, or more if the whole part has more digits."""
     if value == 0:
         return "0"
     for limit, places in ((9.9995, 3), (99.995, 2), (999.95, 1)):
@@ -39,7 +39,7 @@ def time(us: float) -> str:
 
 
 def count(n: float) -> str:
-    """Format a whole number with its thousands separated."""
+    """Format a whole number with thousands separators."""
     return f"{round(n):,}".replace(",", " ")
 
 
@@ -55,7 +55,7 @@ _BYTES = {f"{prefix}B": 1000**power for prefix, power in _POWERS.items()} | {
 
 
 def read_size(text: str) -> int | None:
-    """Read a number of bytes as device files have it, as in "32 MiB"; None if it is none."""
+    """Read a number of bytes as device files write it, such as "32 MiB"; None if it is not one."""
     digits = len(text) - len(text.lstrip("0123456789"))
     factor = _BYTES.get(text[digits:].strip() or "B")
     return None if factor is None or not digits else int(text[:digits]) * factor
@@ -72,7 +72,7 @@ def size(n: int) -> str:
 
 
 def known_names(name: str, known: Sequence[str]) -> str:
-    """End of an error about an unknown name: the most similar known name, and all known names."""
+    """Return the end of an error about an unknown name: the most similar known name, and all known names."""
     near = get_close_matches(name, known, 1)
     hint = f"did you mean {near[0]}? " if near else ""
     return f"{hint}known are {', '.join(known)}"

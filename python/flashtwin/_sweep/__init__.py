@@ -37,18 +37,18 @@ def sweep(
     number of workers.
 
     Args:
-        experiment: a TOML file, or a mapping of what one would hold (docs/sweeps.md).
-        directory: where results are kept: a directory, made if there is none, or a URL that fsspec
+        experiment: a TOML file, or a mapping with the same content (docs/sweeps.md).
+        directory: directory for the results, which is created if it does not exist, or a URL that fsspec
             opens.
-        threads: runs at a time in this process; as many as there are cores if None.
-        executor: run the cells on this instead; it stays open.
-        dask: run the cells on Dask instead: an address, "local:WORKERS", "ssh:HOST,HOST",
+        threads: number of runs at a time in this process; None: the number of cores.
+        executor: an executor that runs the cells instead; it stays open.
+        dask: a Dask cluster that runs the cells instead: an address, "local:WORKERS", "ssh:HOST,HOST",
             "slurm:JOBS", or a `distributed.Client`, which stays open.
-        progress: called with a `SweepProgress` whenever a cell ends, and now and then.
+        progress: function to call with a `SweepProgress` whenever a cell ends, and from time to time.
 
     Raises:
-        FlashtwinError: the experiment is wrong, or nothing can be kept any more; cells that fail by
-            themselves are rows of the results with their error, and are tried again by the next call.
+        FlashtwinError: the experiment is wrong, or results can no longer be saved. Failed cells raise no
+            error: they are rows of the results with their error, and the next call tries them again.
         Interrupted: on Ctrl-C; its `partial` holds the results so far.
     """
     read = read_experiment(experiment)
@@ -71,7 +71,7 @@ def sweep(
         try:
             engine.run(jobs)
         except KeyboardInterrupt:
-            # It may have come between keeping a cell and knowing of it.
+            # Ctrl-C may have been pressed after a cell was saved and before its result was recorded here.
             kept = Store(folder, logs).summaries(job.key for job, _ in jobs)
             if not (kept or engine.errors):
                 raise Interrupted(None) from None

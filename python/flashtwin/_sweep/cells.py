@@ -1,4 +1,4 @@
-"""Cells of an experiment: each has everything that determines its result, and a key that is a hash of it."""
+"""Cells of an experiment: each has all that determines its result, and a key, the hash of this."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from .work import CellJob, StateJob
 
 @dataclass(frozen=True)
 class Cell:
-    """One point of the matrix.
+    """A point of the matrix.
 
     Attributes:
         axes: its value on each axis.
-        job: what to run; None if the combination makes no sense; `error` then has the reason.
+        job: the run; None if the combination is invalid; `error` then has the reason.
         state: the preconditioned state to start from; None for a new device.
     """
 
@@ -45,7 +45,7 @@ def key_of(identity: object) -> str:
 
 
 def cells_of(experiment: Experiment) -> list[Cell]:
-    """Every cell, in the order of the axes, the last one changing fastest."""
+    """Return every cell, in the order of the axes; the last axis changes fastest."""
     maker = _Maker(experiment)
     names = list(experiment.axes)
     cells = [
@@ -63,7 +63,7 @@ def _check(experiment: Experiment, cells: list[Cell]) -> None:
         return
     plural = {"device": "devices", "policy": "policies", "workload": "workloads", "seed": "seeds"}
     by_axis = {axis: plural.get(axis, f"parameters.{axis}") for axis in experiment.axes}
-    # What the message names is to blame before what only takes part.
+    # Axes that the message names are checked before axes that only take part in the combination.
     keys = {**{f"set.{key}": key for key in experiment.settings}, **{v: k for k, v in by_axis.items()}}
     for place, key in keys.items():
         values = experiment.axes.get(key, [None])
@@ -83,7 +83,7 @@ class _Maker:
             policy: Choice.read(None if policy is None else str(policy))
             for policy in experiment.axes["policy"]
         }
-        # Many cells share a device, a workload, a flash.
+        # Caches: many cells have the same device, workload or flash.
         self._spec = cache(self._read_spec)
         self._workload = cache(self._read_workload)
         self._flash = cache(_flash)
@@ -101,7 +101,7 @@ class _Maker:
         of_run = {k.removeprefix(RUN_PREFIX): v for k, v in parameters.items() if k.startswith(RUN_PREFIX)}
         of_device = {k: v for k, v in parameters.items() if not k.startswith(RUN_PREFIX)}
         if "speed" in of_run or "queue_depth" in of_run:
-            # An axis of pacing takes the place of the pacing of all.
+            # An axis of pacing replaces the pacing that applies to all cells.
             base = {k: v for k, v in self._experiment.run.items() if k not in ("speed", "queue_depth")}
         else:
             base = self._experiment.run
@@ -114,7 +114,7 @@ class _Maker:
             )
         seed = int(str(axes["seed"]))
         if trace is None:
-            # What only this size of device, or this seed, makes impossible.
+            # Errors that only this size of device, or this seed, causes.
             _core.Workload.generated(workload["text"], range_bytes, seed)
         pacing = given_pacing(run) or default_for(timed)
         settings = {name: run.get(name, option.default) for name, option in experiment_options().items()}
@@ -143,7 +143,7 @@ class _Maker:
         return name, spec.to_toml(), spec.exported_bytes
 
     def _read_workload(self, text: str) -> tuple[dict[str, Any], str | None, bool, bool]:
-        """Return the identity of the workload, its trace if it is one, and if it is timed and endless."""
+        """Return the workload's identity, its trace if it is one, and whether it is timed and endless."""
         if is_remote(text):
             local, sha256 = fetch(text, None)
             path = text
@@ -160,11 +160,11 @@ class _Maker:
 
 
 def _flash(toml: str, name: str) -> str:
-    """Return the device without its buffer, on which the state of the flash does not depend."""
+    """Return the device without its buffer, which does not affect the state of the flash."""
     try:
         return Spec.parse(toml, name, [("buffer", "none")]).to_toml()
     except DeviceError:
-        # A device that needs its buffer shares its state with none that has another.
+        # A device that cannot be without its buffer shares its state with no device with another buffer.
         return toml
 
 

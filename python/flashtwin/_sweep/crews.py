@@ -1,4 +1,4 @@
-"""Workers: threads of this process, an executor handed in, or a Dask cluster."""
+"""Workers: threads of this process, a given executor, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from .. import _core
 from .._support.prerequisites import install_line
 from ..errors import FlashtwinError
 
-#: How old the number of a cluster's workers may be.
+#: Maximum age of the known number of workers of a cluster.
 _ASK_EVERY_S = 2.0
-#: Settings of a local cluster, whose scheduler runs on the cores that its workers need. By default
-#: workers give freed memory back at once, so that every cell would fault its device in anew: up to
-#: which size blocks lie in the heap (the most that glibc takes), and how much of it may be free.
+#: Settings of a local cluster. Its scheduler runs on the cores that the workers need. The memory settings are
+#: the maximum size of blocks in the heap (the most that glibc allows) and the amount of free memory that
+#: workers keep. By default, they return freed memory at once, and every cell would have to fault in its
+#: device again.
 _LOCAL = {
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 32 << 20,
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 1 << 30,
@@ -31,7 +32,7 @@ _LOCAL = {
 
 
 class Future(Protocol):
-    """Running piece of work, as the engine uses it."""
+    """A running piece of work, as the engine uses it."""
 
     def result(self) -> Any:  # noqa: ANN401
         """Return its result, or raise its error."""
@@ -62,7 +63,7 @@ class Crew(ABC):
         """Have `work(*arguments)` done."""
 
     def share(self, made: Future) -> object:
-        """Return the argument by which later work takes the result of earlier work."""
+        """Return the argument by which later work receives the result of earlier work."""
         return made.result()
 
     @abstractmethod
@@ -109,7 +110,7 @@ class Threads(Crew):
 
 
 class Handed(Crew):
-    """An executor of the caller's, which stays open."""
+    """The caller's executor, which stays open."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
@@ -132,7 +133,7 @@ class Handed(Crew):
 
 
 class Dask(Crew):
-    """A Dask cluster: states stay on the workers, and are made again if their worker is lost."""
+    """A Dask cluster: states stay on the workers, and are created again if their worker is lost."""
 
     def __init__(self, where: str | Any, workers: int) -> None:  # noqa: ANN401 (a distributed.Client)
         self._own: list[Any] = []
@@ -154,21 +155,21 @@ class Dask(Crew):
         self._futures: set[Any] = set()
         self._threads: dict[str, int] = {}
         self._ask_again = 0.0
-        # Pieces of work given to each worker and not yet back.
+        # Pieces of work assigned to each worker and not yet returned.
         self._given: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     @property
     def slots(self) -> int:
-        # Workers come and go, but asking takes a message there and back.
+        # The number of workers changes, but each query costs a message there and back.
         if time.monotonic() >= self._ask_again:
             self._threads = self._client.nthreads()
             self._ask_again = time.monotonic() + _ASK_EVERY_S
         return max(2, 3 * sum(self._threads.values()))
 
     def submit(self, work: Callable[..., bytes], *arguments: object) -> Future:
-        # Left to itself the scheduler would keep cells on the worker that has their state while others
-        # idle: it goes to the worker with least to do, or if that one is lost to any other.
+        # By default, the scheduler would keep cells on the worker that has their state while others are idle.
+        # The work goes to the worker with the least work instead, or to any other if that one is lost.
         with self._lock:
             given = self._given
             worker = min(self._threads, key=lambda w: given[w] / self._threads[w], default=None)
@@ -205,7 +206,7 @@ def _distributed() -> Any:  # noqa: ANN401
 
 
 def _cluster(distributed: Any, where: str, workers: int) -> Any:  # noqa: ANN401
-    """Start the cluster that a name asks for; an address stays as it is."""
+    """Start the cluster that a name specifies; an address is returned unchanged."""
     kind, _, rest = where.partition(":")
     if kind == "local":
         import dask

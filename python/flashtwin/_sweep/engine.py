@@ -1,4 +1,4 @@
-"""Runs every cell once: states first; finished cells are saved immediately, failed ones are collected."""
+"""Runs every cell once, states first. Finished cells are saved immediately; failed ones are collected."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .crews import Crew, Future
 from .store import Store
 from .work import CellJob, StateJob, StoppedError, make_state, run_cell
 
-#: Seconds between two looks at the clock while nothing finishes.
+#: Seconds between two checks of the clock while nothing finishes.
 _PERIOD_S = 0.2
 
 
 def _worker_losses() -> tuple[type[BaseException], ...]:
-    """Return the exceptions that mean the end of the workers, not of a cell."""
-    # Loading asyncio takes a good part of the start of every command.
+    """Return the exceptions that indicate a failure of the workers, not of a cell."""
+    # Imported only here, because importing asyncio takes a large part of the start of a command.
     from asyncio import CancelledError as DaskCancelled
 
     return (BrokenExecutor, CancelledError, DaskCancelled, StoppedError)
@@ -31,13 +31,13 @@ def _worker_losses() -> tuple[type[BaseException], ...]:
 
 @dataclass
 class SweepProgress:
-    """How far a sweep is.
+    """Progress of a sweep.
 
     Attributes:
-        cells: cells to compute or found finished.
-        found: of them, those that an earlier run of the sweep had finished.
-        done: finished, those found among them.
-        failed: ended with an error.
+        cells: number of cells, including those that are already finished.
+        found: number of cells that an earlier run of the sweep had finished.
+        done: number of finished cells, including those found.
+        failed: number of cells that ended with an error.
         elapsed_s: wall time so far.
     """
 
@@ -55,12 +55,12 @@ class SweepProgress:
 
     @property
     def left_s(self) -> float | None:
-        """Wall time left at that rate; None before the first cell."""
+        """Return the estimated remaining wall time; None before the first cell."""
         left = self.cells - self.done - self.failed
         return left / self.rate_per_s if self.rate_per_s else None
 
 
-#: Called in the caller's thread, at least when a cell ends.
+#: A function that is called in the caller's thread, at least when a cell ends.
 OnSweepProgress: TypeAlias = Callable[[SweepProgress], None]
 
 
@@ -73,16 +73,16 @@ class _Group:
 
 
 class Engine:
-    """One pass over the cells that are not finished."""
+    """One pass over the unfinished cells."""
 
     def __init__(self, crew: Crew, store: Store, on_progress: OnSweepProgress | None) -> None:
         self._crew = crew
         self._store = store
         self._on_progress = on_progress
-        #: Summaries, as lines of JSON, and errors by the keys of cells.
+        #: Summaries as lines of JSON, and errors, by the keys of cells.
         self.summaries: dict[str, bytes] = {}
         self.errors: dict[str, str] = {}
-        #: Wall time of each cell from its being handed out, in seconds.
+        #: Wall time of each cell since it was handed out, in seconds.
         self.wall_s: dict[str, float] = {}
         self._waiting: deque[_Group] = deque()
         self._ready: deque[tuple[CellJob, object]] = deque()
@@ -91,11 +91,11 @@ class Engine:
         self._next = 0
 
     def run(self, jobs: list[tuple[CellJob, StateJob | None]]) -> None:
-        """Run all; returns when each has a result or an error.
+        """Run all cells; returns when each has a result or an error.
 
         Raises:
-            FlashtwinError: nothing can be kept or done any more; what is finished is kept.
-            KeyboardInterrupt: on Ctrl-C, likewise.
+            FlashtwinError: results can no longer be saved, or the workers failed; finished cells are kept.
+            KeyboardInterrupt: on Ctrl-C; finished cells are kept.
         """
         progress = SweepProgress(len(jobs))
         groups: dict[str | None, _Group] = {}
@@ -131,12 +131,12 @@ class Engine:
             self._on_progress(progress)
 
     def _launch(self) -> bool:
-        """Keep all workers busy; false when no work is left or in flight."""
+        """Keep all workers busy; false if no work is left and none is in flight."""
         slots = self._crew.slots
         while len(self._flying) < slots:
             making = sum(isinstance(what, _Group) for _, what, _ in self._flying.values())
-            # The next state is begun before the last cells of this one are handed out, so that
-            # no worker waits for it.
+            # The next state is begun before the last cells of this one are handed out, so that no worker
+            # waits for it.
             if self._waiting and ((len(self._ready) < slots and not making) or not self._ready):
                 group = self._waiting.popleft()
                 if group.state is None:
@@ -161,7 +161,7 @@ class Engine:
         future, what, began = self._flying.pop(number)
         jobs = list(what.jobs) if isinstance(what, _Group) else [what]
         try:
-            # Of a state nothing is fetched: where it was made it is wanted.
+            # The result of a state is not fetched: it is needed where it was made.
             result = future.result() if isinstance(what, CellJob) else None
             error = None if result is not None else future.exception()
             if error is not None:

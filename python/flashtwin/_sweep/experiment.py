@@ -22,7 +22,7 @@ from ..options import Option, experiment_options, scalar_type
 from ..traces import TraceOptions
 from ..workloads import source
 
-#: Axes from cell to cell beside parameters, slowest first; parameters lie between workload and seed.
+#: Axes beside parameters, slowest first; parameters are between workload and seed.
 AXES: Final = ("device", "policy", "workload", "seed")
 _PLURALS: Final = {"devices": "device", "policies": "policy", "workloads": "workload", "seeds": "seed"}
 _TABLES: Final = ("baseline", "parameters", "set", "run", "trace")
@@ -34,9 +34,9 @@ _RUN: Final[dict[str, tuple[type, Option]]] = {
     "queue_depth": (int, Option(None, "queue depth of a closed loop", least=1)),
     "requests_log": (bool, Option(False, "whether to keep the log of requests")),
 }
-#: Parameters whose name begins so are settings of the run, not keys of the device.
+#: Prefix of parameters that are settings of the run, not keys of the device.
 RUN_PREFIX: Final = "run."
-#: Figures shown where an experiment names none.
+#: Figures that are shown if an experiment names none.
 _FIGURES: Final = (
     "all_mean_us",
     "all_p99_us",
@@ -49,12 +49,12 @@ _TYPES: Final = {str: "text", int: "a whole number", float: "a number", bool: "t
 #: More cells than this are a slip.
 _CELLS_MAX: Final = 1_000_000
 
-#: An experiment as `sweep` takes it: a TOML file, or what one would hold.
+#: An experiment as `sweep` takes it: a TOML file, or a mapping with the same content.
 ExperimentLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 
 
 class Places:
-    """Where a key stands in a TOML file; nowhere in a mapping."""
+    """Position of a key in a TOML file; a mapping has no positions."""
 
     def __init__(self, origin: str | None, text: str) -> None:
         self._origin = origin
@@ -68,7 +68,7 @@ class Places:
                 self._lines.setdefault(section + _plain(key[1]), number)
 
     def wrong(self, key: str, message: str) -> FlashtwinError:
-        """Make the error for a key, given by its dotted path."""
+        """Create the error for a key, given by its dotted path."""
         at = key
         while at and at not in self._lines:
             at = at.rpartition(".")[0]
@@ -87,15 +87,15 @@ class Experiment:
     """A checked experiment.
 
     Attributes:
-        name: what reports call it.
+        name: its name in reports.
         axes: every axis with its values, slowest first; seed is the last.
         settings: keys of the device that all cells set.
         run: settings of every run, by the names of `flashtwin.run`, and `speed` or `queue_depth`.
         trace: how traces are read.
-        baseline: on these axes, the values that others are compared to.
+        baseline: values of axes that identify the cells to which others are compared.
         figures: columns of the results that tables show.
-        directory: what relative paths are relative to.
-        places: where each key stands.
+        directory: directory to which paths are relative.
+        places: position of each key.
     """
 
     name: str
@@ -109,7 +109,7 @@ class Experiment:
     places: Places
 
     def path(self, text: str) -> str:
-        """Return a file's path as the caller's directory sees it; what is no such file stays as it is."""
+        """Return a file's path relative to the caller's directory; other text stays unchanged."""
         if is_remote(text) or "\n" in text:
             return text
         path = self.directory / text
@@ -120,7 +120,7 @@ def read_experiment(experiment: ExperimentLike) -> Experiment:
     """Read and check an experiment.
 
     Raises:
-        FlashtwinError: what is wrong, with file, line, key and what would be right.
+        FlashtwinError: the experiment is wrong; the message gives file, line, key and the remedy.
     """
     if isinstance(experiment, Mapping):
         return _build(dict(experiment), Places(None, ""), Path())
@@ -179,7 +179,7 @@ def _table(given: dict[str, Any], name: str, places: Places) -> dict[str, Any]:
         raise places.wrong(name, f"found {shortened(value)}; must be a section [{name}] with keys")
 
     def flat(values: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
-        # `buffer.capacity` in TOML is a table in a table.
+        # In TOML, `buffer.capacity` is a table within a table.
         for key, inner in values.items():
             if isinstance(inner, Mapping):
                 yield from flat(inner, f"{prefix}{key}.")
@@ -213,7 +213,7 @@ def _scalar(value: object, path: str, places: Places) -> Value:
 
 
 def _check_text(text: str, path: str, places: Places) -> None:
-    """Refuse a part of a character: cells are keyed by UTF-8."""
+    """Refuse a part of a character: keys of cells are computed from UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -298,7 +298,7 @@ def _baseline(values: dict[str, Any], axes: dict[str, list[Value]], places: Plac
             )
     if values:
         return values
-    # The first policy, or the first value of what varies at all.
+    # By default, the first policy, or the first value of an axis that varies.
     for axis in ("policy", *(a for a in comparable if a not in AXES), "device"):
         if len(axes[axis]) > 1:
             return {axis: axes[axis][0]}
@@ -330,7 +330,7 @@ def _check_values(experiment: Experiment, places: Places) -> None:
 
 
 class _at:  # noqa: N801 (reads as a word where it is used)
-    """Puts the place before the message of an inner check."""
+    """Puts the position before the message of an inner check."""
 
     def __init__(self, places: Places, key: str) -> None:
         self._places, self._key = places, key

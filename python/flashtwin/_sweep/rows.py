@@ -1,4 +1,4 @@
-"""From the cells of an experiment and their summaries to the rows of the dataset."""
+"""The rows of the dataset, from the cells of an experiment and their summaries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .experiment import Experiment
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Of what determines a cell, what is a column of its own.
+#: Parts of a cell's identity that are columns of their own.
 _SETTINGS = ("speed", "queue_depth", *experiment_options())
 #: Figures that only some devices or policies have.
 _PARTICULAR = ("buffer_policy_counters_", "flash_ftl_counters_", "flash_ops_", "array_", "health_lifetime_")
@@ -79,7 +79,7 @@ def _axis_array(values: list[Value]) -> pa.Array:
 
 
 def check_figures(experiment: Experiment) -> None:
-    """A figure that no run has is found before the first one."""
+    """Detect a figure that no run has, before the first run."""
     known = _known_figures()
     for figure in experiment.figures:
         if figure not in known and not figure.startswith(_PARTICULAR):
@@ -89,10 +89,10 @@ def check_figures(experiment: Experiment) -> None:
 
 
 def _known_figures() -> list[str]:
-    """Columns that every sweep of single SSDs has: what an experiment may ask to be shown."""
+    """Return columns that every sweep of single SSDs has and that an experiment may name."""
     smallest: dict[str, float] = {"geometry.blocks_per_plane": 64, "geometry.chips": 1}
     smallest |= {"geometry.reserve_percent": 20, "buffer.power_loss_protection": False}
-    # The write reaches the flash, so that what is a ratio to it exists.
+    # The write reaches the flash, so that ratios to it exist.
     tiny = run("uniform:write=1,fua=1,requests=1", "demo", set=smallest, precondition="none")
     return [name for name, value in figures_of(tiny.summary).items() if _is_number(value)]
 

@@ -1,4 +1,4 @@
-"""Finished cells on disk: one small file each, whole or recognised as not whole."""
+"""Finished cells on disk: one small file each; incomplete files are recognised."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOGS = "requests"
 
 
 class Store:
-    """Finished cells of a directory, by key; with `logs`, a cell without its log counts as unfinished."""
+    """Finished cells in a directory, by key; with `logs`, a cell without its log counts as unfinished."""
 
     def __init__(self, folder: Folder, logs: bool = False) -> None:
         self._folder = folder

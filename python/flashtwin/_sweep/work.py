@@ -1,4 +1,4 @@
-"""Work of a worker: make a preconditioned state, run a cell. Plain values in, bytes out, in any process."""
+"""Work of a worker: make a preconditioned state, run a cell. Takes plain values, returns bytes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class StoppedError(Exception):
-    """A piece of work was asked to end early; it has no result."""
+    """A piece of work was ended early and has no result."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class StateJob:
     """A flash to precondition.
 
     Attributes:
-        key: hash of all that determines the state.
-        flashtwin: the version that the sweep asks for.
+        key: hash of everything that determines the state.
+        flashtwin: the version that the sweep requires.
         device: the device as TOML, without its buffer.
     """
 
@@ -46,13 +46,13 @@ class StateJob:
 
 @dataclass(frozen=True)
 class CellJob:
-    """One run: `identity` holds all that determines its result, and nothing else.
+    """One run; `identity` has everything that determines its result, and nothing else.
 
     Attributes:
         key: hash of the identity.
         identity: version, device as TOML, workload, seed, pacing and limits.
-        trace: where the trace is, if the workload is one.
-        log: where the per-request log goes, if one is wanted: a folder and a name in it.
+        trace: location of the trace, if the workload is one.
+        log: folder and name of the per-request log, if one is requested.
     """
 
     key: str
@@ -74,7 +74,7 @@ def make_state(job: StateJob, control: _core.Control | None = None) -> bytes:
 
 
 def _check_version(wanted: str) -> None:
-    """Refuse work for another version: its results would differ."""
+    """Refuse work for another version, whose results would differ."""
     if wanted != _core.__version__:
         raise FlashtwinError(
             f"this worker has flashtwin {_core.__version__}, the sweep {wanted}: install the same version"
@@ -82,7 +82,7 @@ def _check_version(wanted: str) -> None:
 
 
 def run_cell(job: CellJob, state: bytes | None, control: _core.Control | None = None) -> bytes:
-    """Run a cell from a state (a new device if None); the result as bytes, the same anywhere."""
+    """Run a cell from a state (None: a new device); the result as bytes is the same on every machine."""
     control = control or _core.Control()
     what = job.identity
     _check_version(what["flashtwin"])
@@ -137,12 +137,12 @@ def _run(
             sink=sink,
         )
     except FlashtwinError as e:
-        # The place of this machine's copy is not the user's name for the trace.
+        # The name is the user's, not the path of this machine's copy.
         if path is None or job.trace is None:
             raise
         raise type(e)(str(e).replace(path, job.trace)) from None
     if path is not None:
-        # What the file is called does not change what a run of it gives.
+        # The name of the file is left out, because it does not affect the result.
         name = json.dumps(Path(path).name, ensure_ascii=False)[1:-1]
         summary = summary.replace(f'"workload":"{name}:', '"workload":"trace:')
         summary = summary.replace(f"the first: {name},", "the first: trace,")

@@ -1,4 +1,4 @@
-"""The device file of a calibration: each key with where its value comes from."""
+"""The device file of a calibration: each key with the origin of its value."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _of_parameter(found: Calibration, name: str) -> str:
 
 
 def strongest(found: Calibration, name: str) -> tuple[str, float]:
-    """Return the figure that depends most on a parameter, and by what share 10 % more changes it."""
+    """Return the figure that depends most on a parameter, and its change if the parameter is 10 % larger."""
     sensitivities = found.refined.sensitivities[name]
     figure = max(sensitivities, key=lambda each: abs(sensitivities[each]))
     return figure, math.expm1(abs(sensitivities[figure]) * math.log(1.1))

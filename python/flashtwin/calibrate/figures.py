@@ -7,40 +7,40 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import TypeAlias
 
-#: Figures by name: the experiment, a slash, and what was measured, as in "read-depth-16/read.p99_us".
+#: Figures by name: the experiment, a slash, and the measure, such as "read-depth-16/read.p99_us".
 Figures: TypeAlias = "dict[str, float]"
 
-#: Percentiles that are figures: of those that fio prints by default, all that a fit can use.
+#: Percentiles that are figures: those that fio prints by default and that a fit can use.
 PERCENTILES = (5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9)
-#: Requests that move no data, and the percentile of theirs that is a figure. fio flushes after each write, a
-#: load of the model at random: half of its flushes find nothing to do, but no more than half.
+#: Requests that move no data, and the percentile that is a figure for them. fio flushes after each write, a
+#: load of the model at random times: at most half of the model's flushes find nothing to do.
 OTHERS = ("flush", "trim")
 OTHERS_PERCENT = 90
-#: Fewest requests beyond a percentile that make it a figure.
+#: Minimum number of requests beyond a percentile that is a figure.
 BEYOND_MIN = 5
-#: Logarithmic errors that count as one, by what is in a figure's name; the first that fits. A percentile
-#: far out depends on few requests, and writes wait for collections, of which there are few: both vary by
-#: more from one run to the next. Bandwidths vary least, and near saturation their small errors are large
-#: ones of latencies.
+#: Logarithmic errors that count as one tolerance, by text in a figure's name; the first match applies. High
+#: percentiles depend on few requests, and writes wait for collections, which are rare, so both vary more from
+#: run to run. Bandwidths vary least, and near saturation a small error of a bandwidth is a large error of
+#: latencies.
 TOLERANCES = (
     ("mb_per_s", 0.002),
     ("p99.9_us", 0.02),
     ("write.p", 0.015),
     ("", 0.01),
 )
-#: Weight of a latency beside that of a bandwidth: an experiment has a dozen latencies and one bandwidth.
+#: Weight of a latency relative to a bandwidth: an experiment has a dozen latencies and one bandwidth.
 LATENCY_WEIGHT = 0.25
-#: Share of the requests beyond a percentile whose change counts as one.
+#: Relative change of the number of requests beyond a percentile that counts as one tolerance.
 _SHARE_TOLERANCE = 0.04
-#: Errors beyond so many tolerances count in proportion, not squared: one figure that the model
-#: cannot meet must not bend all others.
+#: Number of tolerances beyond which errors count linearly instead of squared, so that one figure that the
+#: model cannot meet does not distort all others.
 LINEAR_FROM = 3.0
 #: Cost of a device that gives no figures.
 _NO_COST = 1e9
 
 
 def tolerance(figure: str) -> float:
-    """Return the logarithmic error of a figure that counts as one."""
+    """Return the logarithmic error of a figure that counts as one tolerance."""
     return next(value for part, value in TOLERANCES if part in figure)
 
 
@@ -50,7 +50,7 @@ def weight(figure: str) -> float:
 
 
 def allowed(figure: str, noise: Mapping[str, float]) -> float:
-    """Return the logarithmic error of a figure that counts as one, where chance alone makes some."""
+    """Return the logarithmic error of a figure that counts as one tolerance, including its noise."""
     return math.hypot(tolerance(figure), noise.get(figure, 0.0))
 
 
@@ -59,12 +59,13 @@ def errors(
 ) -> Figures:
     """Return the errors, in tolerances, of the figures that both have.
 
-    Of a percentile it is the smaller of two: of its latency, and of the share of requests up to its latency.
-    Where latencies jump, as between reads that wait for a program and those that do not, the latency of a
-    percentile may change by a factor while nearly as many requests wait as before.
+    The error of a percentile is the smaller of two errors: that of its latency, and that of the share of
+    requests up to its latency. Near a jump of latencies, for example between reads that wait for a program
+    and reads that do not, the latency of a percentile may change by a factor although the share of waiting
+    requests hardly changes.
 
     Args:
-        noise: standard deviations of logarithms of figures between runs of one device.
+        noise: standard deviation of the logarithm of each figure between runs of one device.
     """
     noise = noise or {}
     both = [name for name, value in target.items() if value > 0 and modelled.get(name, 0) > 0]
@@ -92,7 +93,7 @@ def _percentile(figure: str) -> tuple[str, float | None]:
 
 
 def _percent_at(curve: list[tuple[float, float]], value: float) -> float:
-    """Return the percentile of a curve at which its value is reached, with lines between its points."""
+    """Return the percentile at which a curve reaches a value, interpolated linearly."""
     if value < curve[0][1]:
         return 0
     for (low, from_), (high, to) in pairwise(curve):
@@ -102,7 +103,7 @@ def _percent_at(curve: list[tuple[float, float]], value: float) -> float:
 
 
 def cost(found: Mapping[str, float]) -> float:
-    """Return the weighted mean of squared errors, the large ones linear."""
+    """Return the weighted mean of squared errors; large errors count linearly."""
     if not found:
         return _NO_COST
     total = 0.0

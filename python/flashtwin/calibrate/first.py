@@ -12,36 +12,36 @@ from .figures import Figures, cost, errors
 from .loads import RANGE_WARMUP, STRIDES
 from .parameters import BLOCK_BYTES, BY_NAME, Values
 
-#: A link of PCI Express 3.0 with four lanes, as in `base.toml`, in ns a byte.
+#: Time per byte, in ns, of a PCI Express 3.0 link with four lanes, as in `base.toml`.
 _LINK_NS_PER_BYTE = 1 / 3.938 * (256 + 24) / 256
-#: Bytes on the pins for each byte of data, with the spare bytes of `base.toml`.
+#: Bytes on the pins per byte of data, including the spare bytes of `base.toml`.
 _PINS_PER_BYTE = 1 + 64 / 512
 _FLASH_PAGE_KIB = 16
-#: Time of the buffer memory and of the controller where nothing separates them from the overhead.
+#: Times of the buffer memory and the controller if no experiment separates them from the overhead.
 _BUFFER_US = 1.0
 _REQUEST_US = 0.8
 #: Time of an erase where nothing shows it.
 _ERASE_US = 4500.0
-#: A rate within this share of the best is not limited by fewer dies.
+#: A rate within this share of the highest rate is not limited by the number of dies.
 _FULL = 0.75
-#: A rate within this share above the least comes from a single die.
+#: A rate within this share of the lowest rate comes from a single die.
 _SINGLE = 1.2
-#: A burst below this share of the fastest has met a full buffer.
+#: A burst below this share of the fastest burst found a full buffer.
 _STALLED = 0.9
-#: Share of the latency of a read that is time of its die, where nothing shows the overhead yet.
+#: Share of a read's latency that is time of its die, until the overhead is known.
 _OF_DIE = 0.8
-#: Forced writes that take so many times as long as others wait for the flash.
+#: Forced writes that take this multiple of the time of other writes wait for the flash.
 _WAITS = 3
-#: Reads from a buffer take less than this share of those from flash.
+#: Reads from a buffer take less than this share of the time of reads from flash.
 _HIT = 0.7
-#: A buffer that holds less than this share of what was read before is full.
+#: A buffer that holds less than this share of the previous reads is full.
 _FULL_BUFFER = 0.9
-#: A fill of fewer times the buffer measures the buffer more than the flash.
+#: A fill of fewer buffer sizes than this measures the buffer more than the flash.
 _FILL_TO_BUFFER = 2
-#: Writes to an empty drive that are so many times as fast as later ones go to an SLC cache.
+#: Writes to an empty drive that are faster than later ones by this factor go to an SLC cache.
 _CACHED = 1.3
 _HALVINGS = 6
-#: Costs so close to the best do not distinguish counts.
+#: Costs within this factor of the lowest do not distinguish counts.
 _NEAR = 1.2
 _NEAR_COST = 0.05
 #: Bits of a cell, as in `base.toml`.
@@ -58,18 +58,18 @@ class Dies:
 
 
 def dies_of(rates: Mapping[int, float], die_rate: float) -> Dies:
-    """Return row and dies from the rates of reads that lie multiples of a stride (KiB) apart.
+    """Return row and dies from the rates of reads whose addresses are multiples of a stride (KiB) apart.
 
-    Sequential data goes row by row around the dies. Reads a row apart reach all dies, reads two rows
-    apart half of them, and reads as many rows apart as there are dies only one.
+    Sequential data is striped row by row over the dies. Reads one row apart reach all dies, reads two rows
+    apart half of them, and reads as many rows apart as there are dies reach one die.
 
     Args:
-        rates: by strides, from the smallest on.
-        die_rate: of a single die.
+        rates: rates by stride, in ascending order.
+        die_rate: rate of a single die.
     """
     best = max(rates.values())
     row = max(_FLASH_PAGE_KIB, max(takewhile(lambda stride: rates[stride] >= _FULL * best, rates), default=0))
-    # Of larger strides few addresses exist, and a buffer may hold them.
+    # A larger stride has few addresses, which a buffer may hold.
     narrow = next((stride for stride in rates if rates[stride] <= _SINGLE * die_rate), None)
     if narrow is not None:
         return Dies(row, max(1, narrow // row))
@@ -78,20 +78,20 @@ def dies_of(rates: Mapping[int, float], die_rate: float) -> Dies:
 
 
 def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -> Values:
-    """Return first estimates from the figures of the experiments on a drive of that capacity.
+    """Return first estimates for a drive of that capacity from the figures of the experiments.
 
     Args:
-        figures: of the experiments.
-        capacity_bytes: of the drive.
-        found: row and dies if they are known.
+        figures: figures of the experiments.
+        capacity_bytes: capacity of the drive.
+        found: row size and number of dies, if known.
 
     Raises:
-        FlashtwinError: an experiment without which nothing can be estimated is missing.
+        FlashtwinError: an indispensable experiment is missing.
     """
     get = _Given(figures)
     wait = get("write-depth1/write.p50_us")
     read_us = get("read-size-4k/read.p50_us")
-    # Flash takes longer to program than to read: faster writes end in a buffer.
+    # Flash takes longer to program than to read, so writes that are faster than reads end in a buffer.
     is_buffered = wait < read_us
     die_us = read_us - wait if is_buffered else read_us * _OF_DIE
     strides = get.rates("read-stride-", "k", most=STRIDES[-1])
@@ -115,7 +115,7 @@ def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -
         "transfer": transfer,
     }
     again = figures.get("write-again/mb_per_s", fills.slow)
-    # Neither a cache nor the link may hide the flash.
+    # Neither an SLC cache nor the link may hide the flash.
     shown = not fills.cache_bytes and fills.slow < _FULL * 1e3 / _LINK_NS_PER_BYTE
     if shown and again < fills.slow:
         values["erase"] = found.dies * BLOCK_BYTES * (1 / again - 1 / fills.slow)
@@ -124,7 +124,7 @@ def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -
         values["slc"] = 100 * fills.cache_bytes * _CELL_BITS / raw
         values["slc_program"] = found.dies * row_bytes / fills.fast - data_in_us
     if buffer:
-        # Many writes at a time wait for the controller or the link.
+        # Many writes in flight wait for the controller or the link.
         interval_us = (4 << 10) / get("write-rate/mb_per_s")
         values["request"] = interval_us if interval_us > _LINK_NS_PER_BYTE * 4.1 * 1.1 else _REQUEST_US
         values["overhead"] = wait - _BUFFER_US - values["request"] - (4 << 10) * _LINK_NS_PER_BYTE / 1e3
@@ -146,7 +146,7 @@ def choose_dies(
     measure_strides: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> Values:
-    """Return first estimates with the row and dies that explain strides, of those near the closed form."""
+    """Return first estimates with the row and dies near the closed form that explain the strides best."""
     start = estimate(figures, capacity_bytes)
     tried = [
         estimate(figures, capacity_bytes, Dies(round(start["planes"] * times * _FLASH_PAGE_KIB), round(dies)))
@@ -156,7 +156,7 @@ def choose_dies(
     ]
 
     def error(each: Values) -> float:
-        # Each die on a channel of its own, so that no channel limits the rates.
+        # Each die has its own channel, so that no channel limits the rates.
         apart = {**each, "channels": each["dies"], "dies": 1}
         return cost(errors(figures, measure_strides(apart), uncertain))
 
@@ -169,9 +169,9 @@ def choose_channels(
     measure_reads: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> tuple[Values, bool]:
-    """Return the values with the fewest channels that explain reads, and whether no other number does.
+    """Return the values with the fewest channels that explain reads, and whether other numbers are excluded.
 
-    Where the link limits the rates, more channels change nothing.
+    If the link limits the rates, more channels change nothing.
     """
     dies = round(values["dies"])
     candidates = [
@@ -185,14 +185,15 @@ def choose_channels(
 
 
 def is_near(found: float, best: float) -> bool:
-    """Whether a cost is so close to the best that they do not distinguish counts."""
+    """Whether a cost is so close to the lowest that the two do not distinguish counts."""
     return found <= best * _NEAR + _NEAR_COST
 
 
 def choose_reserve(values: Values, rate: float, measure_rate: Callable[[Values], float]) -> Values:
-    """Return the values with the reserve that gives the measured rate of steady random writes.
+    """Return the values with the reserve that yields the measured rate of steady random writes.
 
-    The rate grows with the reserve, since collections move less; halving the range of its logarithm finds it.
+    The rate grows with the reserve, because collections move fewer pages. The reserve is found by bisection
+    of its logarithm.
     """
     low, high = math.log(BY_NAME["reserve"].low), math.log(BY_NAME["reserve"].high)
     for _ in range(_HALVINGS):
@@ -232,11 +233,11 @@ class _Given:
 
 @dataclass(frozen=True)
 class Fills:
-    """Cache and rates, as sequential writes to an empty drive show them.
+    """SLC cache and rates, as sequential writes to an empty drive show them.
 
     Attributes:
-        cache_bytes: data that an SLC cache takes; 0 without one.
-        fast: rate while it does.
+        cache_bytes: amount of data that the SLC cache takes; 0 if there is none.
+        fast: rate until it is full.
         slow: rate afterwards.
     """
 
@@ -246,10 +247,10 @@ class Fills:
 
 
 def _fills(get: _Given, capacity_bytes: int, least_bytes: float) -> Fills:
-    """Return what the times of writing x bytes show.
+    """Return cache and rates from the times of writing x bytes.
 
-    Up to the end of a cache they grow by x / fast, from there by x / slow. The first bytes are left out: they
-    may have gone to the buffer.
+    The times grow by x / fast until the cache is full, and then by x / slow. The first bytes are left out,
+    because the buffer may have taken them.
     """
     shares = get.rates("write-fill-", "", most=100)
     ends = [(capacity_bytes * percent / 100, rate) for percent, rate in shares.items()]
@@ -265,7 +266,7 @@ def _fills(get: _Given, capacity_bytes: int, least_bytes: float) -> Fills:
 
 
 def protected(figures: Figures) -> bool | None:
-    """Whether a flush is complete once the data is in the buffer; None if no experiment shows it."""
+    """Whether a flush is complete when the data is in the buffer; None if no experiment shows it."""
     usual_us = figures.get("write-depth1/write.p50_us")
     forced = (figures.get(name) for name in ("fua-depth1/write.p50_us", "flush-depth1/flush.p90_us"))
     forced_us = max((us for us in forced if us is not None), default=None)
@@ -273,13 +274,13 @@ def protected(figures: Figures) -> bool | None:
 
 
 def caches_reads(figures: Figures) -> bool:
-    """Whether reads that keep to a small part of the drive come from its buffer."""
+    """Whether repeated reads of a small part of the drive come from its buffer."""
     miss_us, parts = _in_parts(_Given(figures))
     return min(parts.values()) <= _HIT * miss_us
 
 
 def _in_parts(get: _Given) -> tuple[float, dict[int, float]]:
-    """Return the mean latency of reads from the whole drive, and from parts of so many MiB."""
+    """Return the mean latency of reads from the whole drive, and from parts of the given sizes in MiB."""
     parts = get.rates("read-range-", "m", most=1 << 20)
     return (4 << 10) / get("read-size-4k/mb_per_s"), {mib: (4 << 10) / rate for mib, rate in parts.items()}
 
@@ -287,8 +288,8 @@ def _in_parts(get: _Given) -> tuple[float, dict[int, float]]:
 def _cached_reads(get: _Given) -> float:
     """Return the size of the buffer from reads within a part of the drive; 0 if they do not reveal it.
 
-    The share of hits among these reads is the size of the buffer divided by that of the part. If the buffer
-    holds all pages read before, it is larger than these reads reveal.
+    The share of hits among these reads is the size of the buffer divided by the size of the part. If the
+    buffer holds all previously read pages, these reads do not reveal its size.
     """
     miss_us, parts = _in_parts(get)
     hit_us = min(parts.values())
@@ -298,7 +299,7 @@ def _cached_reads(get: _Given) -> float:
     shares = {mib: share for mib, share in shares.items() if share < _FULL_BUFFER * _read_before(mib)}
     if not shares:
         return 0.0
-    # Near none the share is small beside its error.
+    # A share near zero is smaller than its error.
     mib = min(shares, key=lambda each: abs(shares[each] - 0.5))
     return max(float(1 << 18), mib * shares[mib] * (1 << 20))
 
@@ -311,8 +312,8 @@ def _read_before(mib: int) -> float:
 def _buffer(get: _Given) -> float:
     """Return the size of the buffer from bursts of writes.
 
-    When it is full, a burst of n bytes lasts as long as the flash needs for n minus the size of the buffer.
-    The two shortest bursts that fill it give both unknowns.
+    A burst of n bytes that fills the buffer lasts as long as the flash needs for n bytes minus the size of
+    the buffer. The two shortest such bursts determine both unknowns.
     """
     bursts = get.rates("write-burst-", "m", most=1 << 20)
     top = max(bursts.values())

@@ -1,4 +1,4 @@
-"""A fit: first estimates, choices that are no numbers, joint refinement, and what is known afterwards."""
+"""A fit: first estimates, non-numeric choices, joint refinement, and which parameters are identified."""
 
 from __future__ import annotations
 
@@ -21,51 +21,52 @@ from .parameters import BY_NAME, Profile, Values
 from .refine import Journal, Refined, Refinement
 from .results import Results
 
-#: A model of more than this takes longer and gives the same rates.
+#: Maximum capacity of a model: a larger one takes longer and yields the same rates.
 _CAPACITY_MAX = 2 << 30
-#: Most requests of an evaluation for each one of a quick plan: no fitted load drifts, and more gain little.
+#: Maximum requests of an evaluation per request of a quick plan: no fitted load drifts, so more add little.
 _TIMES = 2
-#: Standard errors to either side of an interval. Two would do for independent errors, but the percentiles of
-#: a run are correlated: with two, recovered devices (experiments/recovery.py) missed one parameter in ten.
+#: Number of standard errors to either side of an interval. Two would suffice for independent errors, but the
+#: percentiles of a run are correlated: with two, one in ten parameters of the recovered devices
+#: (experiments/recovery.py) was outside.
 _STANDARD_ERRORS = 4
-#: A parameter is identified if its interval is no wider than this share to either side.
+#: A parameter is identified if its interval extends by at most this share to either side.
 IDENTIFIED = 0.10
-#: A model with a higher cost identifies nothing: the structure of the drive is another.
+#: If the cost of a model is higher, the drive has another structure, and no parameter is identified.
 _COST_MAX = 2.0
-#: A fill of fewer times the buffer measures the buffer more than the flash.
+#: A fill of fewer buffer sizes than this measures the buffer more than the flash.
 _FILL_TO_BUFFER = 10
-#: Share by which parameters differ between runs of the same requests that show chance. It is so small that
-#: what a parameter does to a figure by itself counts as none.
+#: Relative difference of parameters between runs of the same requests, which show the residual noise. It is
+#: so small that the direct effect of a parameter on a figure is negligible.
 _JITTER = 0.0003
 #: Suspension as it is tried first, in us.
 _SUSPEND_US = 20.0
-#: An SLC cache as it is tried first: shares of the raw capacity in percent, and of a program's time.
+#: First alternatives of an SLC cache: percentages of the raw capacity, and the share of the program time.
 _CACHES = (2.5, 5.0, 10.0, 20.0)
 _CACHE_PROGRAM = 0.3
-#: Factors of the best share that are tried then.
+#: Factors of the best share that are tried next.
 _CACHE_TIMES = (0.7, 0.84, 1.2, 1.4)
-#: A cache must lessen the cost by this factor, or none explains the writes as well.
+#: A cache must reduce the cost by this factor; otherwise the writes are explained without one.
 _CACHE_GAIN = 0.8
-#: Other counts whose cost is below so many times that of the refined values are refined, too.
+#: Other counts whose cost is below this multiple of the refined cost are refined as well.
 _PROMISING = 3.0
-#: Reserves that are tried beside the one that has the measured rate, in percent.
+#: Reserves in percent that are tried beside the one that yields the measured rate.
 _RESERVES = (6.0, 9.0, 13.0, 18.0, 26.0, 36.0)
-#: Spreads of program times as they are tried first.
+#: First alternatives of the spread of program times.
 _SPREADS = (1.1, 1.3, 1.5, 1.7)
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """A fitted profile, and how good it is.
+    """A fitted profile and its quality.
 
     Attributes:
         profile: the device.
         first: the values before refinement.
-        refined: the refinement, with the standard errors of parameters.
-        measured: all figures of the experiments.
-        modelled: the same of the profile.
+        refined: the refinement, with the standard errors of the parameters.
+        measured: all measured figures.
+        modelled: the same figures of the profile.
         drive_bytes: capacity of the drive; the model may have less.
-        unknown: counts that other values would explain as well, and "protected" if nothing shows it.
+        unknown: counts for which other values fit as well, and "protected" if no experiment determines it.
     """
 
     profile: Profile
@@ -77,11 +78,11 @@ class Calibration:
     unknown: frozenset[str]
 
     def relative_error(self, figure: str) -> float:
-        """Return how far a figure of the profile is above the measured one, as a share."""
+        """Return the relative deviation of a figure of the profile from the measured one."""
         return self.modelled[figure] / self.measured[figure] - 1
 
     def spread(self, name: str) -> float | None:
-        """Return half of the interval of a parameter, as a share of it; None if it was not refined."""
+        """Return the half-width of a parameter's interval as a share of it; None if it was not refined."""
         spread = self.refined.spreads.get(name)
         return None if spread is None else _STANDARD_ERRORS * spread
 
@@ -95,7 +96,7 @@ class Calibration:
         return spread is not None and spread <= IDENTIFIED and name not in self.refined.doubtful
 
     def standing(self, name: str) -> str:
-        """Return what is known of a parameter: measured, estimated, fitted or assumed."""
+        """Return the origin of a parameter's value: measured, estimated, fitted or assumed."""
         if BY_NAME[name].whole:
             return "measured" if self.identified(name) else "assumed"
         if not self.refined.spreads:
@@ -114,20 +115,20 @@ def fit(
     journal: Path | None = None,
     on_progress: Callable[[str, float], None] | None = None,
 ) -> Calibration:
-    """Fit a profile to figures of experiments; those of held-out ones are compared, not fitted.
+    """Fit a profile to figures of experiments; held-out figures are compared, not fitted.
 
     Args:
-        results: of the experiments.
-        steps: most linear steps; 0 leaves the first estimates as they are.
-        generations: of CMA-ES, after the linear steps.
-        seed: of the loads and of CMA-ES.
-        threads: evaluations at a time; the result does not depend on it.
-        host_us: time of the host in each request, which is no part of the device.
-        journal: file in which evaluations are kept, to go on after an interruption.
-        on_progress: called with phase and cost after each step.
+        results: results of the experiments.
+        steps: maximum number of linear steps; 0 keeps the first estimates.
+        generations: number of generations of CMA-ES, after the linear steps.
+        seed: seed of the loads and of CMA-ES.
+        threads: number of evaluations at a time; the result does not depend on it.
+        host_us: time that the host adds to each request, which is not part of the device.
+        journal: file of completed evaluations, with which an interrupted fit continues.
+        on_progress: function to call with phase and cost after each step.
 
     Raises:
-        FlashtwinError: an experiment is missing, or an extra package.
+        FlashtwinError: an experiment or an extra package is missing.
     """
     results.require_whole()
     figures, drive_bytes, uncertain = results.figures, results.capacity_bytes, results.uncertain
@@ -136,7 +137,7 @@ def fit(
     capacity = min(drive_bytes, _CAPACITY_MAX)
     unseen = {load.name for load in [*loads.held_out(), *loads.measured_only(capacity)]}
     shown = protected(figures)
-    # Known requests are replayed: the noise of random requests is then equal on both sides.
+    # Known requests are replayed, so that the noise of random requests is equal on both sides.
     loads_seed = seed if results.seed is None else results.seed
     target = {name: value for name, value in figures.items() if name.split("/")[0] not in unseen}
 
@@ -148,7 +149,8 @@ def fit(
         exact = [load.as_measured(results.requests, *times_max) for load in which]
 
         def figures_of(values: Values, run: int = 0) -> Figures:
-            # Runs show the noise: they have other requests, or the same requests and slightly other values.
+            # Several runs show the noise. They have other requests, or the same requests with slightly
+            # different values.
             shift = 0 if results.seed is not None else run
             spec = profile_of(_jittered(values, run - shift)).spec()
             return measure(spec, exact, loads_seed + shift, in_order=results.in_order)
@@ -176,7 +178,8 @@ def fit(
         # The model's buffer always does.
         target = {name: value for name, value in target.items() if not name.startswith("read-range-")}
     context = hashlib.sha256(json.dumps([sorted(target.items()), capacity, seed]).encode()).hexdigest()
-    # Strides show the structure; where few addresses remain they measure how much of them the buffer holds.
+    # Strides show the structure. Large ones have few addresses and measure how many of these the buffer
+    # holds.
     refining = [load for load in loads.reads() if load not in strides] + loads.writes(capacity)
     evaluate = Journal(under(refining, _TIMES), journal, context)
 
@@ -198,7 +201,7 @@ def fit(
         refined, channels_known = _recount(refined, target, evaluate, refine, threads)
     every = [load for load in loads.every(capacity) if load.name in results.requests]
     modelled = under(every)(refined.values)
-    # Figures were modelled with the time of the host, as they were measured; the device file omits it.
+    # The figures were modelled with the time of the host, as they were measured; the device file omits it.
     refined = _without_host(refined, host_us)
     # In the order of the loads.
     both = {name: figures[name] for name in modelled if name in figures}
@@ -211,7 +214,7 @@ def fit(
 
 
 def _jittered(values: Values, run: int) -> Values:
-    """Return slightly different values for all runs except the first, which then show the noise."""
+    """Return slightly different values for all runs except the first, so that the runs show the noise."""
     rng = random.Random(run)
     factors = {name: 1 + rng.choice((-_JITTER, _JITTER)) for name in values if not BY_NAME[name].whole}
     return {name: value * factors.get(name, 1.0) for name, value in values.items()} if run else values
@@ -230,7 +233,7 @@ def _without_host(refined: Refined, host_us: float) -> Refined:
 
 
 def _without_buffered_fills(target: Figures, capacity_bytes: int, buffer_bytes: float) -> Figures:
-    """Omit writes of a share of the capacity if the buffer holds much of it in the smaller model."""
+    """Omit writes of a share of the capacity if the buffer of the smaller model holds too much of it."""
     shares = {f"write-fill-{percent}/mb_per_s": percent / 100 for percent in loads.FILLS}
     least = _FILL_TO_BUFFER * buffer_bytes
     return {name: value for name, value in target.items() if shares.get(name, 1) * capacity_bytes >= least}
@@ -243,7 +246,7 @@ def _recount(
     refine: Callable[[Values], Refined],
     threads: int,
 ) -> tuple[Refined, bool]:
-    """Try other counts beside refined values, with which figures distinguish them better than before.
+    """Try other counts with the refined values, at which figures distinguish counts better.
 
     Returns:
         The better refinement, and whether no other count explains the figures nearly as well.
@@ -268,7 +271,7 @@ def _recount(
 
 
 def _other_counts(values: Values) -> list[Values]:
-    """Return the values with twice as many channels, dies or planes, and half as many of another of these."""
+    """Return the values with channels, dies or planes doubled and another of these halved."""
     return [
         {**values, more: 2 * values[more], less: values[less] / 2}
         for more, less in permutations((name for name in values if BY_NAME[name].whole), 2)
@@ -311,7 +314,7 @@ def _confirm_reserve(
 ) -> Values:
     """Return the values with another reserve if it explains writes and the reads beside them better.
 
-    Where an SLC cache limits the rate of writes, it is nearly the same over a wide range of reserves.
+    If an SLC cache limits the rate of writes, the rate is nearly the same over a wide range of reserves.
     """
 
     def error(each: Values) -> float:
@@ -326,7 +329,7 @@ def _choose_beside(
     measure_beside: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> Values:
-    """Return the values with the suspension and the spread of programs that reads beside writes show best.
+    """Return the values with the suspension and the spread of programs that explain reads beside writes best.
 
     Their effect on the percentiles is not linear, so a refinement that starts far away cannot find them.
     """

@@ -1,4 +1,4 @@
-"""The host's part in figures of a served device, from those of the device `instant` on the same host."""
+"""The host's share in figures of a served device, measured on the device `instant` on the same host."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from . import loads
 from .figures import Figures
 from .results import Results
 
-#: Experiments with one request in flight, and with more.
+#: Experiments with one request in flight, and with several.
 _ONE = "read-size-4k"
 _MORE = ("read-depth-2", 2)
 _BYTES = 4 << 10
@@ -23,7 +23,7 @@ def latency_us(host: Figures, where: str) -> float:
     """Return the latency that the host adds to a request, which a fit subtracts.
 
     Raises:
-        FlashtwinError: it was not measured.
+        FlashtwinError: the host was not measured.
     """
     name = f"{_ONE}/read.{_MEDIAN}"
     if name not in host:
@@ -32,7 +32,7 @@ def latency_us(host: Figures, where: str) -> float:
 
 
 def with_host(results: Results, host: Figures) -> Results:
-    """Return results whose figures are as uncertain as the host makes them.
+    """Return results with the uncertainty that the host causes.
 
     A fit subtracts the median latency of the host. The additional latency of the device `instant` at another
     percentile, or with more requests in flight, is an error of unknown size.
@@ -60,7 +60,7 @@ def _mean_us(host: Figures, depth: int) -> float | None:
 
 
 def _percentile_us(host: Figures, depth: int, percentile: str) -> float | None:
-    # Far percentiles need more requests than those at depth 1.
+    # High percentiles need more requests than the median at depth 1.
     names = (_ONE, _MORE[0]) if depth == 1 else (_MORE[0],)
     return next((host[key] for key in (f"{name}/read.{percentile}" for name in names) if key in host), None)
 

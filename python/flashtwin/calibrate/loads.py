@@ -1,4 +1,4 @@
-"""The loads of the experiments, as the model runs them; their names state what each identifies."""
+"""The loads of the experiments, as the model runs them; their names indicate what they identify."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 #: States that a load may start from.
 EMPTY, FILLED, REFILLED, STEADY, TRIMMED = "empty", "filled", "refilled", "steady", "trimmed"
-#: States whose loads take a share of the capacity.
+#: States whose loads write a share of the capacity.
 _SHARES = (EMPTY, REFILLED, TRIMMED)
 
-#: Measured requests of a full plan for each one of a quick plan.
+#: Measured requests of a full plan per request of a quick plan.
 TIMES = 4
-#: Most of a measurement that a device of ours repeats: more takes minutes.
+#: Maximum multiple of a quick plan that a modelled device runs: more takes minutes.
 _LONGEST = 32
 #: Loads of fewer requests fill something up.
 _REPEATED_MIN = 1000
@@ -23,14 +23,14 @@ class Load:
     """A load of an experiment.
 
     Attributes:
-        name: of the experiment.
+        name: name of the experiment.
         text: the generated load (docs/traces.md).
-        depth: requests in flight.
-        state: what the drive holds: nothing, sequential data written once or twice, what random writes
-            leave, or half of that.
+        depth: number of requests in flight.
+        state: contents of the drive: nothing, sequential data written once or twice, data after random
+            writes, or half of that.
         requests: number of measured requests.
-        warmup: number of requests before them.
-        latencies: whether its latencies are figures; where a queue saturates they wander for long.
+        warmup: number of unmeasured requests before them.
+        latencies: whether its latencies are figures; with a saturated queue, they fluctuate for a long time.
     """
 
     name: str
@@ -42,15 +42,15 @@ class Load:
     latencies: bool = True
 
     def longer(self, times: int) -> Load:
-        """Return the load with so many times the requests, unless its number of requests is essential."""
+        """Return the load with a multiple of the requests, unless its number of requests is essential."""
         if self.state in _SHARES or self.requests < _REPEATED_MIN:
             return self
         return replace(self, requests=self.requests * times, warmup=self.warmup * times)
 
     def as_measured(self, requests: Mapping[str, int], times_max: int = _LONGEST) -> Load:
-        """Return the load with as many requests as were measured of it, within reason.
+        """Return the load with as many requests as were measured, up to a maximum.
 
-        The tail of a longer run is longer, and a skewed load slows down while it goes on.
+        A longer run has a longer tail, and a skewed load becomes slower during the run.
         """
         least, most = sorted((self.requests, self.longer(times_max).requests))
         as_many = min(max(requests.get(self.name, 0), least), most)
@@ -59,31 +59,31 @@ class Load:
         return replace(self, requests=as_many, warmup=self.warmup * as_many // self.requests)
 
 
-#: Requests measured in the steady state of random writes, and before them.
+#: Measured requests in the steady state of random writes, and unmeasured requests before them.
 _STEADY_RUN = (60000, 5000)
-#: Requests measured, and before them, of a load that first makes its own steady state.
+#: Measured requests of a load that first reaches its own steady state, and unmeasured requests before them.
 _OTHER_RUN = (60000, 20000)
-#: Requests measured, and before them, of writes of 32 KiB.
+#: Measured requests of writes of 32 KiB, and unmeasured requests before them.
 _LARGE_RUN = (12000, 3000)
 #: Block sizes of the reads at depth 1, in KiB.
 _SIZES = (4, 8, 16, 32, 64, 256)
-#: Depths of random reads; in the deeper ones only the rate is steady.
+#: Depths of random reads; at the larger depths, only the rate is steady.
 _DEPTHS = (2, 4, 8, 16, 32, 256)
 #: Distances between reads, in KiB.
 STRIDES = (16, 32, 64, 128, 256, 512)
-#: Parts of the drive that reads keep to, in MiB: as much of them as the buffer holds does not wait for flash.
+#: Sizes, in MiB, of parts of the drive that are read: reads of pages in the buffer do not wait for flash.
 RANGES = (2, 4, 8, 16, 32)
-#: Reads of a part before it is measured: of the largest parts they miss some pages.
+#: Number of reads of a part before the measurement. In the largest parts, they miss some pages.
 RANGE_WARMUP = 8000
 #: Bytes of a burst, in MiB.
 _BURSTS = (1, 2, 4, 8, 16, 32, 64)
-#: Depth and share of writes of reads beside writes.
+#: Depth and percentage of writes of reads beside writes.
 _BESIDE = ((2, 10), (8, 30), (32, 50))
-#: Share of the capacity written at random to a drive of which half was trimmed, in percent.
+#: Share of the capacity, in percent, that is written at random after half of the drive was trimmed.
 _REWRITTEN_PERCENT = 10
-#: Share of the capacity written in order to a drive that was filled twice, in percent.
+#: Share of the capacity, in percent, that is written sequentially to a drive that was filled twice.
 _OVERWRITTEN_PERCENT = 40
-#: Share of the capacity written in order to an empty drive, in percent.
+#: Share of the capacity, in percent, that is written sequentially to an empty drive.
 FILLS = (1, 2, 3, 5, 10, 20, 40, 80)
 
 
@@ -103,20 +103,20 @@ def reads() -> list[Load]:
     ]
     return [
         *found,
-        # Several pages of a read come over one channel or over several.
+        # The pages of a read may cross one channel or several.
         Load("read-deep-32k", "uniform:size=32k,align=32k", 16, FILLED, 10000, 100),
         Load("read-sequential", "sequential:size=128k", 32, FILLED, 2000, 0, False),
     ]
 
 
 def writes(capacity_bytes: int) -> list[Load]:
-    """Return the loads that write, for a device of a capacity."""
+    """Return the loads that write, for a device of that capacity."""
     found = [
         Load("write-depth1", "uniform:write=1,size=4k,align=4k", 1, FILLED, 200),
         Load("fua-depth1", "uniform:write=1,fua=1,size=4k,align=4k", 1, FILLED, 200),
         Load("write-rate", "uniform:write=1,size=4k,align=4k", 32, FILLED, 200, 0, False),
         Load("write-random", "uniform:write=1,size=4k,align=4k", 32, STEADY, *_STEADY_RUN),
-        # Free blocks are left: reads wait for programs only, for no collection.
+        # Free blocks are available, so reads wait for programs only, not for collections.
         Load("beside-filled", "uniform:write=0.3,size=4k,align=4k", 4, FILLED, 10000),
     ]
     found += [
@@ -151,7 +151,7 @@ def writes(capacity_bytes: int) -> list[Load]:
             0,
             False,
         ),
-        # Last, since it leaves another state than writes of 4 KiB.
+        # Last, because it leaves another state than writes of 4 KiB do.
         Load("write-random-32k", "uniform:write=1,size=32k,align=32k", 4, STEADY, *_LARGE_RUN),
     ]
 
@@ -179,7 +179,7 @@ def every(capacity_bytes: int) -> list[Load]:
 
 
 def held_out() -> list[Load]:
-    """Return the loads that a fit does not see: other sizes, depths and mixes, and a database's."""
+    """Return the loads that are held out from a fit: other sizes, depths and mixes, and a database's."""
     database = "zipf:theta=0.9,write=0.3,size=list(4k*50+8k*30+16k*20),align=4k"
     return [
         Load("other-read-12k", "uniform:size=12k,align=4k", 3, FILLED, 10000, 100),
@@ -192,5 +192,5 @@ def held_out() -> list[Load]:
 
 
 def rates_only() -> frozenset[str]:
-    """Return the names of the experiments whose latencies are no figures."""
+    """Return the names of the experiments whose latencies are not figures."""
     return frozenset(load.name for load in every(1 << 30) if not load.latencies)

@@ -14,13 +14,14 @@ from .._support.inputs import open_regular
 from ..errors import FlashtwinError
 from .figures import BEYOND_MIN, PERCENTILES, Figures
 
-#: NAME_clat.1.log, where 1 is the number of the job.
+#: Name of a log, such as NAME_clat.1.log, where 1 is the number of the job.
 LOG_NAME = re.compile(r"(?P<experiment>.+)_(?P<what>clat|lat|bw)(\.\d+)?\.log")
-#: Directions in a log; others, such as trims, are no figures.
+#: Directions in a log that are figures; others, such as trims, are not.
 _KINDS = {0: "read", 1: "write"}
-#: Logs have times in milliseconds: shorter ones give no bandwidth within a percent.
+#: Minimum length of a log. Its times are in milliseconds, so a shorter one does not give a bandwidth within 1
+#: %.
 _ELAPSED_MIN_MS = 100
-#: Longer lines are cut, and refused as no line of a log.
+#: Maximum length of a line; a longer line is cut and then refused.
 _LINE_MAX = 4096
 _CSV_HEAD = ["experiment", "figure", "value"]
 _FIGURES = ["mb_per_s", *(f"{kind}.p{percent:g}_us" for kind in _KINDS.values() for percent in PERCENTILES)]

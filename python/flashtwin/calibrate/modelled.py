@@ -25,19 +25,20 @@ _Histograms: TypeAlias = "tuple[_core.Histogram, _core.Histogram, _core.Histogra
 #: How a host fills a drive.
 _FILL = "sequential:write=1,size=128k"
 _FILL_DEPTH = 32
-#: How random writes go on until they are steady.
+#: Load of random writes that runs until they are steady.
 _WEAR_IN = "uniform:write=1,size=4k,align=4k"
 _WEAR_IN_REQUESTS = 60000
-#: Half of the drive is trimmed, or all of it, in requests of 1 MiB.
+#: Loads that trim half of the drive, or all of it, in requests of 1 MiB.
 _TRIM = "sequential:trim=1,size=1M,align=1M,range=50%"
 _TRIM_ALL = "sequential:trim=1,size=1M,align=1M"
 
 
 class Bench:
-    """A device on which loads run, from copies of a new or filled one, or one after the other once steady.
+    """A device for loads, which start from copies of a new or filled device or follow one another.
 
-    With `in_order` those on an empty and on a filled device run one after the other, too, as on a drive: its
-    buffer then holds what the load before read, and blocks that a trim emptied are still to be erased.
+    Loads in the steady state follow one another. With `in_order`, so do those on an empty and on a filled
+    device, as on a drive: its buffer then holds the data of the previous load, and blocks that a trim emptied
+    remain to be erased.
     """
 
     def __init__(self, spec: Spec, seed: int, *, in_order: bool = False) -> None:
@@ -52,7 +53,7 @@ class Bench:
         if load.state not in self._states:
             self._states[load.state] = self._made(load.state)
         device = self._states[load.state]
-        # Random writes leave a steady device steady: it is worn in once for all its loads.
+        # Random writes keep a steady device steady, so it is worn in once for all its loads.
         if load.state not in self._kept:
             device = device.fork(self._spec, None)
         elif load.state == EMPTY:
@@ -63,21 +64,21 @@ class Bench:
     def _made(self, state: str) -> _core.Device:
         device = _core.Device(self._spec)
         if state in (FILLED, REFILLED):
-            # Through the buffer, in whole rows, which preconditioning does not make.
+            # Written through the buffer, in whole rows, which preconditioning does not do.
             fill = Load("", _FILL, _FILL_DEPTH, state, self._spec.exported_bytes >> 17)
             for _ in range(1 if state == FILLED else 2):
                 self._run(device, fill)
         elif state in (STEADY, TRIMMED):
             device.precondition("steady", self._seed, self._control)
             device.fill_buffer("steady", self._seed, self._control)
-            # Preconditioning leaves a cache in SLC mode empty.
+            # Preconditioning leaves an SLC cache empty.
             self._run(device, Load("", _WEAR_IN, _FILL_DEPTH, state, _WEAR_IN_REQUESTS))
         if state == TRIMMED:
             self._run(device, Load("", _TRIM, 1, state, self._spec.exported_bytes >> 21))
         return device
 
     def _run(self, device: _core.Device, load: Load) -> tuple[str, _Histograms]:
-        # Each load has addresses of its own: repeated ones would find blocks that the previous load
+        # Each load has its own addresses: repeated addresses would find blocks that the previous load
         # invalidated.
         seed = self._seed + crc32(load.name.encode())
         as_json, _, histograms, *_ = device.run(
@@ -95,7 +96,7 @@ class Bench:
 
 
 def measure(spec: Spec, loads: Iterable[Load], seed: int, *, in_order: bool = False) -> Figures:
-    """Return the figures of a device under some loads; `in_order` on a drive that is filled only once."""
+    """Return the figures of a device under loads; `in_order`: on a drive that is filled only once."""
     bench = Bench(spec, seed, in_order=in_order)
     found: Figures = {}
     for load in loads:
@@ -114,11 +115,11 @@ def measure(spec: Spec, loads: Iterable[Load], seed: int, *, in_order: bool = Fa
 def save_results(
     spec: Spec, loads: Iterable[Load], folder: Path, *, seed: int, times: int, said: Callable[[str], None]
 ) -> None:
-    """Write what fio would print of each load, and the manifest, as `calibrate fit` reads them.
+    """Write fio's output of each load, and the manifest, as `calibrate fit` reads them.
 
     Args:
-        times: so many times the requests of a load are measured: a fit may run short loads, what it is
-            fitted to should be exact.
+        times: multiple of a load's requests to measure: a fit may run short loads, but its input should be
+            exact.
     """
     folder.mkdir(parents=True, exist_ok=True)
     bench = Bench(spec, seed)
@@ -138,7 +139,7 @@ def save_results(
 
 
 def percentiles(histogram: _core.Histogram) -> Figures:
-    """Return the percentiles of a histogram that enough requests lie beyond."""
+    """Return the percentiles of a histogram beyond which there are enough requests."""
     total = sum(count for _, count in histogram)
     wanted = [percent for percent in PERCENTILES if total * (100 - percent) >= 100 * BEYOND_MIN]
     found: Figures = {}

@@ -1,4 +1,4 @@
-"""The report of a calibration: measured and modelled figures, parameters, held-out experiments apart."""
+"""The report of a calibration: measured and modelled figures, parameters, held-out experiments."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SERIES = (
 
 
 def write_report(found: Calibration, name: str, path: str | os.PathLike[str]) -> None:
-    """Write the report: one file that needs no network."""
+    """Write the report as one self-contained file."""
     held_out = {load.name for load in loads.held_out()}
     apart = {load.name for load in loads.measured_only(found.profile.capacity_bytes)}
     seen = [each for each in found.measured if each.split("/")[0] not in held_out | apart]

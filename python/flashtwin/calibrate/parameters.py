@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from .._devices import Spec, Value, as_toml
 
-#: Values of parameters by name; one that is absent switches its part of the device off.
+#: Values of parameters by name; an absent parameter disables its part of the device.
 Values: TypeAlias = "dict[str, float]"
 
 _HERE = Path(__file__).parent
@@ -18,15 +18,15 @@ _HERE = Path(__file__).parent
 _PAGE_BYTES = 4 << 10
 _FLASH_PAGE_BYTES = 16 << 10
 BLOCK_BYTES = 256 * _PAGE_BYTES
-#: Rows of a die that may be in write-back at a time: one programs while the next is filled.
+#: Rows of a die that may be in write-back at a time: one is programmed while the next is filled.
 _ROWS_IN_FLIGHT = 2
-#: Free blocks at which a die collects, so that even small dies have some.
+#: Number of free blocks at which a die collects, so that even small dies have some.
 _LOW_BLOCKS = 2
-#: Fewest spare blocks of a die: those, two being written, and one more.
+#: Minimum number of spare blocks of a die: the free ones, two that are being written, and one more.
 _SPARE_MIN = _LOW_BLOCKS + 3
-#: Fewer erase blocks in a die would make the reserve too coarse.
+#: Minimum number of erase blocks of a die; with fewer, the reserve would be too coarse.
 _BLOCKS_MIN = 32
-#: Fraction of a block that is an error of rounding.
+#: Fraction of a block that is a rounding error.
 _ROUNDING = 1e-6
 
 
@@ -37,12 +37,12 @@ class Parameter:
     Attributes:
         name: its name among `Values`.
         key: the key of the device file that it determines.
-        low: least plausible value.
+        low: smallest plausible value.
         high: largest plausible value.
         unit: its unit.
         step: change of its logarithm by which sensitivities are measured.
         isolated_by: prefixes of the experiments that isolate it.
-        whole: it counts something; found in closed form and by trial, not refined.
+        whole: whether it is a count, which is found in closed form and by trial, not refined.
     """
 
     name: str
@@ -78,14 +78,14 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("slc", "nand.pslc_percent", 1, 60, "%", 0.06, ("write-fill",)),
     Parameter("slc_program", "nand.pslc_program_us", 20, 2000, "us", 0.06, ("write-fill",)),
 )
-#: Follows from whether flushes and forced writes wait.
+#: Determined by whether flushes and forced writes wait.
 PROTECTION = "buffer.power_loss_protection"
 BY_NAME = {each.name: each for each in PARAMETERS}
 
 
 @cache
 def base_text() -> str:
-    """Return the device file whose keys hold wherever no experiment determines them."""
+    """Return the device file with the keys that no experiment determines."""
     return (_HERE / "base.toml").read_text(encoding="utf-8")
 
 
@@ -95,7 +95,7 @@ class Profile:
 
     Attributes:
         values: the parameters; without "buffer", "suspend" or "slc" the device lacks that part.
-        capacity_bytes: bytes that the host sees, in the model.
+        capacity_bytes: exported capacity of the model.
         protected: whether a flush is complete once the data is in the buffer.
     """
 
@@ -104,18 +104,18 @@ class Profile:
     protected: bool = True
 
     def _blocks_of_die(self) -> tuple[int, int]:
-        """Return how many blocks of a die hold data of the host, and how many are spare."""
+        """Return how many blocks of a die hold host data, and how many are spare."""
         chips = round(self.values["channels"]) * round(self.values["dies"])
         exported = max(_BLOCKS_MIN, round(self.capacity_bytes / (chips * BLOCK_BYTES)))
         share = self.values["reserve"] / (100 - self.values["reserve"])
         return exported, max(_SPARE_MIN, round(exported * share))
 
     def _cached_blocks_of_die(self) -> int:
-        """Return how many blocks of a die may be in SLC mode: the share is rounded down to whole blocks."""
+        """Return how many blocks of a die may be in SLC mode; the share is rounded down to whole blocks."""
         return max(1, math.floor(sum(self._blocks_of_die()) * self.values["slc"] / 100 + _ROUNDING))
 
     def least_steps(self) -> Values:
-        """Return by how much logarithms change with one block more in each die and one row of the buffer."""
+        """Return the change of logarithms that one more block per die, or one more buffer row, makes."""
         exported, spare = self._blocks_of_die()
         steps = {"reserve": math.log((spare + 1) / (exported + spare + 1) * (exported + spare) / spare)}
         if "buffer" in self.values:
@@ -125,7 +125,7 @@ class Profile:
         return steps
 
     def _row_bytes(self) -> int:
-        """Return the bytes that a die programs at once."""
+        """Return the number of bytes that a die programs at once."""
         return round(self.values["planes"]) * _FLASH_PAGE_BYTES
 
     def overrides(self) -> dict[str, Value]:
@@ -160,7 +160,7 @@ class Profile:
         if "buffer" in values:
             row_bytes = self._row_bytes()
             row_pages = row_bytes // _PAGE_BYTES
-            # Whole rows, as drives have: with a remainder, writes of several pages wait for room otherwise.
+            # Whole rows, as drives have: otherwise, writes of several pages wait for room differently.
             keys["buffer.capacity"] = max(1, round(values["buffer"] / row_bytes)) * row_bytes
             keys["buffer.background_depth"] = min(65535, _ROWS_IN_FLIGHT * row_pages * chips)
             keys[PROTECTION] = self.protected
@@ -175,12 +175,12 @@ class Profile:
 
 
 def _percent(some: int, blocks: int) -> float:
-    """Return the share of some blocks, from which the model gets as many of them by rounding down."""
+    """Return the percentage of blocks from which the model obtains this number by rounding down."""
     return math.ceil(some / blocks * 1e6) / 1e4
 
 
 def _decimal(value: float) -> float:
-    """Round to five digits: finer differences have no meaning, and the file is to be read."""
+    """Round to five digits: finer differences have no meaning, and people read the file."""
     return float(f"{value:.5g}")
 
 

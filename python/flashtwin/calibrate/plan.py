@@ -1,4 +1,4 @@
-"""A plan of measurements on a drive: a job of fio for each experiment, one script, and a manifest."""
+"""A plan of measurements on a drive: a fio job for each experiment, one script, and a manifest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .results import MANIFEST
 
 SCRIPT = "run.sh"
 RESULTS = "results"
-#: Least size of a target: smaller ones lie in a drive's cache.
+#: Minimum size of a target: a smaller one may fit into a drive's cache.
 SIZE_MIN = 256 << 20
 _NBD = ("nbd:", "nbds:", "nbd+unix:", "nbds+unix:")
 _BLOCK_DEVICES = Path("/sys/class/block")
@@ -32,7 +32,7 @@ _SCRIPT_TEXT = Path(__file__).with_name("run.sh")
 #: Rates that the estimate of the duration assumes, in bytes per second and requests per second.
 _SEQUENTIAL_BYTES_PER_S = 400e6
 _RANDOM_PER_S = 10_000
-#: Jobs that bring a drive into its states, and the bytes they cover, in capacities.
+#: Jobs that put a drive into its states, and the bytes that they write, in capacities.
 _PREPARE = {
     EMPTY: ("rw=trim\nbs=1m", 1.0),
     FILLED: ("rw=write\nbs=128k\niodepth=32", 1.0),
@@ -40,7 +40,7 @@ _PREPARE = {
     STEADY: ("rw=randwrite\nbs=4k\niodepth=32\nnorandommap=1", 2.0),
     TRIMMED: ("rw=trim\nbs=1m", 0.5),
 }
-#: Order of the states: no experiment destroys what a later state needs.
+#: Order of the states, in which no experiment destroys what a later state needs.
 _ORDER = (EMPTY, FILLED, REFILLED, STEADY, TRIMMED)
 
 
@@ -50,10 +50,10 @@ class Target:
 
     Attributes:
         path: a block device, a file, or the URI of a network block device.
-        capacity_bytes: bytes of it that are used.
+        capacity_bytes: number of bytes that are used.
         is_device: whether it is a block device.
-        model: of the drive, if known.
-        scheduler: of its queue, if known.
+        model: model name of the drive, if known.
+        scheduler: I/O scheduler of its queue, if known.
     """
 
     path: str
@@ -69,19 +69,19 @@ class Target:
 
     @property
     def can_trim(self) -> bool:
-        """Whether fio can trim it, as it cannot trim files."""
+        """Whether fio can trim the target; it cannot trim files."""
         return self.is_device or self.is_network
 
 
 def target(path: str | os.PathLike[str], size_bytes: int | None = None) -> Target:
-    """Look at a target.
+    """Inspect a target.
 
     Args:
         path: a block device, a file, or an NBD URI; a file need not exist if its size is given.
-        size_bytes: bytes to use of it; all of it if None. An NBD URI needs it.
+        size_bytes: number of bytes to use; None: all of them. Required for an NBD URI.
 
     Raises:
-        FlashtwinError: it is neither, or too small.
+        FlashtwinError: the target is none of these, or too small.
     """
     if not f"{path}{Path(path).resolve()}".isprintable():
         # A line break would end the line of a job file, which fio reads as root.
@@ -133,8 +133,8 @@ def experiments(where: Target, *, read_only: bool = False, full: bool = False) -
 
     Args:
         where: the target.
-        read_only: only those that destroy nothing.
-        full: with more requests each.
+        read_only: whether to return only experiments that destroy nothing.
+        full: whether each has more requests.
     """
     found = loads.reads() if read_only else loads.every(where.capacity_bytes)
     if not where.can_trim:
@@ -159,7 +159,7 @@ def write(
     full: bool = False,
     dilation: float = 1.0,
 ) -> float:
-    """Write job files, script and manifest; return about how long the script takes, in seconds."""
+    """Write job files, script and manifest; return the approximate duration of the script in seconds."""
     place = Path(folder)
     (place / RESULTS).mkdir(parents=True, exist_ok=True)
     found = experiments(where, read_only=read_only, full=full)
@@ -194,12 +194,12 @@ def write(
 
 
 def job(load: Load, where: Target) -> str:
-    """Return the job file of an experiment; a warm-up is a job of its own before it."""
+    """Return the job file of an experiment; a warm-up is a separate job before it."""
     kind, settings = _parsed(load.text)
     bytes_max = max(_sizes(settings["size"]))
     flushes, trims, writes = (float(settings.get(kind, "0")) for kind in ("flush", "trim", "write"))
     names = ("read", "write", "rw", "trim")
-    # fio has flushes between the writes, and no share of them.
+    # In fio, flushes come after a number of writes, not as a share of the requests.
     kind_of = 3 if trims else 0 if writes == 0 else 1 if writes == 1 or flushes else 2
     lines = [f"rw={'' if kind == 'sequential' else 'rand'}{names[kind_of]}"]
     if names[kind_of] == "rw":
@@ -247,7 +247,7 @@ def _common(where: Target) -> str:
         else "ioengine=libaio\ndirect=1\nfilename=" + where.path.replace(":", r"\:")
     )
     percentiles = ":".join(f"{percent:g}" for percent in PERCENTILES)
-    # fio repeats its addresses from job to job otherwise, and a buffer has what the one before read. It
+    # Otherwise, fio repeats its addresses from job to job, and a buffer has the data of the previous job. fio
     # ignores randseed unless randrepeat=0.
     return f"""\
 [global]
@@ -259,7 +259,7 @@ percentile_list={percentiles}
 
 
 def _takes_s(found: list[Load], where: Target, *, read_only: bool) -> float:
-    """About how long the script takes: the rates are those of a slow drive."""
+    """Return the approximate duration of the script, with the rates of a slow drive."""
     requests = sum(load.requests + load.warmup for load in found)
     random = requests - sum(load.requests for load in found if load.text.startswith("sequential"))
     in_order_bytes = (requests - random) * (128 << 10)
@@ -271,7 +271,7 @@ def _takes_s(found: list[Load], where: Target, *, read_only: bool) -> float:
 
 
 def _script(found: list[Load], where: Target, takes_s: float, *, read_only: bool) -> str:
-    """The script: what every plan has (run.sh beside this file), after what is particular to this one."""
+    """Return the script: its particular settings, then the common part (run.sh beside this file)."""
     head = [
         "#!/bin/sh",
         "# Measures a drive for `flashtwin calibrate fit`; written by `flashtwin calibrate plan`.",

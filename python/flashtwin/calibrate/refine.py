@@ -1,4 +1,4 @@
-"""Joint refinement of all parameters: sensitivities first, then CMA-ES in the coordinates that they give."""
+"""Joint refinement of all parameters: sensitivities, then CMA-ES in coordinates scaled by them."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from ..errors import FlashtwinError
 from .figures import LINEAR_FROM, Figures, allowed, cost, errors, weight
 from .parameters import BY_NAME, Values
 
-#: Figures of a device in one of several runs, which have seeds of their own.
+#: Figures of a device in one of several runs, each of which has its own seed.
 Evaluate: TypeAlias = Callable[[Values, int], Figures]
-#: Of NumPy, which is no dependency of what does not fit.
+#: Arrays of NumPy, and NumPy itself, without types: only a fit requires NumPy.
 Array: TypeAlias = Any
 Module: TypeAlias = Any
 
-#: Logarithm within which a parameter is believed before anything is measured.
+#: Prior uncertainty of a parameter's logarithm, before anything is measured.
 _PRIOR = 0.7
 _DAMPINGS = ((0.0, 0.3), (0.05, 2.0))
-#: A step that gains less than this share is the last.
+#: A step that gains less than this share is the last one.
 _GAIN = 0.01
-#: Factors that are tried, in rounds, for parameters whose effect is no straight line, on which steps would
-#: find them from afar.
+#: Factors that are tried, in rounds, for parameters with a nonlinear effect, whose value steps would not find
+#: from far away.
 _FACTORS = ((0.65, 0.8, 1.25, 1.5), (0.9, 1.1), (0.95, 1.05))
-#: Factors tried for parameters that closed forms find nearly.
+#: Factors that are tried for parameters that closed forms estimate well.
 _NEAR_FACTORS = ((0.94, 0.97, 1.03, 1.06), (0.98, 1.02), (0.99, 1.01))
 _TRIED = {
-    # Where the link limits writes in order, no closed form shows it.
+    # If the link limits sequential writes, no closed form determines it.
     "program": _FACTORS,
     "erase": _FACTORS,
     "program_spread": _FACTORS,
@@ -45,14 +45,14 @@ _TRIED = {
     "slc": _FACTORS,
 }
 _ROUNDS = len(_FACTORS)
-#: With a cost below that, a sixth of a tolerance of each figure, nothing more is tried.
+#: Below this cost, a sixth of a tolerance per figure, no alternatives are tried.
 _ENOUGH = 0.03
-#: Runs that show how far other seeds move the parameters.
+#: Number of runs that show how far other seeds move the parameters.
 _RUNS = 4
-#: Change of a parameter's logarithm that has to fit so many times worse.
+#: Change of a parameter's logarithm that must worsen the fit by the given factor.
 _DOUBT = 0.10
 _WORSE = 3.0
-#: Changes below so many standard deviations between seeds count as none.
+#: Changes below this many standard deviations between seeds count as none.
 _NOISES = 2.0
 
 
@@ -61,13 +61,13 @@ class Refined:
     """Result of a refinement.
 
     Attributes:
-        values: the parameters with the least cost.
+        values: the parameters with the lowest cost.
         cost: mean of the errors, each in tolerances and squared.
         spreads: standard error of the logarithm of each parameter.
         sensitivities: change of each figure's logarithm with that of each parameter.
-        evaluations: number of devices that were measured for it.
+        evaluations: number of devices that were measured.
         noise: standard deviation of the logarithm of each figure between runs.
-        doubtful: parameters of which other values, with the other parameters following, fit nearly as well.
+        doubtful: parameters for which other values fit nearly as well if the other parameters are adjusted.
     """
 
     values: Values
@@ -134,8 +134,8 @@ class Refinement:
         """Begin at `start`.
 
         Args:
-            steps: least changes of logarithms that a device shows.
-            uncertain: errors of the logarithms of measured figures.
+            steps: smallest changes of logarithms that affect a device.
+            uncertain: standard errors of the logarithms of measured figures.
         """
         self._target = target
         self._start = start
@@ -143,7 +143,7 @@ class Refinement:
         self._on_progress = on_progress
         self._numpy = needed("numpy")
         self.names = [name for name in start if not BY_NAME[name].whole]
-        #: Least changes that the device shows, and those by which sensitivities are measured.
+        #: Smallest changes that affect the device, and those by which sensitivities are measured.
         self._least = [(steps or {}).get(name, 0.0) for name in self.names]
         self._steps = [
             max(BY_NAME[name].step, least) for name, least in zip(self.names, self._least, strict=True)
@@ -163,7 +163,7 @@ class Refinement:
         return {**self._start, **changed}
 
     def run(self, steps: int, generations: int, seed: int) -> Refined:
-        """Refine by at most so many linear steps and generations; the same seed gives the same parameters."""
+        """Refine by at most the given steps and generations; the same seed gives the same parameters."""
         if not steps:
             return Refined(self.values(self._x), self._cost, {}, {}, self._journal.evaluations)
         self._measure_noise()
@@ -207,7 +207,7 @@ class Refinement:
         return self._numpy.array([allowed(figure, self._noise) for figure in self._figures])
 
     def _measure_noise(self) -> None:
-        """Measure the noise of each figure between runs at the current parameters: it is no error."""
+        """Measure the noise of each figure between runs at the current parameters; it is not an error."""
         runs = list(self._pool.map(lambda run: self._journal(self.values(self._x), run), range(_RUNS)))
         self._noise = {
             name: math.hypot(
@@ -224,7 +224,7 @@ class Refinement:
         return list(self._pool.map(self._at, points))
 
     def _take(self, points: Sequence[Array], found: Sequence[Figures], phase: str) -> list[float]:
-        """Go to the best of some points if it is better than where the search is."""
+        """Move to the best of some points if it is better than the current one."""
         costs = [cost(each) for each in found]
         best = min(range(len(costs)), key=costs.__getitem__)
         if costs[best] < self._cost:
@@ -255,7 +255,7 @@ class Refinement:
         return numpy.array(columns).T
 
     def _weights(self, found: Figures) -> Array:
-        """Return the weights of figures; those far off count less, as in the cost."""
+        """Return the weights of figures; those with large errors have less weight, as in the cost."""
         numpy = self._numpy
         by_size = numpy.maximum(1, numpy.abs(self._in_order(found)) / LINEAR_FROM)
         return numpy.array([weight(figure) for figure in self._figures]) / by_size
@@ -301,8 +301,8 @@ class Refinement:
     def _weakest(self, noise: Array) -> Array:
         """Return the sensitivities on which an interval may rely.
 
-        Of the two sides of a parameter, the weaker one counts: a link that limits a rate hides all faster
-        controllers. Changes within the noise between seeds count as none.
+        Of the sensitivities on both sides of a parameter, the weaker one counts: if a link limits a rate, a
+        faster controller changes nothing. Changes within the noise between seeds count as none.
         """
         numpy = self._numpy
         limits = _NOISES * math.sqrt(2) * noise[:, None] / numpy.array(self._steps)
@@ -325,7 +325,7 @@ class Refinement:
         for _ in range(steps):
             information, slope = self._information(jacobian, self._errors)
             x, before, had = self._x, self._errors, self._cost
-            # The bolder ones first: mostly one of them is good.
+            # The bolder steps come first, because mostly one of them succeeds.
             for dampings in _DAMPINGS:
                 points = []
                 for damping in dampings:
@@ -343,7 +343,7 @@ class Refinement:
         return jacobian if exact or not renew else self._jacobian()
 
     def _jump(self, jacobian: Array, which: int) -> bool:
-        """Try other values of some parameters, alone and with the others; return whether one was better."""
+        """Try other values, alone and with the other parameters adjusted; return whether one was better."""
         had = self._cost
         for name in (name for name in _TRIED if name in self.names):
             column = self.names.index(name)
@@ -363,7 +363,7 @@ class Refinement:
         return self._cost < had * (1 - _GAIN)
 
     def _following(self, jacobian: Array, fixed: int, found: Figures) -> Array:
-        """Return the step of all parameters but one that lessens some errors."""
+        """Return the step of all parameters except one that reduces the given errors."""
         numpy = self._numpy
         free = [column for column in range(len(self.names)) if column != fixed]
         information, slope = self._information(jacobian, found)
@@ -394,14 +394,14 @@ class Refinement:
         return frozenset(doubtful)
 
     def _updated(self, jacobian: Array, step: Array, before: Figures) -> Array:
-        """Return the sensitivities that explain the errors after a step."""
+        """Return the sensitivities, updated so that they explain the errors after a step."""
         numpy = self._numpy
         change = [self._errors.get(figure, 0.0) - before.get(figure, 0.0) for figure in self._figures]
         surprise = numpy.array(change) - jacobian @ step
         return jacobian + numpy.outer(surprise, step) / (step @ step)
 
     def _search(self, whitening: Array, generations: int, seed: int) -> None:
-        """Search about the point with CMA-ES, one standard error being the unit of every direction."""
+        """Search around the point with CMA-ES; the unit of every direction is one standard error."""
         origin = self._x.copy()
         options = {"seed": seed, "verbose": -9, "maxiter": generations, "verb_log": 0}
         strategy = needed("cma").CMAEvolutionStrategy([0.0] * len(self.names), 1.0, options)

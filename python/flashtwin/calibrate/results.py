@@ -21,13 +21,13 @@ class Results:
     """Results of the measurement of a drive.
 
     Attributes:
-        figures: of all experiments.
-        capacity_bytes: of the drive.
+        figures: figures of all experiments.
+        capacity_bytes: capacity of the drive.
         requests: number of measured requests of each experiment.
-        folder: where the results are.
+        folder: directory of the results.
         planned: experiments that the manifest names.
-        seed: of the loads, if flashtwin generated them; None for those of fio, which draws its own addresses.
-        uncertain: errors of measurement that are known, as shares of their figures.
+        seed: seed of the loads if flashtwin generated them; None with fio, which draws its own addresses.
+        uncertain: known errors of measurement, as shares of the figures.
     """
 
     figures: Figures
@@ -40,14 +40,14 @@ class Results:
 
     @property
     def in_order(self) -> bool:
-        """Whether the experiments ran one after the other on a drive, as fio's do."""
+        """Whether the experiments ran one after the other on a drive, as with fio."""
         return self.seed is None
 
     def require_whole(self) -> None:
         """Refuse results in which an experiment of the plan is missing.
 
         Raises:
-            FlashtwinError: naming the files and what to run.
+            FlashtwinError: results are missing; the message names the files and what to run.
         """
         missing = [name for name in self.planned if name not in self.requests]
         if missing:
@@ -61,10 +61,10 @@ class Results:
         """Refuse results of a drive of another size than the manifest's.
 
         Args:
-            writes: number of requests of experiments that write a share of the drive.
+            writes: number of requests of each experiment that writes a share of the drive.
 
         Raises:
-            FlashtwinError: naming the file and what to run.
+            FlashtwinError: the size differs; the message names the file and what to run.
         """
         for name, expected in writes.items():
             # Tables have no numbers of requests.
@@ -78,7 +78,7 @@ class Results:
 
 
 def of_job(job: Mapping[str, Any]) -> Figures:
-    """Return the figures of a job of fio's `json` or `json+` output, by what was measured."""
+    """Return the figures of a job from fio's `json` or `json+` output, by measure."""
     kinds = [kind for kind in ("read", "write") if job.get(kind, {}).get("total_ios")]
     figures: Figures = {}
     for kind in kinds:
@@ -111,9 +111,9 @@ def read_results(folder: Path, rates_only: Container[str]) -> Results:
     """Return the results of all experiments in a folder.
 
     Args:
-        folder: with manifest.json and, of each experiment, NAME.json or NAME_clat.1.log and NAME_bw.1.log
-            from fio, or tables of figures as CSV.
-        rates_only: experiments whose latencies are no figures.
+        folder: directory with manifest.json and, for each experiment, NAME.json or NAME_clat.1.log and
+            NAME_bw.1.log from fio, or with tables of figures as CSV.
+        rates_only: experiments whose latencies are not figures.
 
     Raises:
         FlashtwinError: a file cannot be read; the message names it.
@@ -141,7 +141,7 @@ def read_results(folder: Path, rates_only: Container[str]) -> Results:
         if match:
             logs.setdefault(match["experiment"], []).append(path)
     for experiment, paths in logs.items():
-        # A job may write both; its summary has the percentiles of all requests.
+        # A job may write both; the percentiles in its summary are those of all requests.
         if not (folder / f"{experiment}.json").exists():
             values, requests = of_logs(paths)
             found.add(experiment, values, requests, paths[0])
@@ -180,7 +180,7 @@ class _Found:
             common = results.get("global options", {})
             options = {**common, **job.get("job options", {})}
             drive = str(options.get("filename", options.get("uri", "")))
-            # A job of its own size keeps to a part of the drive. Our plans give bytes, others may have "1G".
+            # A job with its own size uses a part of the drive. Our plans give bytes, others may have "1G".
             size = str(common.get("size", ""))
             bytes_ = int(size) if size.isdecimal() else self._capacity_bytes
             requests = sum(int(job.get(kind, {}).get("total_ios", 0)) for kind in ("read", "write"))

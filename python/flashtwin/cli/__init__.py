@@ -14,7 +14,7 @@ from ..errors import FlashtwinError
 from .parser import build
 from .streams import StdoutError, abandon_stdout, prepare
 
-#: The message of Python where the system allows no further thread.
+#: Python's message if the system allows no further thread.
 _NO_THREAD = "can't start new thread"
 
 
@@ -36,12 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             abandon_stdout()
         return _fail(str(e), 2)
     except KeyboardInterrupt:
-        # Work without a control (reading a whole trace) still runs in its thread; nothing of it is
-        # wanted any more.
+        # Work that has no control (reading a whole trace) still runs in its thread; its result is not needed
+        # any more.
         print("\nflashtwin: interrupted", file=sys.stderr, flush=True)
         os._exit(130)
     except BrokenPipeError:
-        # The reader of our output has ended, as `head` does.
+        # The program that read our output has ended, as `head` does.
         abandon_stdout()
         return 141
     except MemoryError:

@@ -16,7 +16,7 @@ from ..errors import FlashtwinError
 from .forms import Commands, new
 from .grammar import add_json
 
-#: Largest error of a figure that passes, in percent, where none is given.
+#: Default of the largest error, in percent, with which a figure passes.
 BOUND_PERCENT = 20.0
 
 

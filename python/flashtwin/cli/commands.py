@@ -1,4 +1,4 @@
-"""The commands, by group in the order of the help: the module of each, and its purpose."""
+"""The commands, by group in the order of the help, with the module and the purpose of each."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ class Command(NamedTuple):
     """A command.
 
     Attributes:
-        module: module of this package that adds its grammar.
-        summary: its purpose, a sentence.
+        module: module of this package that defines its grammar.
+        summary: its purpose, in one sentence.
     """
 
     module: str

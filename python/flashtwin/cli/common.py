@@ -22,7 +22,7 @@ def note(text: str) -> None:
 
 
 def run_arguments(args: argparse.Namespace, kind: type) -> dict[str, Any]:
-    """Read workload, device and the options of `kind`, and print the trace format found."""
+    """Read workload, device and the options of `kind`, and print the detected trace format."""
     if (args.trace is None) == (args.workload is None):
         raise FlashtwinError("give either a trace file or --workload SPEC (see flashtwin run --help)")
     options = trace_options(args)
@@ -36,16 +36,16 @@ def run_arguments(args: argparse.Namespace, kind: type) -> dict[str, Any]:
     return {"workload": workload, "device": args.device, **shared, "trace_options": options}
 
 
-#: Finished bars stay on the terminal up to so many.
+#: Maximum number of finished bars that stay on the terminal.
 _BARS = 6
 
 
-#: Seconds between two lines of progress where standard error is no terminal.
+#: Seconds between two lines of progress if standard error is not a terminal.
 _LINE_PERIOD_S = 30.0
 
 
 class ProgressLines:
-    """A line of progress every 30 s, for a standard error that is no terminal."""
+    """A line of progress every 30 s, for a standard error that is not a terminal."""
 
     def __init__(self) -> None:
         self._next_s = time.monotonic() + _LINE_PERIOD_S
@@ -58,7 +58,7 @@ class ProgressLines:
 
 
 class ProgressBar:
-    """Bars with rate and time left on a terminal; a line every 30 s where standard error is a file."""
+    """Bars with rate and remaining time on a terminal; a line every 30 s if standard error is a file."""
 
     def __init__(self) -> None:
         self._bars: Any = None
@@ -108,7 +108,7 @@ class ProgressBar:
         total = max(progress.total, progress.done) if progress.total else None
         if progress.finished:
             total = progress.done or 1
-            # With many pieces of work only running ones are shown.
+            # With many pieces of work, only those that run are shown.
             self._bars.update(bar, visible=len(self._ids) <= _BARS)
         speed = self._bars.tasks[bar].speed
         rate = f"{speed / 1e6:.2f} M/s" if speed else ""
@@ -129,7 +129,7 @@ def _named(progress: Progress) -> str:
 
 
 def _line(progress: Progress, elapsed_s: float) -> str:
-    """Return the progress of one piece of work as text; without counts, the time since the start."""
+    """Return the progress of one piece of work as text; without counts, the time since its start."""
     if not (progress.done or progress.total):
         return f"{_named(progress)}: running for {elapsed_s:.0f} s"
     share = ""

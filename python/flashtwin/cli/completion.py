@@ -1,4 +1,4 @@
-"""Completion in the shell, which runs the command with the line so far (argcomplete's protocol)."""
+"""Completion in the shell, which runs the command with the incomplete line (argcomplete's protocol)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def script(shell: str) -> str:
-    """Return the code that makes a shell complete the command."""
+    """Return the code with which a shell completes the command."""
     try:
         from argcomplete import shellcode
     except ImportError:
@@ -25,7 +25,7 @@ def script(shell: str) -> str:
 
 
 def complete(parser: argparse.ArgumentParser) -> None:
-    """Print what can follow the line so far, and exit."""
+    """Print possible continuations of the incomplete line, and exit."""
     import argcomplete
 
     for action in _actions(parser):
@@ -60,12 +60,12 @@ def _device(prefix: str, **_: object) -> list[str]:
 
 
 def _list(prefix: str, **_: object) -> list[str]:
-    """Names for a list with commas: the names before the last comma stay."""
+    """Complete the last name of a comma-separated list, and keep the names before the last comma."""
     before, comma, _last = prefix.rpartition(",")
     return [f"{before}{comma}{name}" for name in ("all", *policies())]
 
 
-#: Completions of an option or argument, by its name in the parsed arguments.
+#: Functions that complete an option or argument, by its name in the parsed arguments.
 _NAMES: dict[str, Callable[..., list[str]]] = {
     "device": _device,
     "devices": _device,

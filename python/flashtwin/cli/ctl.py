@@ -1,4 +1,4 @@
-"""`flashtwin ctl`: commands to a running server."""
+"""`flashtwin ctl`: commands for a running server."""
 
 from __future__ import annotations
 

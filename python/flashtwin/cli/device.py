@@ -113,7 +113,7 @@ def show(args: argparse.Namespace) -> int:
 
 
 def check(args: argparse.Namespace) -> int:
-    """Check device files; the first wrong one ends it. Measure those with published figures."""
+    """Check device files up to the first wrong one, and measure devices that have published figures."""
     specs = [(name, read_device(name)) for name in args.devices]
     found = []
     for name, spec in specs:
@@ -132,7 +132,7 @@ def check(args: argparse.Namespace) -> int:
 
 
 def import_parameters(args: argparse.Namespace) -> int:
-    """Turn a parameter file of another simulator into a device, or into the commands that run its loads."""
+    """Convert a parameter file of another simulator to a device, or to the commands that run its loads."""
     imported = import_file(args.file, args.ssd)
     if args.output:
         write_text(Path(args.output), imported.text, f"the imported {imported.kind}")

@@ -1,4 +1,4 @@
-"""Parsers of commands, without what the options of any of them need."""
+"""Parsers of commands: errors, suggestions and lists of commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Command: TypeAlias = Callable[[argparse.Namespace], int]
 
 
 class Parser(argparse.ArgumentParser):
-    """Reports an error in one line instead of repeating all options."""
+    """A parser that reports an error in one line instead of printing all options."""
 
     def error(self, message: str) -> NoReturn:
         """Print the error and exit."""
@@ -22,7 +22,7 @@ class Parser(argparse.ArgumentParser):
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
-        """Parse; an unknown option is reported by the command that was given, with the nearest one."""
+        """Parse; an unknown option is an error of the given command, which names the most similar option."""
         given = sys.argv[1:] if args is None else args
         found, unknown = self.parse_known_args(given, namespace)
         if unknown:
@@ -35,21 +35,21 @@ class Parser(argparse.ArgumentParser):
         return found
 
     def _commands(self) -> dict[str, Parser]:
-        """Return the commands of this command, by name."""
+        """Return the subcommands of this command, by name."""
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):
                 return action.choices
         return {}
 
     def _command_of(self, words: Sequence[str]) -> Parser:
-        """Return the innermost command that the words name."""
+        """Return the innermost subcommand that the words name."""
         command = self
         for word in words:
             command = command._commands().get(word, command)
         return command
 
     def _elsewhere(self, word: str) -> list[str]:
-        """Return a sentence with the commands that have an option that this one lacks."""
+        """Return a sentence with the commands that have an option that this command lacks."""
         build = self.get_default("build")
         flag = word.partition("=")[0]
         if build is None or not flag.startswith("--"):
@@ -59,7 +59,7 @@ class Parser(argparse.ArgumentParser):
         return [f"{' and '.join(having)} {'takes' if len(having) == 1 else 'take'} {flag}"] if having else []
 
     def _nearest(self, word: str, likeness: float) -> list[str]:
-        """Return the option nearest to a word, if any is as near as that."""
+        """Return the option most similar to a word, if any is similar enough."""
         return get_close_matches(word.partition("=")[0], self._option_string_actions, 1, likeness)
 
 
@@ -90,6 +90,6 @@ def new(
 def family(
     commands: Commands, name: str, what: str, examples: str = "", metavar: str = "COMMAND"
 ) -> Commands:
-    """Add a command that has commands of its own, and return their list."""
+    """Add a command that has subcommands, and return their list."""
     p = new(commands, name, what, examples)
     return p.add_subparsers(metavar=metavar, required=True, parser_class=Parser)

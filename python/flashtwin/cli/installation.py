@@ -1,4 +1,4 @@
-"""`flashtwin doctor`, `completion` and `man`: their grammar, and what they do."""
+"""`flashtwin doctor`, `completion` and `man`: their grammar and behaviour."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ them again. Exit code 1 if cells failed.
 
 
 def command(args: argparse.Namespace) -> int:
-    """Run the leaderboard, or what an earlier call left undone."""
+    """Run the leaderboard, or its remaining part after an earlier call."""
     directory = Path(args.output)
     matrices = list(definition().matrices)
     with ExitStack() as bars:

@@ -1,4 +1,4 @@
-"""The manual page of the command, in the language of man(7), from the grammar of the command line."""
+"""The manual page of the command, in the language of man(7), derived from the grammar."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def page(parser: argparse.ArgumentParser) -> str:
 
 
 def _commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """The commands without commands of their own, each once."""
+    """Return the commands that have no subcommands, each once."""
     inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     if not inner:
         yield parser

@@ -1,4 +1,4 @@
-"""The options of `flashtwin.options` on the command line: added to a parser, and read."""
+"""The options of `flashtwin.options` on the command line: adding them to a parser, and reading them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from .. import AS_FAST_AS_POSSIBLE, ClosedLoop, Fail, FlashtwinError, OpenLoop, Pacing, Replace, TraceOptions
 from ..options import Option, RunOptions, is_whole_number, options_of, types_of
 
-#: A span of time, as in 10s: the number and the unit.
+#: A span of time, such as 10s: the number and the unit.
 TIME = r"(\d+(?:\.\d*)?|\.\d+)(s|ms|us)"
 #: A member and an instant, as in 3@10s.
 _FAULT = re.compile(rf"(\d+)@{TIME}")
@@ -19,7 +19,7 @@ _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 
 
 def add(p: argparse.ArgumentParser, kind: type, groups: Mapping[str, argparse._ActionsContainer]) -> None:
-    """Add the options of `kind` under their headings; `groups` are those that exist already."""
+    """Add the options of `kind` under their headings; `groups` are the headings that exist already."""
     containers = dict(groups)
     for name, option in options_of(kind).items():
         form = _FORMS.get(name)
@@ -46,7 +46,7 @@ def add_one(p: argparse._ActionsContainer, name: str) -> None:
 
 
 def read(args: argparse.Namespace, kind: type) -> dict[str, Any]:
-    """Return the options of `kind` that the command line has."""
+    """Return the options of `kind` that the command line contains."""
     found = {}
     for name, option in options_of(kind).items():
         if name in _FORMS:
@@ -62,7 +62,7 @@ def flag_of(name: str) -> str:
 
 
 def forms() -> dict[str, str]:
-    """Return every option of `run` that has flags, with them, for the documentation."""
+    """Return every option of `run` that has flags, with the flags, for the documentation."""
     written = {}
     for name, option in options_of(RunOptions).items():
         if name in _FORMS:
@@ -78,7 +78,7 @@ def _has_flag(option: Option) -> bool:
 
 @dataclass(frozen=True)
 class _Form:
-    """An option with several flags, or one flag that may be repeated."""
+    """An option with several flags, or with one flag that may be repeated."""
 
     flags: str
     add: Callable[[argparse._ActionsContainer], None]
@@ -102,7 +102,7 @@ def overrides(args: argparse.Namespace) -> dict[str, str]:
 
 
 def pairs(option: str, form: str, settings: Sequence[str]) -> dict[str, str]:
-    """Read the settings of an option that may be repeated; each key may be given once."""
+    """Read the values of a repeatable option; each key may be given once."""
     found: dict[str, str] = {}
     for setting in settings:
         key, equals, value = (part.strip() for part in setting.partition("="))
@@ -124,7 +124,7 @@ def _add_pacing(p: argparse._ActionsContainer) -> None:
 
 
 def _pacing(args: argparse.Namespace) -> Pacing | None:
-    """Read the pacing; None leaves it to the workload."""
+    """Read the pacing; None means that of the workload."""
     if args.as_fast_as_possible:
         return AS_FAST_AS_POSSIBLE
     if args.queue_depth is not None:
@@ -164,7 +164,7 @@ def seconds(number: str, unit: str) -> float:
 
 
 def trace_options(args: argparse.Namespace) -> TraceOptions:
-    """Read the options of the trace readers, which stand beside the trace."""
+    """Read the options of the trace readers, which are given beside the trace."""
     given = vars(args)
     return TraceOptions(**{f.name: given.get(f.name) for f in fields(TraceOptions)})
 

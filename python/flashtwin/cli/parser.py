@@ -1,4 +1,4 @@
-"""The parser of the command line: each command adds its own grammar."""
+"""The parser of the command line; each command adds its own grammar."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ missing, 2 wrong input, 130 Ctrl-C.
 
 
 def build(arguments: Sequence[str] | None = None) -> Parser:
-    """Build the parser of the command that the arguments name, or of their list; without arguments, of all.
+    """Build the parser of the command in the arguments, or of the list of commands; None: of all.
 
-    A command needs a part of the package; importing the whole takes longer than many a run.
+    A command needs a part of the package; importing all of it takes longer than many runs.
     """
     parser = Parser(
         prog="flashtwin",

@@ -118,7 +118,7 @@ min is Belady's optimum, the upper bound of hits, computed with knowledge of the
     g.add_argument("--figure", metavar="FILE", help="figure of the hit ratios: .png, .pdf or .svg")
 
 
-#: Situations in which policies of a family pay, by the name of the family.
+#: Situations in which the policies of a family pay off, by the name of the family.
 _SITUATIONS = {
     "Recency and clean pages": "reads and writes share the buffer, and a clean page costs no write",
     "Blocks of pages": "a block mapping, or writes of runs of pages",
@@ -219,7 +219,7 @@ def _show(table: HitTable) -> None:
 
 
 def _capacities(text: str, page_bytes: int) -> list[int]:
-    """Read `--capacity`, sizes as in 1MiB,32MiB, in pages."""
+    """Read `--capacity`, sizes such as 1MiB,32MiB, in pages."""
     capacities = []
     for part in (piece.strip() for piece in text.split(",")):
         size = words.read_size(part)

@@ -122,7 +122,7 @@ def command(args: argparse.Namespace) -> int:
     else:
         print(result)
         print(f"{'wall time':<15}{_wall(result)}")
-    # The summary is printed by now, whatever becomes of the files.
+    # The summary is printed before the files are written, so that an error of a file does not affect it.
     for write in _files(result, args):
         try:
             write()
@@ -136,7 +136,7 @@ def command(args: argparse.Namespace) -> int:
 
 
 def _wall(result: Result) -> str:
-    """Return the real time of the simulation, each part separately."""
+    """Return the real time of each part of the simulation."""
     took = result.wall_s
     text = f"preconditioning {took['precondition']:.1f} s, "
     if took["warmup"] >= 0.05:
@@ -150,7 +150,7 @@ def _wall(result: Result) -> str:
 
 
 def _files(result: Result, args: argparse.Namespace) -> Iterator[Callable[[], object]]:
-    """Yield a writer for each file that was asked for."""
+    """Yield a writer for each requested file."""
     if args.output:
         yield lambda: write_text(Path(args.output), result.to_json() + "\n", "the summary")
     if args.hgrm:
@@ -165,7 +165,7 @@ def _files(result: Result, args: argparse.Namespace) -> Iterator[Callable[[], ob
         yield partial(_write_trace, result.timeline, args.timeline)
 
 
-#: Kinds of tables; other names are those of figures.
+#: Types of tables, by the ending of the name; other endings are figures.
 _TABLES = (".csv", ".parquet")
 
 
@@ -176,7 +176,7 @@ def _write_timeline(result: Result, path: Path) -> None:
         result.gc_figure(path)
 
 
-#: A beginning and a length, or a length, as in 10s+50ms.
+#: A beginning and a length, such as 10s+50ms, or a length.
 _WINDOW = re.compile(rf"(?:{TIME}\+)?{TIME}")
 
 

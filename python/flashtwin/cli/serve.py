@@ -1,4 +1,4 @@
-"""`flashtwin serve`: its grammar, and what it does."""
+"""`flashtwin serve`: its grammar and behaviour."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from .forms import Commands, new
 from .grammar import add_options
 from .options import add_one, read
 
-#: Open files of an idle server and of each connection, and the number of connections below which to warn.
+#: Number of open files of an idle server and of each connection, and the number of connections below which a
+#: warning is printed.
 _OWN_FILES, _FILES, _FEW = 32, 3, 300
 
 
@@ -120,7 +121,7 @@ def command(args: argparse.Namespace) -> int:
 
 
 class _Signals:
-    """Signal handler: the first signal stops the server or its start, later ones abort the drain."""
+    """Signal handler: the first signal stops the server or its start; later signals abort the drain."""
 
     def __init__(self) -> None:
         self.server: Server | None = None

@@ -1,7 +1,7 @@
 """Standard streams of the command line: open, with errors that name them, and without control characters.
 
-Names of files and policies may hold characters that control a terminal. They are written as escapes, except
-by rich, which is given `unescaped` streams and escaped texts.
+Names of files and policies may contain characters that control a terminal. They are written as escapes. Only
+rich receives `unescaped` streams, with texts that are escaped already.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _STDOUT, _STDERR = 1, 2
 
 
 class StdoutError(Exception):
-    """Standard output cannot be written to: no error of a single output of a command."""
+    """Standard output cannot be written: this is not an error of a single file of a command."""
 
 
 class _Stdout(io.FileIO):
@@ -34,7 +34,7 @@ class _Stdout(io.FileIO):
 
 
 class _Escaping(io.TextIOWrapper):
-    """Text stream that writes control characters as escapes."""
+    """A text stream that writes control characters as escapes."""
 
     def write(self, text: str) -> int:
         super().write(shown(text))
@@ -42,12 +42,12 @@ class _Escaping(io.TextIOWrapper):
 
     @property
     def unescaped(self) -> _Unescaped:
-        """Return the stream for texts that have been escaped."""
+        """Return the stream for texts that are escaped already."""
         return _Unescaped(self)
 
 
 class _Unescaped:
-    """Stream for rich, which writes control sequences of its own."""
+    """A stream for rich, which writes control sequences of its own."""
 
     def __init__(self, stream: io.TextIOWrapper) -> None:
         self._stream = stream
@@ -67,7 +67,7 @@ def prepare() -> None:
         StdoutError: standard output is closed.
     """
     null = os.open(os.devnull, os.O_RDWR)
-    # No file of the command may get the number of a closed stream.
+    # Placeholders: no file of the command may receive the number of a closed stream.
     while null <= _STDERR:
         null = os.dup(null)
     os.close(null)
@@ -88,6 +88,6 @@ def _escaping(stream: Any, raw: io.FileIO) -> io.TextIOWrapper:  # noqa: ANN401 
 
 
 def abandon_stdout() -> None:
-    """Keep the interpreter from writing what is left, and failing once more, as it exits."""
+    """Prevent the interpreter from writing the remaining output at exit, which would fail again."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), _STDOUT)

@@ -75,7 +75,7 @@ def command(args: argparse.Namespace) -> int:
 
 
 class SweepBar:
-    """Cells done, rate and time left on a terminal; a line every 30 s where standard error is a file."""
+    """Finished cells, rate and remaining time on a terminal; a line every 30 s in a file."""
 
     def __init__(self) -> None:
         self._bar: Any = None

@@ -57,7 +57,7 @@ examples:
 
 
 def info(args: argparse.Namespace) -> int:
-    """Print what a trace holds, perhaps beside a generated load."""
+    """Print the summary of a trace, optionally beside a generated load."""
     if args.against is not None:
         heads = ["figure", "trace", "load"]
         rows = against(args.trace, args.against, trace_options(args))

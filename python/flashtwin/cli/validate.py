@@ -35,7 +35,7 @@ Exit code 1 if a case does not meet its measure.
 
 
 def command(args: argparse.Namespace) -> int:
-    """Replay all cases of a directory and print how they compare."""
+    """Replay all cases of a directory and print the comparisons."""
     seen = 0
 
     def each(report: CaseReport, cases: int) -> None:

@@ -1,4 +1,4 @@
-"""Results as fio would print them: its text and its `json+`, for scripts that read those (docs/fio.md)."""
+"""Results in fio's text and `json+` formats, for scripts that read fio's output (docs/fio.md)."""
 
 from .jsonplus import to_json_plus
 from .text import to_text

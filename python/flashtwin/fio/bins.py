@@ -1,7 +1,7 @@
-"""fio's histogram of latencies (FIO_IO_U_PLAT_* of its stat.h): 64 bins to an octave, in nanoseconds.
+"""fio's histogram of latencies (FIO_IO_U_PLAT_* of its stat.h): 64 bins per octave, in nanoseconds.
 
-Our histograms have 1024 buckets to an octave and 2048 exact ones at their start, so that each bucket lies in
-one of fio's bins: the counts are those that fio would have.
+Our histograms have 1024 buckets per octave, and 2048 exact buckets at their start. Each bucket lies within
+one of fio's bins, so the counts equal fio's.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 _BITS = 6
 _PER_OCTAVE = 1 << _BITS
-#: fio's last bin, which takes all longer latencies.
+#: fio's last bin, which counts all longer latencies.
 _LAST = _PER_OCTAVE * 29 - 1
 #: Percentiles that fio reports by default.
 PERCENTILES = (1, 5, *range(10, 100, 10), 95, 99, 99.5, 99.9, 99.95, 99.99)
 
 
 def index_of(ns: int) -> int:
-    """Return the number of the bin that a latency falls into."""
+    """Return the number of the bin of a latency."""
     bits = ns.bit_length() - 1 - _BITS
     if bits <= 0:
         return ns
@@ -28,7 +28,7 @@ def index_of(ns: int) -> int:
 
 
 def middle_of(index: int) -> int:
-    """Return the latency that stands for a bin: the middle of it."""
+    """Return the latency that represents a bin: its middle."""
     if index < 2 * _PER_OCTAVE:
         return index
     bits = (index >> _BITS) - 1
@@ -36,7 +36,7 @@ def middle_of(index: int) -> int:
 
 
 def bins_of(histogram: Histogram) -> dict[int, int]:
-    """Count latencies by the middle of their bin, in order."""
+    """Count latencies by the middle of their bin, in ascending order."""
     counts: dict[int, int] = {}
     for ns, count in histogram:
         middle = middle_of(index_of(ns))
@@ -45,7 +45,7 @@ def bins_of(histogram: Histogram) -> dict[int, int]:
 
 
 def percentiles_of(bins: dict[int, int]) -> list[tuple[float, int]]:
-    """Return percentiles as fio finds them: the first bin up to whose end that share of latencies lies."""
+    """Return percentiles as fio finds them: the first bin by whose end that share is reached."""
     total = sum(bins.values())
     wanted = iter(PERCENTILES)
     found: list[tuple[float, int]] = []
@@ -60,7 +60,7 @@ def percentiles_of(bins: dict[int, int]) -> list[tuple[float, int]]:
 
 
 def least_of(histogram: Histogram) -> int:
-    """Return the lower end of the first bucket: at most a thousandth below the shortest latency."""
+    """Return the lower end of the first bucket, which is at most 0.1 % below the shortest latency."""
     ns = histogram[0][0]
     return ns if ns < 2048 else ns - (1 << (ns.bit_length() - 11)) + 1
 
@@ -70,9 +70,9 @@ _LIMITS = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
 
 
 def distribution_of(histogram: Histogram) -> dict[str, dict[str, float]]:
-    """Return the share in percent of latencies below each limit and not below the one before, by unit.
+    """Return the percentage of latencies between each limit and the previous one, by unit.
 
-    A bucket that a limit lies in counts as above it: shares are those of latencies up to a thousandth apart.
+    A bucket that contains a limit counts as above it, so a limit is exact to 0.1 %.
     """
     total = sum(count for _, count in histogram) or 1
     shares = {unit: {str(limit): 0.0 for limit in _LIMITS} for unit in ("ns", "us", "ms")}

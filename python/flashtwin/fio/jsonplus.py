@@ -20,7 +20,7 @@ _SAMPLES = ("min", "max", "agg", "mean", "dev"), ("min", "max", "mean", "stddev"
 
 
 def to_json_plus(record: Record) -> str:
-    """Return a run as fio's `json+`; docs/fio.md lists what its fields mean here, and which are missing."""
+    """Return a run as fio's `json+`; docs/fio.md lists the meaning of its fields, and the absent ones."""
     return (
         json.dumps(
             {
@@ -61,12 +61,12 @@ def job_of(record: Record) -> dict[str, Any]:
 
 
 def runtime_ms(summary: dict[str, Any]) -> int:
-    """Return the length of a run in whole milliseconds, as fio has it."""
+    """Return the length of a run in whole milliseconds, as fio rounds it."""
     return max(1, round(float(summary["span_s"]) * 1e3))
 
 
 def options_of(summary: dict[str, Any]) -> dict[str, str]:
-    """Return what of a job's options follows from the run."""
+    """Return the options of a job that follow from the run."""
     workload = str(summary["workload"])
     options = {"name": workload, "ioengine": "flashtwin", "filename": summary["device"]}
     generated = re.match(r"generated ([a-z-]+):(\S*)", workload)
@@ -119,7 +119,7 @@ def _direction(summary: dict[str, Any], kind: str, counted: str, histogram: Hist
 
 
 def _times(latency: dict[str, Any], histogram: Histogram) -> dict[str, Any]:
-    """Latencies in ns; the shortest is known only of what has a histogram."""
+    """Return latencies in ns; the shortest is known only if there is a histogram."""
     if not latency["requests"]:
         return dict(_NO_TIMES)
     times = {

@@ -1,4 +1,4 @@
-"""Parameter files of other simulators, read as devices and loads of flashtwin (docs/migration.md)."""
+"""Import of parameter files of other simulators as devices and loads of flashtwin (docs/migration.md)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .xml import Node, read_xml
 
 __all__ = ["Imported", "import_file"]
 
-#: Readers of XML files of MQSim, by the name of the outermost element.
+#: Readers of MQSim's XML files, by the name of the outermost element.
 _MQSIM: dict[str, Callable[[Node, str], Imported]] = {
     "Execution_Parameter_Set": lambda root, origin: _checked(mqsim.device(root, origin), origin),
     "MQSim_IO_Scenarios": mqsim_load.commands,
@@ -24,14 +24,14 @@ _MQSIM: dict[str, Callable[[Node, str], Imported]] = {
 
 
 def import_file(path: str | os.PathLike[str], ssd: str | os.PathLike[str] | None = None) -> Imported:
-    """Read a parameter file of DiskSim's SSD extension or of MQSim; the contents determine which.
+    """Read a parameter file of DiskSim's SSD extension or of MQSim; its content determines which.
 
     Args:
         path: the file.
         ssd: for loads of MQSim: its `ssdconfig.xml`, whose initial state the commands then start from.
 
     Raises:
-        DeviceError: what is wrong, with file, line and what would be right.
+        DeviceError: the file is wrong; the message gives file, line and the remedy.
     """
     origin = os.fspath(path)
     text = _read(Path(path))
@@ -61,7 +61,7 @@ def _read(path: Path) -> str:
 
 
 def _checked(draft: Draft, origin: str) -> Imported:
-    """The draft as a file, if it is a device that can be modelled."""
+    """Return the draft as a device file, if the model supports the device."""
     imported = draft.finish()
     try:
         _core.Spec.parse(imported.text, "the imported device", [])

@@ -1,4 +1,4 @@
-"""A device file in the making: keys with the parameters that they come from, and what has no counterpart."""
+"""A device file under construction: keys with the parameters of their origin, and parameters left out."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class LeftOut:
     """A parameter without a counterpart.
 
     Attributes:
-        name: as in the file.
-        value: as in the file.
-        why: what that means for results.
+        name: name as in the file.
+        value: value as in the file.
+        why: effect on the results.
     """
 
     name: str
@@ -49,7 +49,7 @@ def comments(lines: list[str]) -> str:
 
 @dataclass
 class Draft:
-    """A device file in the making.
+    """A device file under construction.
 
     Attributes:
         head: the first lines, as comments.
@@ -63,7 +63,7 @@ class Draft:
     _lines: dict[str, list[str]] = field(default_factory=dict)
 
     def set(self, key: str, value: str, source: str) -> None:
-        """Set a dotted key; `source` is where the value comes from."""
+        """Set a dotted key; `source` is the origin of the value."""
         section, _, name = key.partition(".")
         self._lines.setdefault(section, []).append(f"{name} = {value}  # {_line(source)}")
 
@@ -87,7 +87,7 @@ def _line(text: str) -> str:
 
 
 def number(text: str, place: str, least: Decimal = Decimal(0), most: Decimal = Decimal(10**9)) -> Decimal:
-    """Read a number; `place` begins the message if it is none."""
+    """Read a number; if the text is not one, the message begins with `place`."""
     try:
         value = Decimal(text.strip())
     except InvalidOperation:
@@ -106,6 +106,6 @@ def count(text: str, place: str, least: int = 0, most: int = 2**32 - 1) -> int:
 
 
 def plain(value: Decimal | int) -> str:
-    """A number without an exponent, to a thousandth of a picosecond or what its unit is."""
+    """Format a number without an exponent, to a thousandth of its unit, such as of a picosecond."""
     rounded = Decimal(value).quantize(Decimal("1e-9"))
     return format(rounded.normalize(), "f") if rounded else "0"

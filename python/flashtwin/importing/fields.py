@@ -1,4 +1,4 @@
-"""The parameters of an element of MQSim: each is used once, and those that no one used are named."""
+"""Parameters of an element of MQSim: each is used once, and unused ones are reported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Fields:
-    """Parameters by name, with places for messages."""
+    """Parameters by name, with positions for messages."""
 
     def __init__(self, node: Node, origin: str) -> None:
         self._node = node
@@ -22,12 +22,12 @@ class Fields:
         self._used: set[str] = set()
 
     def has(self, name: str) -> bool:
-        """Whether the parameter is there, with a value."""
+        """Whether the parameter exists and has a value."""
         found = self._fields.get(name)
         return bool(found and found.text)
 
     def text(self, name: str, default: str | None = None) -> str:
-        """The value of a parameter; an error if it is missing and has no default."""
+        """Return the value of a parameter; it is an error if it is missing and has no default."""
         self._used.add(name)
         if self.has(name):
             return self._fields[name].text
@@ -49,7 +49,7 @@ class Fields:
         return self.word(name, {"true": True, "false": False, "1": True, "0": False}, default)
 
     def word(self, name: str, words: dict[str, T], default: str | None = None) -> T:
-        """Return a value as one of several words, in any case."""
+        """Return a value that must be one of several words, in any case."""
         found = self.text(name, default)
         for word, value in words.items():
             if word.lower() == found.lower():
@@ -66,7 +66,7 @@ class Fields:
         return DeviceError(f"{self.place(name)}: {message}")
 
     def said(self, *names: str) -> str:
-        """Parameters with their values, as the source of a key."""
+        """Return parameters with their values, as the source of a key."""
         return ", ".join(f"{name} = {self.text(name, '')}" for name in names if self.has(name))
 
     def unused(self) -> list[Node]:

@@ -1,4 +1,4 @@
-"""MQSim's `ssdconfig.xml` as a device of the back end `modern`: the nearest keys, not the same results."""
+"""MQSim's `ssdconfig.xml` as a device of the back end `modern`, with similar but not equal results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEAD = [
     "Commands for its loads, from its initial state: `flashtwin device import workload.xml --ssd THIS.xml`.",
 ]
 
-#: Bytes a second and lane of PCIe by generation, in GB/s.
+#: Transfer rate per lane of PCIe by generation, in GB/s.
 _LANE_GB = {
     1: Decimal("0.25"),
     2: Decimal("0.5"),
@@ -24,7 +24,7 @@ _LANE_GB = {
     5: Decimal("3.938"),
 }
 
-#: Page types by technology, as in the names of MQSim's latencies; those of QLC as in its fork MQSim_QLC.
+#: Page types by technology, as in the names of MQSim's latencies; QLC as in its fork MQSim_QLC.
 _TYPES = {
     "SLC": ("LSB",),
     "MLC": ("LSB", "MSB"),
@@ -32,7 +32,7 @@ _TYPES = {
     "QLC": ("LSB", "CSB", "MSB", "WSB"),
 }
 
-#: MQSim's names of our rules for victims, and the difference of those that are not the same.
+#: MQSim's names of our victim rules, with the difference of those that are not equal.
 _VICTIMS = {
     "GREEDY": ("greedy", ""),
     "RGA": ("d-choices", ""),
@@ -42,7 +42,7 @@ _VICTIMS = {
     "FIFO": ("fifo", ""),
 }
 
-#: Parameters that need no counterpart, and why.
+#: Parameters that need no counterpart, and the reason.
 _KNOWN = {
     "Enable_ResponseTime_Logging": "`--requests` logs each request",
     "ResponseTime_Logging_Period_Length": "`--series` and `--interval`",
@@ -68,14 +68,14 @@ _UNWRITTEN = "a read of a page never written takes a flash read in MQSim: use `-
 
 @dataclass(frozen=True)
 class Initial:
-    """The state that MQSim's preconditioning starts a run from.
+    """The state in which MQSim's preconditioning starts a run.
 
     Attributes:
-        preconditioned: whether it fills pages; otherwise all count as written and none moves.
+        preconditioned: whether it fills pages; otherwise, all pages count as written, and none is moved.
         reserve: share of the raw capacity that the host does not see.
         free_pages: pages written to a full device before its first collection.
         page_bytes: bytes of a page.
-        planes: planes of all chips, for each of which a page of the cache may be in flight.
+        planes: number of planes of all chips; one page of the cache may be in flight per plane.
     """
 
     preconditioned: bool
@@ -116,7 +116,7 @@ def initial(root: Node, origin: str) -> Initial:
 
 
 def _parts(root: Node, origin: str) -> tuple[Fields, Fields, Fields]:
-    """Parameters of the host, the device and its flash; those that a file lacks are missed when asked for."""
+    """Parameters of the host, the device and its flash; a missing one is reported when it is read."""
     host = root.child("Host_Parameter_Set") or Node("Host_Parameter_Set", root.line)
     ssd = root.child("Device_Parameter_Set") or Node("Device_Parameter_Set", root.line)
     flash = ssd.child("Flash_Parameter_Set") or Node("Flash_Parameter_Set", ssd.line)
@@ -138,7 +138,7 @@ def _geometry(ssd: Fields, flash: Fields) -> mqsim_dram.Geometry:
 
 
 def _threshold(ssd: Fields) -> tuple[str, Decimal]:
-    """The parameter with the collection threshold, which MQSim spells in two ways, and its value."""
+    """Return the parameter with the collection threshold, which MQSim spells in two ways, and its value."""
     misspelt = "GC_Exect_Threshold"
     name = misspelt if ssd.has(misspelt) else "GC_Exec_Threshold"
     return name, ssd.number(name, most=1)
@@ -150,7 +150,7 @@ def _set_flash(draft: Draft, ssd: Fields, flash: Fields) -> mqsim_dram.Geometry:
     dies = geometry.dies_per_chip
     chips_said = ssd.said("Flash_Channel_Count", "Chip_No_Per_Channel")
     if dies > 1:
-        # MQSim starts a command on a chip only when all of its dies are idle.
+        # MQSim starts a command on a chip only if all of its dies are idle.
         chips_said += f"; real dies are independent: chips = {geometry.chips * dies}, planes_per_chip = "
         chips_said += f"{geometry.planes_per_die} models those"
     draft.set("geometry.chips", str(geometry.chips), chips_said)
@@ -192,7 +192,7 @@ def _set_flash(draft: Draft, ssd: Fields, flash: Fields) -> mqsim_dram.Geometry:
 
 
 def _set_channel(draft: Draft, ssd: Fields) -> None:
-    """Set the time of a byte, as MQSim computes it: the time of a transfer in whole nanoseconds."""
+    """Set the transfer time of a byte; as in MQSim, the time of a transfer is in whole nanoseconds."""
     rate, width = ssd.number("Channel_Transfer_Rate"), ssd.number("Flash_Channel_Width", "1")
     if not rate * width:
         raise ssd.wrong("Channel_Transfer_Rate", "a channel without a rate carries nothing")
@@ -252,7 +252,7 @@ def _set_nand(draft: Draft, ssd: Fields, flash: Fields, cached_map: bool) -> Non
 
 
 def _set_collection(draft: Draft, ssd: Fields, flash: Fields, cached_map: bool) -> None:
-    """Set placement, collection and wear levelling, which DFTL has its own of."""
+    """Set placement, collection and wear levelling, for which DFTL has rules of its own."""
     scheme = ssd.text("Plane_Allocation_Scheme", "CWDP")
     if scheme != "CWDP":
         draft.leave_out("Plane_Allocation_Scheme", scheme, "pages go channel first, then way, as with CWDP")

@@ -15,7 +15,7 @@ from .xml import Node
 _SYNTHETIC = "IO_Flow_Parameter_Set_Synthetic"
 _TRACE = "IO_Flow_Parameter_Set_Trace_Based"
 
-#: Parameters of a flow that need no counterpart, and why.
+#: Parameters of a flow that need no counterpart, and the reason.
 _KNOWN = {
     "Priority_Class": "queues have classes, `host.arbitration`; requests of a load name none",
     "Channel_IDs": "flows share all channels",
@@ -26,19 +26,19 @@ _KNOWN = {
     "Intensity": "not used by MQSim",
 }
 
-#: Device of the commands, until an imported one takes its place.
+#: Device of the commands until the user replaces it with an imported one.
 _DEVICE = "imported.toml"
 
-#: Parameter of a flow: the requests that are cached.
+#: Parameter of a flow that determines which requests are cached.
 _CACHING = "Device_Level_Data_Caching_Mode"
 
-#: Requests of a flow that MQSim ends by time alone.
+#: Maximum requests of a flow that MQSim ends only by time.
 _REQUESTS = 100_000
 
 
 @dataclass(frozen=True)
 class _Context:
-    """Flows of the scenario, initial state of the device if known, parameters without a counterpart."""
+    """Flows of the scenario, the device's initial state if known, and parameters without a counterpart."""
 
     flows: int
     initial: Initial | None
@@ -49,7 +49,7 @@ class _Context:
 
 
 def commands(root: Node, origin: str, initial: Initial | None = None) -> Imported:
-    """The commands that run a file of scenarios, on a device in the state `initial` if that is known."""
+    """Return the commands that run a file of scenarios, on a device in the state `initial` if it is known."""
     left_out: list[LeftOut] = []
     text = comments(
         [
@@ -121,14 +121,14 @@ def _synthetic(fields: Fields, context: _Context) -> list[str]:
 
 @dataclass(frozen=True)
 class _Pacing:
-    """Keys of a load and options of a run that set its pace."""
+    """Return the keys of a load and the options of a run that set its pace."""
 
     keys: list[str]
     options: list[str]
 
 
 def _length(fields: Fields, context: _Context, sectors: int) -> tuple[int, _Pacing]:
-    """Number and pace of the requests of a synthetic flow."""
+    """Return number and pace of the requests of a synthetic flow."""
     requests = fields.count("Total_Requests_To_Generate", "0", least=0)
     stop = fields.number("Stop_Time", "0", most=10**18)
     depth = fields.count("Average_No_of_Reqs_in_Queue", "1", most=65_535)
@@ -151,7 +151,7 @@ def _length(fields: Fields, context: _Context, sectors: int) -> tuple[int, _Paci
 
 
 def _state(fields: Fields, context: _Context, written_bytes: Decimal) -> tuple[list[str], Decimal]:
-    """Options of the state that a flow starts from, and its range in percent of what the host sees.
+    """Return the options for the initial state of a flow, and its range in percent of the exported capacity.
 
     MQSim leaves part of the device unwritten; here, a device with a larger reserve is full.
     """
@@ -192,7 +192,7 @@ def _caching(fields: Fields, context: _Context) -> list[str]:
 
 
 def _trace(fields: Fields, context: _Context) -> list[str]:
-    """Trace and options of a flow that replays one."""
+    """Return trace and options of a flow that replays a trace."""
     path = fields.text("File_Path").replace("\\", "/")
     unit = fields.word(
         "Time_Unit", {"PICOSECOND": "ps", "NANOSECOND": "ns", "MICROSECOND": "us"}, "NANOSECOND"

@@ -1,4 +1,4 @@
-"""Parameter files of DiskSim (`.parv`): blocks of `name = value`, blocks and lists within blocks."""
+"""Parameter files of DiskSim (`.parv`): blocks of `name = value`, with nested blocks and lists."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..errors import DeviceError
 
-#: Blocks within blocks; DiskSim's own files come to 3.
+#: Maximum depth of nested blocks; DiskSim's own files have 3.
 DEPTH_MAX = 20
 
 
@@ -21,7 +21,7 @@ class Value:
 
 @dataclass
 class Block:
-    """A block: its type, its name (empty within another block), its line, and what is in it."""
+    """A block: its type, its name (empty within another block), its line, and its contents."""
 
     type: str
     name: str
@@ -29,12 +29,12 @@ class Block:
     values: dict[str, Value] = field(default_factory=dict)
 
 
-#: A comment, a mark, or a run of anything else.
+#: A comment, a mark, or a run of other characters.
 _TOKEN = re.compile(r"#[^\n]*|[{}\[\],=;]|[^{}\[\],=;#]+")
 
 
 class _Tokens:
-    """The tokens of a file, without comments and blanks, with their lines."""
+    """Yield the tokens of a file, without comments and blanks, with their lines."""
 
     def __init__(self, text: str, origin: str) -> None:
         self.origin = origin
@@ -66,10 +66,10 @@ class _Tokens:
 
 
 def read_parv(text: str, origin: str) -> list[Block]:
-    """The blocks at the outermost level, and those within them that have a type, in the order of the file.
+    """Return the outermost blocks, and the blocks within them that have a type, in the order of the file.
 
     Raises:
-        DeviceError: with file and line.
+        DeviceError: the file is wrong; the message gives file and line.
     """
     tokens = _Tokens(text, origin)
     blocks: list[Block] = []
@@ -80,7 +80,7 @@ def read_parv(text: str, origin: str) -> list[Block]:
             words = token.split()
             line = tokens.line
             tokens.take()
-            # What stands before the block on earlier lines ("instantiate ... as X") ended without a mark.
+            # Tokens before the block on earlier lines ("instantiate ... as X") ended without a mark.
             kind, name = (words[-2], words[-1]) if len(words) > 1 else (words[0], "")
             _block(Block(kind, name, line), tokens, blocks, 1)
     return blocks
@@ -104,7 +104,7 @@ def _block(block: Block, tokens: _Tokens, blocks: list[Block], depth: int) -> No
 
 
 def _value(tokens: _Tokens, blocks: list[Block], depth: int) -> str:
-    """Read a value: a text, a list, or a block, whose type is its text."""
+    """Read a value: a text, a list, or a block (its text is its type)."""
     token = tokens.take()
     if token in ("}", ",", "="):
         raise tokens.wrong(f"found {token!r} in place of a value")

@@ -1,4 +1,4 @@
-"""XML files of MQSim: elements with text and line. Document types are refused, and entities with them."""
+"""XML files of MQSim: elements with text and line. Document types, and thus entities, are refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from xml.parsers import expat
 
 from ..errors import DeviceError
 
-#: Elements within each other; MQSim's files come to 4.
+#: Maximum depth of nested elements; MQSim's files have 4.
 DEPTH_MAX = 20
 
 
@@ -26,10 +26,10 @@ class Node:
 
 
 def read_xml(text: str, origin: str) -> Node:
-    """The outermost element.
+    """Return the outermost element.
 
     Raises:
-        DeviceError: with file and line.
+        DeviceError: the file is wrong; the message gives file and line.
     """
     parser = expat.ParserCreate("utf-8")
     top = Node("", 0)

@@ -24,7 +24,7 @@ __all__ = ["FIGURES", "OUTCOME", "board", "definition"]
 
 #: Name of the file with the outcome in the directory of a leaderboard.
 OUTCOME: Final = "leaderboard.json"
-#: Measures of the ranking: columns of results, with their names; lower is better, except for hits.
+#: Measures of the ranking: columns of results, with their names. Lower is better, except for hits.
 FIGURES: Final[dict[str, str]] = {
     "all_mean_us": "mean (us)",
     "all_p99_us": "p99 (us)",
@@ -36,10 +36,10 @@ FIGURES: Final[dict[str, str]] = {
 #: The policy that others are compared to.
 BASELINE: Final = "lru"
 _CONFIDENCE: Final = 0.95
-#: A workload that stands for the trace that ships with flashtwin.
+#: Name of the workload that is the trace that comes with flashtwin.
 _EXAMPLE: Final = "example"
 
-#: States of the drive before the load, by the preconditioning that makes them.
+#: Descriptions of the drive's initial states, by preconditioning.
 STATES: Final = {"sequential": "filled in order", "steady": "random steady state"}
 
 #: Device, state, situation and workload.
@@ -49,7 +49,7 @@ _Found = dict[_Place, dict[str, dict[int, dict[str, float]]]]
 
 
 def definition() -> Study:
-    """Read what is run: matrices and workloads as those of a study."""
+    """Read the leaderboard's file: matrices and workloads as those of a study."""
     return read(str(Path(__file__).with_name("board.toml")))
 
 
@@ -63,20 +63,20 @@ def board(
     traces: str | os.PathLike[str] | None = None,
     progress: Callable[[str], OnSweepProgress] | None = None,
 ) -> dict[str, Any]:
-    """Run what is not finished of the leaderboard's sweeps, rank the policies and write the outcome.
+    """Run the unfinished sweeps of the leaderboard, rank the policies and write the outcome.
 
     Args:
-        directory: each matrix has its own within, a sweep like any other.
-        variant: quick or full.
-        policies: names with parameters; every policy there is if None. LRU always takes part.
-        threads: runs at a time; as many as there are cores if None.
-        dask: run the cells on Dask, as `sweep` does.
-        traces: folder of traces that take the place of stand-ins; FLASHTWIN_TRACES if None.
-        progress: called with the name of each matrix; returns what `sweep` calls.
+        directory: directory of the leaderboard; each matrix is a sweep in a subdirectory.
+        variant: "quick" or "full".
+        policies: names with parameters; None: every policy. LRU always takes part.
+        threads: number of runs at a time; None: the number of cores.
+        dask: a Dask cluster that runs the cells, as for `sweep`.
+        traces: folder of traces that replace stand-ins; None: FLASHTWIN_TRACES.
+        progress: function that takes the name of each matrix and returns a `progress` function for `sweep`.
 
     Raises:
-        FlashtwinError: something is wrong, or nothing can be kept any more.
-        Interrupted: on Ctrl-C; what is finished is kept.
+        FlashtwinError: an argument is wrong, or results can no longer be saved.
+        Interrupted: on Ctrl-C; finished cells are kept.
     """
     if variant not in VARIANTS:
         raise FlashtwinError(f"variant: {variant!r}: must be {' or '.join(VARIANTS)}")
@@ -87,7 +87,7 @@ def board(
     commands: dict[_Place, Command] = {}
     failed = 0
     for matrix in study.matrices:
-        # A situation has a matrix for each device and state: SITUATION@DEVICE-STATE.
+        # A situation has a matrix for each device and state, named SITUATION@DEVICE-STATE.
         situation = matrix.partition("@")[0]
         experiment = {**study.experiment(matrix, variant), "policies": ranked}
         state = STATES[experiment["run"]["precondition"]]
@@ -137,7 +137,7 @@ def _cases(found: _Found) -> list[tuple[str, str, str]]:
 
 
 def _rank(found: _Found, case: tuple[str, str, str], policy: str) -> dict[str, Any]:
-    """Ratios of a policy to the baseline over the loads of a case; of hits, points more."""
+    """Return a policy's ratios to the baseline over the loads of a case; for hits, the points gained."""
     device, state, situation = case
     ranks: dict[str, Any] = {"device": device, "state": state, "situation": situation, "policy": policy}
     here = [by_policy for place, by_policy in found.items() if place[:3] == case]
@@ -152,7 +152,7 @@ def _rank(found: _Found, case: tuple[str, str, str], policy: str) -> dict[str, A
             points = [sum(a - b for a, b in pairs) / len(pairs) for pairs in by_seed.values()]
             ranks[figure] = _ends(mean_of(points, _CONFIDENCE))
         else:
-            # A ratio needs both to be above zero: a load may erase nothing.
+            # A ratio requires both values to be above zero; a load may erase nothing.
             measured = [[pair for pair in pairs if min(pair) > 0] for pairs in by_seed.values()]
             means = [ratio_of(pairs, _CONFIDENCE).value for pairs in measured]
             ranks[figure] = _ends(ratio_of([(mean, 1.0) for mean in means if mean], _CONFIDENCE))

@@ -1,4 +1,4 @@
-"""The leaderboard as a page: Markdown for the documentation, HTML with tables that sort."""
+"""The leaderboard as a page: Markdown for the documentation, HTML with sortable tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._support.files import write_text
 from . import BASELINE, FIGURES
 
 _CONFIDENCE = 0.95
-#: The figures whose winners are named for each load.
+#: The figures for which the best policy of each load is named.
 _WON = ("all_mean_us", "all_p99_us", "flash_erases")
 #: Policies named for a case, the best first.
 _NAMED = 3
@@ -43,7 +43,7 @@ def markdown(outcome: dict[str, Any]) -> str:
 
 
 def ranks(outcome: dict[str, Any]) -> list[tuple[str, list[str], list[list[str]]]]:
-    """Return what each case's table has: its title, heads and rows, the least mean response time first."""
+    """Return title, heads and rows of each case's table, the lowest mean response time first."""
     return [
         (
             _title(case),
@@ -55,7 +55,7 @@ def ranks(outcome: dict[str, Any]) -> list[tuple[str, list[str], list[list[str]]
 
 
 def write_html(outcome: dict[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write the page: one file that needs no network."""
+    """Write the page as one self-contained file."""
     about = [
         ("loads", outcome["about"]),
         ("variant", outcome["variant"]),
@@ -111,7 +111,7 @@ def _win_heads() -> list[str]:
 
 
 def _which(outcome: dict[str, Any]) -> list[list[str]]:
-    """For each case the policies that are better than the baseline beyond chance, the best first."""
+    """Return, for each case, the policies that are significantly better than the baseline, the best first."""
     rows = []
     for case in _cases(outcome):
         row: list[str] = list(case)
@@ -129,7 +129,7 @@ def _which(outcome: dict[str, Any]) -> list[list[str]]:
 
 
 def _ranks(outcome: dict[str, Any], case: _Case) -> list[dict[str, Any]]:
-    """Return the ranks of a case, the least mean response time first."""
+    """Return the ranks of a case, the lowest mean response time first."""
 
     def mean(rank: dict[str, Any]) -> float:
         value = rank["all_mean_us"][0]
@@ -164,7 +164,7 @@ def _texts(rank: dict[str, Any]) -> list[str]:
 
 
 def _winners(outcome: dict[str, Any]) -> list[list[str]]:
-    """For each load the best policy, with its change to the baseline; both seed by seed."""
+    """Return, for each load, the best policy and its change relative to the baseline, by seed."""
     places: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
     for row in outcome["rows"]:
         place: tuple[str, ...] = (*_case(row), row["workload"])

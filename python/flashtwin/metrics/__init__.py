@@ -1,7 +1,7 @@
 """The report of a served device, over HTTP on the loopback interface (docs/live.md).
 
-`/` is a page that shows it live, `/metrics` is for Prometheus, `/report.json` what both are made of, and
-`/history.json` the last two minutes of what the page plots. The plugin writes the report every second
+`/` is a live page, `/metrics` is for Prometheus, `/report.json` has the data of both, and
+`/history.json` the last two minutes of the plotted values. The plugin writes the report every second
 in any case, so a page view costs the device nothing.
 """
 
@@ -26,7 +26,7 @@ _PAGE = Path(__file__).with_name("page.html")
 #: Reports in the history, one per second, and the polling period for new ones in seconds.
 _KEPT = 120
 _PERIOD_S = 0.5
-#: Connections that wait to be accepted, connections at a time, and the timeout of a silent client in seconds.
+#: Number of waiting connections, number of connections at a time, and timeout of a silent client in seconds.
 _BACKLOG, _CONNECTIONS, _TIMEOUT_S = 128, 64, 5.0
 #: Accepted names in Host headers. Any other name could be that of a foreign page (DNS rebinding).
 _NAMES = ("127.0.0.1", "localhost", "[::1]", "")
@@ -41,7 +41,7 @@ _QUANTILES = {
     "0.999": "p999_us",
 }
 
-#: A sample: what is added to the metric's name, its labels, its value.
+#: A sample: suffix of the metric's name, its labels, its value.
 _Sample = tuple[str, dict[str, str], float]
 
 
@@ -53,10 +53,10 @@ class MetricsServer:
     """
 
     def __init__(self, port: int) -> None:
-        """Take the port; 0 is any that is free.
+        """Bind the port; 0 is any free port.
 
         Raises:
-            FlashtwinError: it cannot be had.
+            FlashtwinError: the port is not available.
         """
         if not 0 <= port <= 65535:
             raise FlashtwinError(f"metrics {port}: give a port from 1 to 65535, or 0 for any free port")
@@ -117,7 +117,7 @@ class _Http(ThreadingHTTPServer):
         self._changing = Lock()
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 (as its base has it)
-        """Serve a connection on a thread of its own; the oldest one is closed if there are too many."""
+        """Serve a connection on its own thread; if there are too many, close the oldest one."""
         with self._changing:
             self._open[request] = None
             if len(self._open) > _CONNECTIONS:
@@ -190,13 +190,13 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _name(host: str) -> str:
-    """Host name of a Host header, without the port."""
+    """Return the host name of a Host header, without the port."""
     name, colon, port = host.rpartition(":")
     return (name if colon and port.isdigit() else host).lower()
 
 
 def prometheus(report: LiveReport) -> str:
-    """The report in Prometheus's text format, version 0.0.4.
+    """Return the report in Prometheus's text format, version 0.0.4.
 
     Counters and sums are since the server's start; percentiles are of the last second or so. Times are
     seconds of the device, except lateness, which is wall-clock time.

@@ -1,4 +1,4 @@
-"""Figures of sweeps over two parameters: heat maps, a panel for each value of a third axis."""
+"""Figures of sweeps over two parameters: heat maps, with a panel for each value of a third axis."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Cells of a panel with their values written in them.
+#: Maximum number of cells of a panel whose values are printed in them.
 _WRITTEN_CELLS = 36
 
 
@@ -32,16 +32,17 @@ def heat(
     normalized: bool = False,
     columns: int = 1,
 ) -> Figure:
-    """Draw a figure of a sweep over two parameters as a heat map: white is the least, black the most.
+    """Draw a sweep over two parameters as a heat map: white is the lowest value, black the highest.
 
     Args:
-        sweep: its results, or its directory.
-        figure: a column of the dataset, as in "all.p99_us".
+        sweep: results of a sweep, or its directory.
+        figure: a column of the dataset, such as "all.p99_us".
         over: axis from left to right.
         by: axis from bottom to top.
-        where: values of further axes; one that varies beside them, such as the policy, has a panel for each.
-        normalized: draw ratios to the sweep's baseline, paired by seed, in place of means.
-        columns: of a paper that the figure is as wide as: 1 (3.5 in) or 2 (7.16 in).
+        where: values of further axes. One further axis may vary, such as the policy; each of its values has a
+            panel.
+        normalized: whether to draw ratios to the sweep's baseline, paired by seed, instead of means.
+        columns: width of the figure in columns of a paper: 1 (3.5 in) or 2 (7.16 in).
 
     Raises:
         FlashtwinError: there is no such axis, value or figure.
@@ -80,7 +81,7 @@ def heat(
 
 
 def _write(axes: Axes, rows: list[list[float]], middle: float) -> None:
-    """Write the value of each cell into it, if there are few."""
+    """Print the value of each cell in it, if there are few cells."""
     if sum(map(len, rows)) > _WRITTEN_CELLS:
         return
     for y, row in enumerate(rows):

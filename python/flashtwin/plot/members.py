@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
-#: A member's own collections, and forced ones.
+#: Styles of a member's own collections and of forced ones.
 _OWN: dict[str, Any] = {"facecolor": "0.75", "edgecolor": "0.4", "linewidth": 0.4}
 _FORCED: dict[str, Any] = {"facecolor": "#0b3c5d", "edgecolor": "#0b3c5d", "linewidth": 0.4}
 
@@ -28,15 +28,15 @@ class _Result(Protocol):
 def collections(
     results: Mapping[str, _Result], *, from_s: float = 0, until_s: float | None = None, columns: int = 2
 ) -> Figure:
-    """Draw a row for each member of an array, with bars where it collects; a panel for each result.
+    """Draw a row for each member of an array, with bars while it collects; each result has a panel.
 
-    Bars of collections that the coordinator asked for are dark and full, those of a member's own light.
+    Collections forced by the coordinator are dark and full bars, a member's own collections light ones.
 
     Args:
-        results: of `run(gc_timeline=True)`, by their titles.
-        from_s: where to begin, in seconds from the start of the measurement.
-        until_s: where to end; with the last request if None.
-        columns: of a paper that the figure is as wide as: 1 (3.5 in) or 2 (7.16 in).
+        results: results of `run(gc_timeline=True)`, by their titles.
+        from_s: beginning, in seconds from the start of the measurement.
+        until_s: end; None: the last request.
+        columns: width of the figure in columns of a paper: 1 (3.5 in) or 2 (7.16 in).
     """
     members = []
     intervals = []

@@ -6,7 +6,7 @@ import io
 
 from matplotlib.figure import Figure
 
-#: A figure of two columns is then about as wide as the cell of a notebook.
+#: Resolution at which a figure of two columns is about as wide as the cell of a notebook.
 _DPI = 144
 
 

@@ -13,7 +13,7 @@ from .style import legend_above, line, new, sizes_axis, styled
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: With more policies than this names take more room.
+#: With more policies than this, the figure is larger to make room for the names.
 _FEW = 6
 
 
@@ -43,7 +43,7 @@ class _HitTable(Protocol):
 
 @styled
 def comparison(results: _Comparison, *, columns: int = 2) -> Figure:
-    """Draw response times to p99.99, and where the mean went, policy by policy."""
+    """Draw response times up to p99.99 and the parts of the mean, for each policy."""
     many = max(0, len(results.results) - _FEW)
     figure = new(columns, 2.8 + 0.12 * many)
     tail, bars = figure.subplots(1, 2, width_ratios=(1.2, 1))
@@ -60,7 +60,7 @@ def comparison(results: _Comparison, *, columns: int = 2) -> Figure:
 
 @styled
 def hits(table: _HitTable, *, columns: int = 1) -> Figure:
-    """Draw hit ratio over capacity, a line a policy; MIN, the bound, in black dots."""
+    """Draw hit ratio over capacity, a line per policy; MIN, the bound, in black dots."""
     figure = new(columns, 2.6 + 0.1 * max(0, len(table.policies) - _FEW))
     axes = figure.subplots()
     for i, policy in enumerate(table.policies):

@@ -1,4 +1,4 @@
-"""Figures of runs: distributions, where the mean went, what happened over time, programs by cause."""
+"""Figures of runs: distributions, parts of the mean, values over time, programs by cause."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
     from .._support.record import Kind
 
-#: A run: a result, its record, or the file of one.
+#: A run: a result, a record, or the file of a record.
 Run: TypeAlias = Union[Recorded, Record, str, "os.PathLike[str]"]
-#: One run, several, or several under names of your own.
+#: One run, several runs, or several runs with names.
 Runs: TypeAlias = Run | Sequence[Run] | Mapping[str, Run]
 
-#: A part of the mean is drawn on its own from this share of the longest bar.
+#: A part of the mean is drawn separately if it has at least this share of the longest bar.
 _VISIBLE = 0.01
-#: All the others together are drawn from this share.
+#: All other parts together are drawn if they have at least this share.
 _SHOWN = 0.001
 #: Percentiles that are marked, by 1 / (1 - share).
 _MARKED = {2: "p50", 10: "p90", 100: "p99", 1000: "p99.9", 10_000: "p99.99"}
 #: Markers on a curve.
 _MARKS = 12
-#: Measures that a history has over time, with the names of their axes.
+#: Measures of a history over time, with the labels of their axes.
 MEASURES = {
     "iops": "IOPS",
     "mb_per_s": "MB/s",
@@ -41,7 +41,7 @@ MEASURES = {
     "inside_mean": "requests in flight",
     "gc_write_amplification": "GC write amplification",
 }
-#: Pages programmed for the host, and the others in the order in which they are stacked.
+#: Pages programmed for the host, then other causes in the order in which they are stacked.
 _FOR_HOST = ("host_write", "destage", "flush", "write_back")
 _BESIDE = ("gc_move", "fold", "migration", "merge_copy", "map_write", "padding", "merge")
 
@@ -50,7 +50,7 @@ def labelled(runs: Runs) -> dict[str, Record]:
     """Name runs by the settings that differ, unless they have names.
 
     Raises:
-        FlashtwinError: there is none, or one of them is no run.
+        FlashtwinError: there are no runs, or a value is not a run.
     """
     if isinstance(runs, Mapping):
         named = {str(label): record_of(run) for label, run in runs.items()}
@@ -81,8 +81,8 @@ def cdf(runs: Runs, *, requests: Kind = "all", columns: int = 1) -> Figure:
 
     Args:
         runs: results, records, files of `Result.save`, or a mapping from names to them.
-        requests: of all requests, or of reads or writes alone.
-        columns: of a paper that the figure is as wide as: 1 (3.5 in) or 2 (7.16 in).
+        requests: whether to draw all requests, only reads, or only writes.
+        columns: width of the figure in columns of a paper: 1 (3.5 in) or 2 (7.16 in).
 
     Raises:
         FlashtwinError: there is nothing to draw.
@@ -94,8 +94,8 @@ def cdf(runs: Runs, *, requests: Kind = "all", columns: int = 1) -> Figure:
     for i, (label, record) in enumerate(records.items()):
         table = cdf_table(record.histograms[requests])
         times, shares = table["response_us"].to_pylist(), table["share"].to_pylist()
-        # Markers are at even shares, since most buckets are close together; they are shifted for each line,
-        # since lines may coincide.
+        # Markers are at even shares, since most buckets are close together. They are shifted from line to
+        # line, since lines may coincide.
         at = [(k + (i + 1) / (len(records) + 1)) / _MARKS for k in range(_MARKS)]
         marks = sorted({bisect_left(shares, share) for share in at})
         axes.step(times, shares, where="post", label=label, markevery=marks, **line(i))
@@ -154,7 +154,7 @@ def _stack(axes: Axes, names: list[str], parts: Sequence[tuple[str, Sequence[flo
 
 
 def draw_breakdown(axes: Axes, records: Mapping[str, Record], requests: Kind, columns: int) -> None:
-    """Draw where the mean went into a panel, a bar for each run."""
+    """Draw the parts of the mean into a panel, a bar for each run."""
     breakdowns = [record.summary[requests]["parts_us"] for record in records.values()]
     means = [sum(parts.values()) for parts in breakdowns]
     parts = [(part, [parts[part] for parts in breakdowns]) for part in PARTS]
@@ -168,7 +168,7 @@ def draw_breakdown(axes: Axes, records: Mapping[str, Record], requests: Kind, co
 
 @styled
 def breakdown(runs: Runs, *, requests: Kind = "all", columns: int = 1) -> Figure:
-    """Draw where the mean response time went, a stacked bar for each run; arguments as for `cdf`.
+    """Draw the parts of the mean response time, a stacked bar for each run; arguments as for `cdf`.
 
     Parts below a hundredth of the longest bar are drawn together as "other".
     """
@@ -183,13 +183,13 @@ def breakdown(runs: Runs, *, requests: Kind = "all", columns: int = 1) -> Figure
 
 @styled
 def amplification(runs: Runs, *, columns: int = 1) -> Figure:
-    """Draw the pages programmed for each one programmed for the host, by cause; a bar for each run.
+    """Draw the pages programmed per page programmed for the host, by cause; a bar for each run.
 
     A bar is as high as the run's GC write amplification.
 
     Raises:
-        FlashtwinError: a run is one of an array, whose members have write amplifications of their own, or
-            programmed nothing for the host.
+        FlashtwinError: a run programmed nothing for the host, or is that of an array, whose members have
+            write amplifications of their own.
     """
     records = labelled(runs)
     shares: dict[str, list[float]] = {cause: [] for cause in ("host", *_BESIDE)}
@@ -230,7 +230,7 @@ def _with_history(records: Mapping[str, Record]) -> None:
 def over_time(
     runs: Runs, *, measures: Sequence[str] = ("iops", "mean_us", "gc_write_amplification"), columns: int = 1
 ) -> Figure:
-    """Draw what happened over virtual time, a panel for each measure and a line for each run.
+    """Draw measures over virtual time, a panel for each measure and a line for each run.
 
     Args:
         runs: as for `cdf`, with `history=True`.
@@ -267,9 +267,9 @@ def over_time(
 
 @styled
 def gc_map(runs: Runs, *, columns: int = 1) -> Figure:
-    """Draw how much of each window of virtual time each chip spent collecting, a panel for each run.
+    """Draw the share of time that each chip spent collecting, over virtual time; a panel for each run.
 
-    White is none of it, black all of it. Runs as for `over_time`.
+    White is 0 %, black is 100 % of a window. Runs are as for `over_time`.
     """
     records = labelled(runs)
     _with_history(records)

@@ -1,4 +1,4 @@
-"""How figures look and are written: as wide as a paper's columns, readable in grey, always the same."""
+"""Style and files of figures: as wide as a paper's columns, readable in grey, reproducible."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 #: Widths of one and of two columns of a paper, in inches.
 WIDTHS_IN = {1: 3.5, 2: 7.16}
-#: Letters are those of a caption, and go into PDFs as TrueType, which publishers ask for.
+#: Letters have the size of a caption. PDFs contain them as TrueType, which publishers require.
 _SETTINGS: dict[str, Any] = {
     "font.size": 8,
     "axes.titlesize": 8,
@@ -67,7 +67,7 @@ _FILLS = [
 
 
 def styled(draw: Callable[P, T]) -> Callable[P, T]:
-    """Make a drawing function use these settings, and report what to install where Matplotlib is missing."""
+    """Make a drawing function use these settings, and name the missing package if it is Matplotlib."""
 
     @wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -81,7 +81,7 @@ def styled(draw: Callable[P, T]) -> Callable[P, T]:
 
 
 def require() -> None:
-    """Raise an error that names what to install if there is no Matplotlib."""
+    """Raise an error that names the package to install if Matplotlib is missing."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -89,7 +89,7 @@ def require() -> None:
 
 
 def kind_of(path: Path) -> str:
-    """Find the kind of figure that a file's name asks for."""
+    """Return the file type that a file's name determines."""
     require()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -110,12 +110,12 @@ def new(columns: int, height_in: float) -> Figure:
 
 
 def save(figure: Figure, path: str | Path) -> None:
-    """Write a figure as the file's name asks for (PDF, PNG, SVG ...); the same figure gives the same bytes.
+    """Write a figure in the file type of its name (PDF, PNG, SVG ...); equal figures give the same bytes.
 
-    Letters are embedded as TrueType in a PDF; no date and no version is inside.
+    A PDF contains its letters as TrueType. Files contain no date and no version.
 
     Raises:
-        FlashtwinError: the name ends in no kind of figure, or the file cannot be written.
+        FlashtwinError: the name has no known file type, or the file cannot be written.
     """
     kind = kind_of(Path(path))
     from matplotlib import rc_context
@@ -126,7 +126,7 @@ def save(figure: Figure, path: str | Path) -> None:
 
 
 def line(i: int, *, markers: bool = True) -> dict[str, Any]:
-    """Dashes, colour and marker of the i-th line: 60 before the first comes again."""
+    """Return dashes, colour and marker of the i-th line; they repeat after 60 lines."""
     style = {"linestyle": _DASHES[i % len(_DASHES)], "color": _COLOURS[i % len(_COLOURS)]}
     return {**style, "marker": _MARKERS[i % len(_MARKERS)], "markerfacecolor": "white"} if markers else style
 
@@ -137,7 +137,7 @@ def fill(i: int) -> dict[str, Any]:
     return {"facecolor": colour, "hatch": hatch, "edgecolor": "black", "linewidth": 0.5}
 
 
-#: Up to so many names stand in a row above a figure of two columns, half of them above one column.
+#: Maximum number of names in a row above a figure of two columns; half as many above one column.
 _NAMES_IN_A_ROW = 6
 
 
@@ -152,7 +152,7 @@ def legend_above(figure: Figure, axes: Axes, columns: int) -> None:
 
 
 def named_ticks(axes: Axes, names: list[str], columns: int) -> None:
-    """Write names under bars, slanted or upright where they would touch."""
+    """Write names under bars, slanted or upright if they would touch each other."""
     room = (40 if columns == 1 else 100) / max(1, len(names))
     longest = max((len(name) for name in names), default=0)
     if longest <= room:
@@ -164,7 +164,7 @@ def named_ticks(axes: Axes, names: list[str], columns: int) -> None:
 
 
 def sizes_axis(axes: Axes, sizes: list[float]) -> None:
-    """Make an axis of sizes or counts logarithmic, with a tick at each of a few of them."""
+    """Make an axis of sizes or counts logarithmic, with ticks at a few of its values."""
     axes.set_xscale("log", base=2)
     if len(sizes) <= 10:
         axes.set_xticks(sizes, [f"{size:.4g}" for size in sizes])

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: A series by its name: mean, low and high of each place on the axis; None where there is none.
+#: A series by its name: mean, low and high at each position of the axis; None if there is no value.
 _Series = dict[str, list["tuple[float, float, float] | None"]]
 
 
 class Chosen:
-    """Parts of a sweep that are drawn: series, places along the axis, and the name of the figure."""
+    """The drawn parts of a sweep: series, positions along the axis, and the name of the figure."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class Chosen:
         raise FlashtwinError(f"{name}: no axis of this sweep; its axes are {', '.join(results.points)}")
 
 
-#: Columns of a dataset as one would write them under an axis.
+#: Labels of columns of a dataset under an axis.
 _SAID = {
     "all_mean_us": "mean response (us)",
     "read_mean_us": "mean response of reads (us)",
@@ -133,17 +133,17 @@ def bars(
     confidence: float = 0.95,
     columns: int = 1,
 ) -> Figure:
-    """Draw a figure of a sweep as bars: a group for each value of one axis, a bar for each of another.
+    """Draw a sweep as bars: a group for each value of one axis, a bar for each value of another.
 
     Args:
-        sweep: its results, or its directory.
-        figure: a column of the dataset, as in "all.p99_us".
-        by: axis whose values have bars of their own; the policy if it varies, else the first that does.
-        over: axis whose values are the groups; the next one that varies.
-        where: values of the axes beyond these two.
-        normalized: draw ratios to the sweep's baseline, paired by seed, in place of means.
-        confidence: of the intervals (Student's t over seeds).
-        columns: of a paper that the figure is as wide as: 1 (3.5 in) or 2 (7.16 in).
+        sweep: results of a sweep, or its directory.
+        figure: a column of the dataset, such as "all.p99_us".
+        by: axis whose values are bars; None: the policy if it varies, else the first axis that varies.
+        over: axis whose values are groups; None: the next axis that varies.
+        where: values of other axes.
+        normalized: whether to draw ratios to the sweep's baseline, paired by seed, instead of means.
+        confidence: confidence level of the intervals (Student's t over seeds).
+        columns: width of the figure in columns of a paper: 1 (3.5 in) or 2 (7.16 in).
 
     Raises:
         FlashtwinError: there is no such axis, value or figure.
@@ -160,7 +160,7 @@ def bars(
         axes.bar(at, means, width=width, label=name, **fill(i))
         # One seed has no interval.
         for at_x, mean, low, high in (point for point in points if point[3] > point[2]):
-            # White below black: seen on dark bars and on light ones.
+            # White below black, so that it can be seen on dark and on light bars.
             for colour, thick in (("white", 2.2), ("black", 0.8)):
                 ends = [[mean - low], [high - mean]]
                 axes.errorbar(at_x, mean, ends, fmt="none", ecolor=colour, elinewidth=thick, capsize=1.5)
@@ -189,11 +189,10 @@ def lines(
     confidence: float = 0.95,
     columns: int = 1,
 ) -> Figure:
-    """Draw a figure of a sweep over a parameter, a line for each value of another axis.
+    """Draw a sweep over a parameter, a line for each value of another axis.
 
-    Sizes and numbers stand where they belong, on a logarithmic axis if they span a factor of eight; other
-    values side by side. `panels` is a further axis, with a panel for each of its values. Other arguments as
-    for `bars`.
+    Sizes and numbers are placed to scale, on a logarithmic axis if they span a factor of eight; other values
+    are side by side. Each value of the axis `panels` has a panel. Other arguments are as for `bars`.
     """
     results = sweep if isinstance(sweep, Results) else Results(sweep)
     parts = panels_of(results, panels, where or {})
@@ -207,18 +206,18 @@ def lines(
     return drawn
 
 
-#: Panels side by side in a figure of one column of a paper; twice as many in one of two.
+#: Maximum number of panels side by side in a figure of one column; twice as many in one of two.
 _PANELS_IN_A_ROW = 2
 
 
 def panels_of(
     results: Results, panels: str | None, where: Mapping[str, Any]
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Return the panels of a figure: title, and the values of axes that it shows."""
+    """Return the panels of a figure: title, and the values of axes that each shows."""
     if panels is None:
         return [("", dict(where))]
     axis = Chosen.axis(results, panels)
-    # The section of a key of the device leaves little room for the rest.
+    # The section of a device's key is omitted, since it leaves little room for the rest.
     name = title_of(axis.partition("_")[2].partition("_")[2] if axis.startswith("set_") else axis)
     return [(f"{name} {value}", {**where, axis: value}) for value in results.axes[axis]]
 
@@ -229,7 +228,7 @@ def rows_of(panels: int, columns: int) -> int:
 
 
 def grid(figure: Figure, panels: int, columns: int) -> list[Axes]:
-    """Return so many panels, in rows, with the same axes."""
+    """Return that many panels, in rows, with equal axes."""
     across = min(panels, _PANELS_IN_A_ROW * columns)
     found = figure.subplots(rows_of(panels, columns), across, sharex=True, sharey=True, squeeze=False)
     every = list(found.flat)
@@ -239,7 +238,7 @@ def grid(figure: Figure, panels: int, columns: int) -> list[Axes]:
 
 
 def label_edges(panels: list[Axes], columns: int) -> None:
-    """Keep the labels of panels at the left and at the bottom only."""
+    """Keep only the labels of the left and bottom panels."""
     across = min(len(panels), _PANELS_IN_A_ROW * columns)
     for i, axes in enumerate(panels):
         left, lowest = i % across == 0, i + across >= len(panels)
@@ -273,7 +272,7 @@ def _draw_lines(axes: Axes, chosen: Chosen, columns: int) -> None:
 
 
 def _numbers(places: list[Any]) -> tuple[list[float], str | None]:
-    """Where values stand, and in what unit: sizes in MiB, numbers as they are; None if side by side."""
+    """Return positions of values and their unit: sizes in MiB, numbers unchanged; None if side by side."""
     if all(isinstance(place, (int, float)) and not isinstance(place, bool) for place in places):
         return [float(place) for place in places], ""
     sizes = [words.read_size(str(place)) for place in places]

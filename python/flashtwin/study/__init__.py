@@ -37,20 +37,20 @@ def run_study(
     traces: str | os.PathLike[str] | None = None,
     progress: Callable[[str], OnSweepProgress] | None = None,
 ) -> dict[str, Any]:
-    """Run what is not finished of a study's sweeps, judge its claims and write the outcome.
+    """Run the unfinished sweeps of a study, judge its claims and write the outcome.
 
     Args:
-        study: of `read`.
-        directory: each matrix has its own within, a sweep like any other.
-        variant: quick or full.
-        threads: runs at a time; as many as there are cores if None.
-        dask: run the cells on Dask, as `sweep` does.
-        traces: folder of traces that take the place of stand-ins; FLASHTWIN_TRACES if None.
-        progress: called with the name of each matrix; returns what `sweep` calls.
+        study: the study, from `read`.
+        directory: directory of the study; each matrix is a sweep in a subdirectory.
+        variant: "quick" or "full".
+        threads: number of runs at a time; None: the number of cores.
+        dask: a Dask cluster that runs the cells, as for `sweep`.
+        traces: folder of traces that replace stand-ins; None: FLASHTWIN_TRACES.
+        progress: function that takes the name of each matrix and returns a `progress` function for `sweep`.
 
     Raises:
-        FlashtwinError: the study is wrong, or nothing can be kept any more.
-        Interrupted: on Ctrl-C; what is finished is kept.
+        FlashtwinError: the study is wrong, or results can no longer be saved.
+        Interrupted: on Ctrl-C; finished cells are kept.
     """
     if variant not in VARIANTS:
         raise FlashtwinError(f"variant: {variant!r}: must be {' or '.join(VARIANTS)}")
@@ -94,10 +94,10 @@ def source(name: str) -> str:
 
 
 def outcome(name: str) -> dict[str, Any]:
-    """Read the outcome of a study: the one that comes with flashtwin, or of a directory.
+    """Read the outcome of a study: the one that comes with flashtwin, or that in a directory.
 
     Raises:
-        FlashtwinError: there is none.
+        FlashtwinError: there is no outcome.
     """
     path = Path(name)
     if is_dir(path):

@@ -14,19 +14,21 @@ from ..errors import FlashtwinError
 from ..references import cited
 from .expression import Expression
 
-#: The sizes in which every matrix of a study can be run.
+#: Variants in which every matrix of a study can be run.
 VARIANTS: Final = ("quick", "full")
-#: How the values of several points become one.
+#: Ways to combine the values of several points.
 AGGREGATES: Final = ("mean", "min", "max")
 #: Units of a measure. A ratio of 0.8 is a change of -20 %.
 UNITS: Final = ("change", "ratio", "percent", "number")
-#: Footings of a claim: all settings that matter are printed; the load is generated in place of a trace
-#: that is not public; public windows of the trace; the paper's own numbers exclude it; no load shows it.
+#: Footings of a claim: all settings that matter are printed; the load is a stand-in for a trace that is not
+#: public; the load is a public window of the trace; the paper's own numbers exclude the claim; no load here
+#: can show it.
 FOOTINGS: Final = ("printed", "stand-in", "window", "self-contradictory", "vacuous")
-#: Names of the selections of rows that an expression combines.
+#: Names of the selected rows that an expression combines.
 _SELECTIONS: Final = ("a", "b", "c", "d")
 _SHIPPED: Final = Path(__file__).parent.parent / "studies"
-#: The study of `make demo`. It repeats figures of the others, so that it is no study of a paper.
+#: The study of `make demo`. It repeats figures of the other studies, so it is not listed as a study of a
+#: paper.
 DEMO: Final = "headlines"
 
 
@@ -35,11 +37,11 @@ class Load:
     """A workload of a study.
 
     Attributes:
-        name: in the matrices.
+        name: its name in the matrices.
         text: the generated load; without arrivals if `arrivals` has them.
-        arrivals: named endings of the text; the workload is then called NAME/ARRIVALS.
-        trace: name of the trace, without endings, that takes its place where the user has it.
-        source: where to get the trace.
+        arrivals: endings of the text, by name; the name of the workload is then NAME/ARRIVALS.
+        trace: name, without extensions, of the trace that replaces it if the user has it.
+        source: where the trace is available.
         published: what is known of the original.
         stand_in: how the generated load differs from it.
     """
@@ -55,21 +57,21 @@ class Load:
 
 @dataclass(frozen=True)
 class Measure:
-    """A number to measure and what is expected of it.
+    """A number to measure, and its expected value.
 
     Attributes:
-        name: in tables.
-        matrix: whose results it is taken from.
+        name: its name in tables.
+        matrix: matrix whose results it uses.
         figure: column of the results; a selection may name another.
         selections: by name, the values of axes that select one row of each point.
         where: values of axes that all selections share; a list keeps the axis as points.
         value: how the selected rows are combined.
-        over: how the values of several points become one.
-        unit: of the result, and of `holds`, `below` and `above`.
-        printed: what the paper prints.
+        over: how the values of several points are combined.
+        unit: unit of the result, and of `holds`, `below` and `above`.
+        printed: value that the paper prints.
         holds: range within which the claim holds.
-        below: the value lies below it if the direction is right.
-        above: the value lies above it if the direction is right.
+        below: limit below which the direction is as printed.
+        above: limit above which the direction is as printed.
     """
 
     name: str
@@ -91,16 +93,16 @@ class Claim:
     """A statement of the paper, a check of the study itself, or a change to what the paper describes.
 
     Attributes:
-        id: of the statement.
+        id: id of the statement.
         text: the statement.
-        source: section or figure.
+        source: section or figure of the paper.
         measures: the first one is the main measure, by which the claim is judged.
-        footing: what the claim stands on, of `FOOTINGS`.
-        condition: the setting of the measures, where it is one of several that the paper leaves open.
-        readings: the main measure under the other readings of the paper that the register has.
-        same_as: id of the claim whose number this one prints again.
-        cannot_be_tested: the reason, if it cannot.
-        reason: why it is not reproduced, or only under a condition; of a change what it costs.
+        footing: basis of the claim, one of `FOOTINGS`.
+        condition: the setting of the measures, if it is one of several that the paper leaves open.
+        readings: the main measure under other registered readings of the paper.
+        same_as: id of the claim with the same printed number.
+        cannot_be_tested: the reason, if the claim cannot be tested.
+        reason: why it is not reproduced, or only under a condition; for a change, its cost.
         causes: measures that show the reason.
     """
 
@@ -119,16 +121,16 @@ class Claim:
 
 @dataclass(frozen=True)
 class Pin:
-    """A figure of the baseline that the paper prints or implies: whether a matrix is at the operating point.
+    """A figure of the baseline that the paper prints or implies; it shows the operating point of a matrix.
 
     Attributes:
-        id: of the pin.
-        text: what the figure is.
-        source: where the paper has it.
-        matrices: those whose operating point it pins.
+        id: id of the pin.
+        text: description of the figure.
+        source: its place in the paper.
+        matrices: matrices whose operating point it pins.
         measure: its value, with the tolerance as `holds`.
         reason: why it is missed.
-        contradicts: the paper's other numbers that exclude it.
+        contradicts: other numbers of the paper that exclude it.
     """
 
     id: str
@@ -142,13 +144,13 @@ class Pin:
 
 @dataclass(frozen=True)
 class Case:
-    """A situation of a user, and what the scheme gains or costs there.
+    """A situation of a user, and the gain or cost of the scheme in it.
 
     Attributes:
         name: the situation.
         why: the cause in a few words.
-        command: that shows it; if None, the one that runs its matrix again.
-        measure: the gain or the cost; `printed` where a paper has it.
+        command: command that shows it; None: the command that runs its matrix.
+        measure: the gain or cost, with `printed` if a paper has it.
     """
 
     name: str
@@ -162,13 +164,13 @@ class Figure:
     """A figure laid out like the paper's: a line for each value of one axis over another axis.
 
     Attributes:
-        title: in reports.
-        matrix: whose results it shows.
+        title: its title in reports.
+        matrix: matrix whose results it shows.
         figure: column of the results.
         over: axis along the figure.
-        by: axis of its lines.
+        by: axis whose values are its lines.
         where: values of the other axes.
-        base: values of axes that select the row that each value is divided by; empty for none.
+        base: values of axes that select the row by which each value is divided; empty for none.
     """
 
     title: str
@@ -185,20 +187,20 @@ class Study:
     """A study.
 
     Attributes:
-        name: of the file.
-        title: of the page.
-        paper: the citation; in the file its text, or a key of `references.bib`.
+        name: name of the file.
+        title: title of the page.
+        paper: the citation; in the file, its text or a key of `references.bib`.
         sentence: the finding, in one sentence.
-        use: whether to use the scheme, when and when not, in Markdown.
-        about: how the study does it.
+        use: when to use the scheme and when not, in Markdown.
+        about: the method of the study.
         matrices: experiments, each with its `quick` and `full` changes.
         cases: situations of users.
         pins: figures of the baseline.
         loads: workloads by name.
-        checks: of the study itself.
-        claims: of the paper.
-        changes: to what the paper describes.
-        figures: laid out like the paper's.
+        checks: checks of the study itself.
+        claims: claims of the paper.
+        changes: changes to the scheme of the paper.
+        figures: figures with the layout of the paper's.
     """
 
     name: str
@@ -223,7 +225,7 @@ class Study:
         return {"name": f"{self.title}: {matrix}", **_merged(plain, whole.get(variant, {}))}
 
     def only(self, matrices: Sequence[str]) -> Study:
-        """Return the study with some of its matrices, and with what is measured in these alone.
+        """Return the study with some of its matrices, and with only the measures of these.
 
         Raises:
             FlashtwinError: no matrix has such a name.
@@ -254,7 +256,7 @@ class Study:
         )
 
     def only_claims(self, ids: Sequence[str]) -> Study:
-        """Return the study with some of its claims, their matrices and the pins of these.
+        """Return the study with some of its claims, and with their matrices and pins.
 
         Raises:
             FlashtwinError: there is no such claim, or one that cannot be tested.
@@ -280,7 +282,7 @@ def claims_of(ids: Sequence[str], known: Sequence[str], name: str) -> set[str]:
     """Return the ids of claims of a study, which must exist.
 
     Raises:
-        FlashtwinError: there is no such claim; the message names the nearest.
+        FlashtwinError: there is no such claim; the message names the most similar one.
     """
     for given in ids:
         if given not in known:
@@ -331,7 +333,7 @@ def _merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any
 
 
 class _Table:
-    """A table of the file, whose keys are taken one by one; what is left is unknown."""
+    """A table of the file, whose keys are read one by one; remaining keys are unknown."""
 
     def __init__(self, where: str, given: object) -> None:
         if not isinstance(given, Mapping):
@@ -339,7 +341,7 @@ class _Table:
         self._where, self._given, self._known = where, dict(given), []  # type: ignore[var-annotated]
 
     def take(self, key: str, kind: type | tuple[type, ...], default: Any = None) -> Any:  # noqa: ANN401
-        """Take a key; without a default it must be there."""
+        """Read a key; without a default, it is required."""
         self._known.append(key)
         if key not in self._given:
             if default is None:
@@ -456,7 +458,7 @@ def _load(name: str, given: object) -> Load:
 
 #: Keys that a measure is judged by.
 _JUDGED: Final = ("holds", "below", "above")
-#: Expectations of a measure; measures that show a cause have none.
+#: Keys for the expected value of a measure; measures that show a cause have none.
 _EXPECTED: Final = ("printed", *_JUDGED)
 #: Keys that a claim may specify once for all of its measures.
 _SHARED: Final = ("matrix", "figure", *_SELECTIONS, "where", "value", "over", "unit", *_EXPECTED)

@@ -16,7 +16,7 @@ _OPERATORS: Final[dict[type, Callable[[float, float], float]]] = {
     ast.Div: operator.truediv,
 }
 
-#: Longest text of an expression: its depth stays far below Python's limit of recursion.
+#: Maximum length of an expression, so that its depth is far below Python's limit of recursion.
 _LENGTH_MAX: Final = 500
 
 
@@ -44,7 +44,7 @@ class Expression:
             raise FlashtwinError(f"{where}: value = {self.text!r}: only + - * / of numbers and a, b, c, d")
 
     def of(self, values: Mapping[str, float]) -> float | None:
-        """Evaluate it; None for a division by 0 or a number beyond all floats."""
+        """Evaluate the expression; None for a division by 0 or a number beyond all floats."""
         try:
             return self._of(self._tree, values)
         except (ZeroDivisionError, OverflowError):

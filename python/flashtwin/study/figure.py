@@ -1,4 +1,4 @@
-"""The figure of a study: for claims and situations of users, printed values as marks, ours as intervals."""
+"""The figure of a study: printed values as marks and ours as intervals, for claims and users' situations."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..errors import FlashtwinError
 from ..plot.style import legend_above, new, save, styled
 
 _PRINTED: Final = re.compile(r"([+-]?\d+(?:\.\d+)?)(?: %)?")
-#: Changes beyond it stand at the edge of the figure, and in the row's name.
+#: Largest change that is drawn to scale; a larger one is at the edge of the figure, and in the row's name.
 _MOST_PERCENT: Final = 150.0
 #: Letters of a name in a line.
 _NAME_WIDTH: Final = 46
 
 
 class Mark(NamedTuple):
-    """A row of the figure, in percent. `printed` is None for the situation of a user."""
+    """A row of the figure, in percent. `printed` is None for a user's situation."""
 
     name: str
     printed: float | None
@@ -28,7 +28,7 @@ class Mark(NamedTuple):
 
 
 def marks(outcome: dict[str, Any]) -> list[Mark]:
-    """Return the rows: claims with a printed change by their main measure, then the situations of users."""
+    """Return the rows: the main measures of claims with a printed change, then users' situations."""
     found = []
     for claim in outcome["claims"]:
         for measure in claim["measures"][:1]:
@@ -62,7 +62,7 @@ def _inside(percent: float) -> float:
 
 @styled
 def draw(outcome: dict[str, Any], path: str | Path) -> None:
-    """Write the figure, as the file's name asks for.
+    """Write the figure in the file type of its name.
 
     Raises:
         FlashtwinError: there is nothing to draw, or the file cannot be written.

@@ -1,4 +1,4 @@
-"""The workloads of a study: the user's trace where there is one, else a generated stand-in."""
+"""The workloads of a study: the user's trace if there is one, else a generated stand-in."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import FlashtwinError
 from .definition import Load
 
-#: Names a folder of traces, where none is given.
+#: Environment variable with a folder of traces, used if none is given.
 VARIABLE = "FLASHTWIN_TRACES"
 
 
@@ -26,7 +26,7 @@ class Loads:
         self._traces = {} if self._folder is None else _found(loads, self._folder)
 
     def text(self, name: str) -> str:
-        """Return the workload that `sweep` takes for a name; what is no name of the study stays as it is."""
+        """Return the workload that `sweep` takes for a name; other text stays unchanged."""
         base, _, arrivals = name.partition("/")
         load = self._loads.get(base)
         if load is None:
@@ -41,11 +41,11 @@ class Loads:
         return f"{load.text},{load.arrivals[arrivals]}"
 
     def is_trace(self, name: str) -> bool:
-        """Whether a trace of the user takes the place of the stand-in."""
+        """Whether a trace of the user replaces the stand-in."""
         return name.partition("/")[0] in self._traces
 
     def missing(self) -> list[str]:
-        """List the source of each trace that the folder lacks; list nothing if there is no folder."""
+        """Return the source of each trace that the folder lacks; nothing if there is no folder."""
         if self._folder is None:
             return []
         lacking = [load for name, load in self._loads.items() if load.trace and name not in self._traces]
@@ -55,7 +55,7 @@ class Loads:
         ]
 
     def resolved(self, experiment: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an experiment with its workloads resolved; those that come to the same are there once."""
+        """Return an experiment with its workloads resolved; equal workloads appear once."""
         texts = [self.text(name) for name in experiment["workloads"]]
         return {**experiment, "workloads": list(dict.fromkeys(texts))}
 

@@ -1,4 +1,4 @@
-"""The JSON of an outcome, against which it is checked when it is read."""
+"""The JSON of an outcome; an outcome is checked against it when it is read."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Claim(TypedDict):
 
 
 class Line(TypedDict):
-    """A line of a figure: value and interval at each place."""
+    """A line of a figure: value and interval at each position."""
 
     name: str
     values: list[tuple[float | None, float | None, float | None] | None]
@@ -92,7 +92,7 @@ class Load(TypedDict):
 
 
 class Steady(TypedDict):
-    """Runs that were steady, and after how many requests."""
+    """Number of steady runs, and the number of requests after which they were steady."""
 
     met: int
     runs: int

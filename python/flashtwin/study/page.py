@@ -1,4 +1,4 @@
-"""An outcome as a page: Markdown for the documentation, HTML by the machinery of reports."""
+"""An outcome as a page: Markdown for the documentation, and HTML in the form of reports."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def _table(heads: tuple[str, ...], rows: list[list[str]]) -> str:
 
 
 def write_html(outcome: dict[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write the page of a study: one file that needs no network."""
+    """Write the page of a study as one self-contained file."""
     figures = [
         {**figure, "places": list(map(str, figure["places"])), "unit": words.figure_unit(figure)}
         for figure in outcome["figures"]
@@ -245,7 +245,7 @@ def _lead(outcome: dict[str, Any]) -> str:
 
 
 def _inline(text: str) -> str:
-    """Turn the marks of Markdown that studies use into HTML: bold, code, emphasis."""
+    """Convert the Markdown that studies use to HTML: bold, code, emphasis."""
     found = escape(text.strip())
     for mark, tag in ((r"\*\*", "b"), ("`", "code"), (r"\*", "em")):
         found = re.sub(rf"{mark}([^*`]+){mark}", rf"<{tag}>\1</{tag}>", found)

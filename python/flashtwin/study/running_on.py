@@ -1,4 +1,4 @@
-"""More seeds where those of a full run leave a claim undecided."""
+"""More seeds, if the seeds of a full run leave a claim undecided."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .definition import Claim, Measure
 from .measuring import Rows, measured
 from .verdicts import UNDECIDED, result_of
 
-#: Seeds after which a measure stays undecided, and how many are added at a time.
+#: Number of seeds after which a measure stays undecided, and number of seeds added at a time.
 SEEDS_MOST: Final = 30
 _STEP: Final = 10
 
-#: Runs an experiment under a name and returns its results.
+#: A function that runs an experiment under a name and returns its results.
 Run = Callable[[str, Mapping[str, Any]], Results]
 
 
@@ -24,10 +24,10 @@ def run_on(
     """Add seeds to the cells of each claim's main measure until it is decided or the maximum is reached.
 
     Args:
-        claims: of the study.
-        experiments: of its matrices.
-        rows: what has been run, by matrix; receives what is run here.
-        run: runs the cells.
+        claims: claims of the study.
+        experiments: experiments of its matrices.
+        rows: results by matrix; new results are added.
+        run: function that runs the cells.
     """
     for claim in claims:
         if not claim.measures:
@@ -44,7 +44,7 @@ def run_on(
 
 
 def narrowed(experiment: Mapping[str, Any], measure: Measure) -> dict[str, Any]:
-    """Return the experiment with the values of axes that a measure selects."""
+    """Return the experiment with only the values of axes that a measure selects."""
     chosen = [{**measure.where, **selection} for selection in measure.selections.values()]
 
     def kept(axis: str, values: list[Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The words by which measures, pins and claims are judged (docs/studies.md#verdicts)."""
+"""The words with which measures, pins and claims are judged (docs/studies.md#verdicts)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .definition import Claim, Measure
 AS_PRINTED, SAME_SIGN, NO_EFFECT = "as printed", "same sign", "no effect"
 OPPOSITE, OTHER_SIZE, UNDECIDED, UNMEASURED = "opposite", "other size", "undecided", "not measured"
 RESULTS: Final = (AS_PRINTED, SAME_SIGN, NO_EFFECT, OPPOSITE, OTHER_SIZE, UNDECIDED, UNMEASURED)
-#: Results that support a claim, and those that speak against it.
+#: Results that support a claim, and results that contradict it.
 _FOR: Final = (AS_PRINTED, SAME_SIGN)
 _AGAINST: Final = (NO_EFFECT, OPPOSITE, OTHER_SIZE)
 
@@ -26,16 +26,16 @@ VERDICTS: Final = (REPRODUCED, CONDITIONAL, NOT_REPRODUCED, OPEN, CONTRADICTORY,
 #: Verdicts on a pin and on a check.
 MET, MISSED, EXCLUDED = "met", "missed", "excluded by the paper"
 
-#: Footings that are found by running the registered readings; the others are stated in the file.
+#: Footings that result from the registered readings; the others are stated in the file.
 ROBUST, DEPENDS = "robust", "depends on"
 
-#: Half of the width of an interval around no change within which there is no effect, by unit.
+#: Half-width of the interval around no change that counts as no effect, by unit.
 _NO_EFFECT: Final = {"change": 3.0, "ratio": 0.03}
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A registered reading of the paper, run beside a claim's main measure: its name and result."""
+    """A registered reading of the paper that is run beside a claim's main measure: its name and result."""
 
     name: str
     result: str
@@ -81,7 +81,7 @@ def _without_sign(measure: Measure, low: float, high: float, inside: bool) -> st
 
 
 def _ends(measure: Measure, estimate: Estimate) -> tuple[float, float]:
-    """Return the ends of the interval; one seed has none, and does not show a sign."""
+    """Return the ends of the interval; a single seed has none and does not show a sign."""
     assert estimate.value is not None
     if estimate.low is not None and estimate.high is not None:
         return estimate.low, estimate.high
@@ -97,7 +97,7 @@ def _is_small(measure: Measure, low: float, high: float) -> bool:
 
 
 def pin_of(measure: Measure, estimate: Estimate, contradicts: str | None) -> str:
-    """Judge a pin: met if the estimate lies within its tolerance."""
+    """Judge a pin: it is met if the estimate is within its tolerance."""
     if estimate.value is None:
         return UNMEASURED
     assert measure.holds is not None
@@ -111,9 +111,9 @@ def verdict_of(claim: Claim, result: str, readings: Sequence[Reading], missed: S
 
     Args:
         claim: the claim.
-        result: of its main measure.
-        readings: the registered readings of the paper, as run.
-        missed: ids of pins of the main measure's matrix that are missed.
+        result: result of its main measure.
+        readings: the registered readings of the paper, with their results.
+        missed: ids of missed pins of the main measure's matrix.
     """
     if claim.cannot_be_tested is not None or claim.footing == "vacuous":
         return Verdict(UNTESTED, claim.footing, None)

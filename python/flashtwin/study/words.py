@@ -30,7 +30,7 @@ def measured(measure: dict[str, Any]) -> str:
 
 
 def cases(outcome: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Return heads and rows of the table of cases; without printed values or reasons where none has any."""
+    """Return heads and rows of the table of cases; columns without any value are omitted."""
     measures = [case["measure"] for case in outcome["cases"]]
     columns = {
         "your case": [measure["name"] for measure in measures],
@@ -44,7 +44,7 @@ def cases(outcome: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
 
 
 def verdict(claim: dict[str, Any]) -> str:
-    """Format a verdict with its condition, or with the claim whose number is the same."""
+    """Format a verdict with its condition, or with the claim that has the same number."""
     text = str(claim["verdict"])
     if claim["verdict"] == CONDITIONAL:
         text = f"{text}: {claim['condition']}"

@@ -171,8 +171,8 @@ fn a_window_shows_less_than_the_whole_and_one_after_the_end_nothing() {
     };
     let whole = slices(window(0, 1_000_000_000));
     let halves = [window(0, 24_000), window(24_000, 1_000_000_000)].map(slices);
-    // An operation that begins in one half does not begin in the other. Chips log the beginning of a collection
-    // before the collection begins, so slices of the four chips may be in neither half.
+    // A slice is only in the half in which its operation begins. Chips log the beginning of a collection before it
+    // begins, so some slices of the four chips may be in neither half.
     let both = halves[0] + halves[1];
     assert!(both <= whole && whole <= both + 8, "{halves:?} of {whole}");
     assert!(halves.iter().all(|&half| half > whole / 10));

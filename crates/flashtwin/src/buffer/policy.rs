@@ -217,8 +217,8 @@ pub trait Policy {
     fn stream(&self, _page: PageId) -> Stream {
         Stream::Cold
     }
-    /// Notifies the policy of a page that it does not rank and that is about to enter the policy's pages or the
-    /// separate read cache. Pages evicted from now on make room for it, or are its older copy.
+    /// Called before a page that the policy does not rank enters the policy or the separate read cache. Pages that
+    /// are evicted after this call make room for that page, or are its older copy.
     #[inline]
     fn arrives(&mut self, _lpn: Lpn) {}
     /// Called when a page was inserted into the separate read cache, or evicted from it.

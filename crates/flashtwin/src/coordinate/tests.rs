@@ -113,8 +113,8 @@ fn vector_ggc_1_inclusive() {
     assert_eq!(four.sent.len(), 5);
 }
 
-/// GGC-2: C=7 registered, reserve of 15 blocks, last completion at t=100 ms, T_idle=10 ms, T_chk=1 ms: FORCE_GC at
-/// 110 ms; a request at 120 ms makes C stop.
+/// GGC-2. C = 7 members are registered, with a reserve of 15 blocks. The last completion is at t = 100 ms, T_idle is
+/// 10 ms and T_chk 1 ms. FORCE_GC is sent at 110 ms; a request at 120 ms makes C stop.
 #[test]
 fn vector_ggc_2_idle() {
     let mut four = Four::new([12, 20, 9, 20]);

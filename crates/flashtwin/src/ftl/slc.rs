@@ -79,8 +79,8 @@ impl PageMap {
             .map(|bit| (bit, self.valid_of(first + bit)))
     }
 
-    /// Returns the pages that the blocks opened in SLC mode so far had less than normal blocks, in total. No program
-    /// uses these pages, but each erase counts them.
+    /// Returns the number of pages that blocks lacked, compared with normal blocks, because they were opened in SLC
+    /// mode, summed over all openings. No program uses these pages, but each erase counts them.
     pub fn slc_pages_lacked(&self) -> u64 {
         let lacks = self.shape.data_pages - self.shape.hot_pages;
         match self.has_slc() {

@@ -1,5 +1,5 @@
-//! Random writes and trims in random streams, collected as a chip would collect: the map stays consistent, hot and
-//! cold pages stay separate, and states can be loaded into other devices.
+//! Random writes and trims in random streams, with the collections that a chip would run. The map stays consistent,
+//! hot and cold pages stay in separate blocks, and saved states can be loaded into other devices.
 
 use std::collections::HashSet;
 
@@ -443,8 +443,8 @@ fn load_and_check(mut map: PageMap, of: &Load, state: &[u8]) {
     load.run(2_000, 40, 5);
 }
 
-/// Four pages of a hot block and four of a cold one, two of each live when the blocks are collected; pages 2 and 5
-/// are in the filter.
+/// A hot and a cold block of four pages each; two pages of each are valid when the blocks are collected. Pages 2 and
+/// 5 are in the filter.
 #[test]
 fn moved_pages_go_to_the_block_that_the_key_names() {
     for (moves, hot_after) in [

@@ -118,8 +118,8 @@ fn a_block_without_a_dead_page_is_taken_only_by_rules_that_do_not_look() {
     }
 }
 
-/// Probabilities for d = 2, by ascending live pages: block k of n with probability ((n - k)^2 - (n - k - 1)^2) / n^2.
-/// A rule chooses the same victim twice in the same state.
+/// Probabilities with d = 2, by ascending valid pages: block k of n is chosen with probability ((n - k)^2 - (n - k -
+/// 1)^2) / n^2. In the same state, a rule chooses the same victim twice.
 #[test]
 fn draws_have_the_chances_of_d_choices() {
     let mut counts = [[0u32; 4]; 3];

@@ -441,8 +441,8 @@ impl Ssd {
         self.backend.nand.free_pages()
     }
 
-    /// Returns the number of pages that blocks opened in SLC mode so far had less than normal blocks. Until the
-    /// erase, these pages are neither free nor programmed.
+    /// Returns the number of pages that blocks lacked because they were opened in SLC mode, summed over all openings.
+    /// No program uses these pages, but each erase counts them.
     pub fn slc_pages_lacked(&self) -> u64 {
         self.backend.nand.slc_pages_lacked()
     }

@@ -1,9 +1,8 @@
 //! Initial states of a drive, and saving and loading them.
 //!
-//! Random writing converges to a state that depends on nothing but geometry, reserve and
-//! watermarks. It is reached here by wearing in a single chip with the device's own rules and
-//! stamping it, with its logical pages renamed, on all chips; between two stamps the chip is
-//! written on, so that no two chips stand at the same point.
+//! Random writing converges to a state that depends only on geometry, reserve and watermarks. To reach it here, a
+//! single chip is written by the device's own rules, and its state is copied to all chips with other logical pages
+//! ([`Ssd::fill_steady`]). Further writes between two copies prevent two chips from having the same state.
 
 use std::io::{self, Read, Write};
 

@@ -87,8 +87,8 @@ fn members_collect_when_ordered() {
     server.collect(Some(1), None).expect_err("it has failed");
 }
 
-/// Clients write, read back and force their pages while the policy is replaced again and again. They read their last
-/// writes, and a power loss loses no more than under any one policy.
+/// Clients write, read back and force pages while the buffer policy is replaced again and again. Every read returns
+/// the last write, and a power loss loses no more pages than with an unchanged policy.
 #[test]
 fn exchanging_the_policy_is_invisible_to_clients() {
     for seed in flashtwin::seeds(1) {

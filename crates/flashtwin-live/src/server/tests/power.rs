@@ -1,5 +1,5 @@
-//! Power losses under clients that number their writes: flushed or forced data survive, and the server reports every
-//! lost page and no other.
+//! Power losses while clients write numbered contents. Flushed and forced data survive, and the server reports
+//! exactly the pages that were lost.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

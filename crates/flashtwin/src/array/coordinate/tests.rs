@@ -37,8 +37,8 @@ fn is_at_low_mark(array: &Array, lpn: Lpn) -> bool {
     flash.free_blocks(chip) <= flash.gc_trigger_blocks(chip)
 }
 
-/// GGC-2, its timing: a request that arrives while the idle array collects cancels the order, and waits at most for
-/// the running move or erase. A chip at its own low mark (T_hard) still collects whole blocks, as under load.
+/// GGC-2, timing: the idle array collects, and a request arrives. It cancels the order and waits at most for the
+/// running move or erase. A chip at its own low mark (T_hard) nevertheless collects a whole block, as under load.
 #[test]
 fn idle_collection_makes_room_for_a_request_at_once() {
     let (mut at_low_mark, mut above, mut waited) = (0, 0, Time::ZERO);

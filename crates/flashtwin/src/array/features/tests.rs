@@ -72,8 +72,8 @@ fn intervene(array: &mut Array, tag: u64) {
     }
 }
 
-/// Submits random requests, and changes the array meanwhile. Returns which requests completed, how and when, and the
-/// members' operations; and the requests before which the copy of the code changed.
+/// Submits random requests and changes the array between them. Returns the completed requests with results and times
+/// and the counters of array and members as text; and the requests before which another copy of the code was chosen.
 fn run(array: &mut Array, seed: u64, plain: bool) -> (String, Vec<u64>) {
     let mut rng = Rng::new(seed);
     let pages = array.exported_bytes() / PAGE;

@@ -14,8 +14,8 @@ use crate::array::table::NONE;
 use crate::spec::{ArraySpec, Reads};
 use crate::units::Time;
 
-/// Marks in place of an operation's twin, for an operation whose twin has completed: [`LATE`] for an original read,
-/// [`LATE_HEDGE`] for a hedge.
+/// Values of an operation's twin if the twin completed first: [`LATE`] on an original read, [`LATE_HEDGE`] on a
+/// hedge.
 const LATE: u32 = NONE - 1;
 const LATE_HEDGE: u32 = NONE - 2;
 /// Flag in the number of a twin: the twin is the hedge.

@@ -48,8 +48,8 @@ parameters! {
         threshold: u32 = Kind::Count(0, 65_535), "0", "printed: CBM section III";
         /// Least dynamic threshold.
         threshold_floor: u32 = Kind::Count(1, 65_535), "1", "printed: 1; D-20";
-        /// When the blocks of the page region move that have enough pages after the threshold has fallen: each with
-        /// its next page (`write`), or all at once (`scan`).
+        /// After the threshold has fallen: whether each block of the page region that now has enough pages moves with
+        /// its next page (`write`), or all such blocks move at once (`scan`).
         migrate: Migrate = Kind::Choice(Migrate::WORDS), "\"write\"", "D-222: our decision";
         /// Share of the write buffer that the block region may occupy before its blocks are chosen as victims; 0: no
         /// limit, as printed.

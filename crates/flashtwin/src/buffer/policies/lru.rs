@@ -1,6 +1,6 @@
 //! LRU: one list for clean and dirty pages (GCaR Fig. 4).
 //!
-//! hit -> most recent end; miss -> insert there; victim = the least recent page, whatever its state.
+//! A page that is hit or inserted moves to the most recent end. The victim is the least recent page, clean or dirty.
 
 use crate::buffer::entry::{cost, example, Entry, Family, Make, PAGES};
 use crate::buffer::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};

@@ -1,5 +1,5 @@
-//! System-aware policies beyond the access strings of the vectors: placement that changes, idle channels, chips
-//! close to GC.
+//! System-aware policies in situations that the access strings of the vectors do not have: placements change,
+//! channels are idle, chips are close to GC.
 
 use super::super::policies::cda_gc::CdaGc;
 use super::super::policies::co_active::CoActive;
@@ -311,8 +311,8 @@ fn the_dispatcher_names_the_stream_of_a_page_that_has_left() {
     );
 }
 
-/// The states of a dispatcher after `W1 W2 W1 W3 W2 W4 W1`. Before the second W2 three distinct pages have entered
-/// the filter, which is then reset.
+/// States of a dispatcher after `W1 W2 W1 W3 W2 W4 W1`. Before the second W2, three distinct pages have been inserted
+/// into the filter, so the filter is reset.
 #[test]
 fn the_dispatcher_forgets_by_distinct_pages() {
     let after = |set: &[(&str, &str)]| {

@@ -12,9 +12,9 @@ use crate::{Array, ArraySpec, DeviceSpec, Ssd};
 const PAGE: u64 = 4096;
 const MODERN: [(&str, &str); 2] = [("nand.backend", "modern"), ("geometry.channels", "2")];
 
-/// Submits random requests; returns which completed, how and when, and the operations of the flash. In one half of
-/// the run programs are logged, so that the device is on the path of any device: the first half if `logged`,
-/// otherwise the second.
+/// Submits random requests. Returns for each completed request its result and time, and the operations of the flash.
+/// Programs are logged in one half of the run, so that the device uses the general path there: the first half if
+/// `logged`, otherwise the second.
 fn run<B: Backend>(device: &mut Device<B>, seed: u64, logged: bool, plain: Path) -> String {
     let mut rng = Rng::new(seed);
     let pages = device.exported_bytes() / PAGE;
@@ -135,8 +135,8 @@ fn state(ssd: &Ssd) -> Vec<u8> {
     bytes
 }
 
-/// Compares random requests to a device that stays on its path and to one that is moved between the paths with
-/// requests in flight.
+/// Compares a device that stays on its path with one that is switched between the paths while requests are in flight,
+/// under the same random requests.
 fn compare_switched(what: &str, ssd: Ssd, seed: u64) {
     let mut rng = Rng::new(seed);
     let pages = ssd.exported_bytes() / PAGE;

@@ -77,8 +77,8 @@ fn whose_turn_it_is_by_hand() {
     );
 }
 
-/// Random queues, weights, bursts, limits and arrivals: every request is served once, those of a queue in order.
-/// While all classes have commands, each gets its share of every round, however small.
+/// Queues, weights, bursts, limits and arrivals are random. Every request is served once, and those of one queue are
+/// served in order. While all classes have commands, each has its share of every round, however small its weight.
 #[test]
 fn nothing_is_lost_or_overtaken_and_shares_follow_weights() {
     for seed in crate::seeds(3) {
@@ -139,8 +139,8 @@ fn nothing_is_lost_or_overtaken_and_shares_follow_weights() {
     }
 }
 
-/// With two queues of one place each, a further request of either queue waits at the host until the one before it is
-/// done; with one command at a time the device executes one after the other.
+/// There are two queues of one place each. A further request of a queue waits at the host until the previous one is
+/// done. With a limit of one command, the device executes commands one after the other.
 #[test]
 fn requests_wait_for_places() {
     let ends = |host: &[(&str, &str)]| -> Vec<(u64, u64)> {

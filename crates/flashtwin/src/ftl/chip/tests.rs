@@ -1,5 +1,5 @@
-//! Chips too small for their translation layer, which only tests can make: writes without room are refused, and data
-//! written before remain. Also states that are saved, loaded and damaged.
+//! Chips that are too small for their translation layer, which only tests can build: a write without room is refused,
+//! and data written earlier stay. Further tests save, load and damage states.
 
 use super::{
     Bast, ChipFtl, Counters, Dftl, Fast, Faster, FlashOp, Ftl, Layer, NoSpace, OpKind, Setup, Why,
@@ -49,8 +49,8 @@ fn write_without_room_is_refused_and_loses_nothing() {
     }
 }
 
-/// A merge leaves a hole for a page that does not exist. If that page were later written to a log, it would be older
-/// than a page written to the hole afterwards.
+/// A merge leaves a hole in the data block for a trimmed page. If the page were then written to a log and later to
+/// the hole, the log would still have the older version.
 #[test]
 fn a_log_never_passes_a_hole_of_its_data_block() {
     let mut setup = Setup::new("bast", 16, 16, 4).unwrap();
@@ -70,8 +70,8 @@ fn a_log_never_passes_a_hole_of_its_data_block() {
     assert!(ftl.lookup(0).is_some(), "page 0 is lost");
 }
 
-/// DFTL collects before a write that finds no more than two free blocks. Of 32 free blocks of four pages, 29 are
-/// begun and filled without collecting, and the first page of the 30th still finds three free blocks.
+/// DFTL collects before a write if at most two blocks are free. Of 32 free blocks of four pages, 29 are opened and
+/// filled without a collection; three blocks are still free at the first write to the 30th.
 #[test]
 fn dftl_foresees_the_page_that_begins_its_last_block() {
     let mut setup = Setup::new("dftl", 66, 32, 4).unwrap();
@@ -234,7 +234,7 @@ fn collections_are_the_erases_that_they_cause() {
     }
 }
 
-/// Data use all blocks except those that the map may need after its collection: 25 translation pages need at most 4
+/// Data may use all blocks except those that the collection of the map may need: 25 translation pages need at most 4
 /// blocks, and 3 blocks stay free.
 #[test]
 fn data_leave_room_for_the_map() {

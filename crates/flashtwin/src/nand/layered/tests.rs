@@ -1,5 +1,5 @@
-//! Chips too small for their translation layer, which only tests can build: a write without room fails, and the
-//! chip serves later operations.
+//! Chips that are too small for their translation layer, which only tests can build. A write fails if there is no
+//! room for it, and the chip can still serve later operations.
 
 use super::super::{Nand, PageOp};
 use super::*;

@@ -184,7 +184,7 @@ impl Msr {
         !self.chips[chip].in_gc && !self.service[chip].serves
     }
 
-    /// Accepts an operation. An idle chip that need not clean starts it immediately.
+    /// Accepts an operation. An idle chip that is not due to clean starts it immediately.
     #[inline(always)]
     pub fn take_in(&mut self, chip: usize, op: &mut PageOp, now: Time, events: &mut EventQueue) {
         let may_start = self.params.parallel_units == 1 && !self.may_clean(chip);

@@ -296,8 +296,8 @@ fn two_streams_find_room_on_a_tight_device() {
     }
 }
 
-/// If streams are kept apart, the plane for a write depends only on how much room each plane has for that stream, not
-/// on the block that holds the old copy. Tested with single writes and with batches.
+/// If streams are separate, the plane of a write depends only on how many pages of its stream each plane can still
+/// take, not on the block with the old copy. The test uses single writes and batches.
 #[test]
 fn two_streams_go_to_the_planes_with_most_room() {
     for units in ["1", "4"] {

@@ -72,8 +72,8 @@ fn read(seed: u64, level: &str, after_us: Option<&str>, collects: bool) -> (Time
     (took.unwrap(), array.raid_stats().clone())
 }
 
-/// RAID-5 of four members reconstructs the two pages from two pages of each of the other three, RAID-6 from the other
-/// data and P. Mirrors read the copy.
+/// A hedge of two pages. RAID-5 of four members reconstructs them from two pages of each of the other three members,
+/// RAID-6 from the other data and P. Mirrors read the copy.
 #[test]
 fn first_completion_of_two_counts() {
     for seed in crate::seeds(3) {

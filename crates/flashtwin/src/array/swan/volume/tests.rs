@@ -65,8 +65,8 @@ enum Flying {
     Trim(u32),
 }
 
-/// Writes `count` pages drawn by `draw`, with up to `depth` operations in flight, which complete in any order.
-/// Returns the number of moved pages.
+/// Writes `count` pages whose numbers `draw` returns. Up to `depth` operations are in flight and complete in any
+/// order. Returns the number of moved pages.
 fn drive(
     v: &mut Volume,
     seed: u64,
@@ -176,8 +176,8 @@ fn full_volume_makes_progress() {
     }
 }
 
-/// Every place is on a member of its group, no two places share a page, and parity is on the member without data of
-/// the stripe.
+/// Every location is on a member of the volume's group, no two locations are equal, and the parity of a stripe is on
+/// the member that has none of its data.
 #[test]
 fn places_and_parity_use_every_member_page_once() {
     for more in [

@@ -127,8 +127,8 @@ fn a_write_passes_between_two_moves_while_there_is_room() {
     }
 }
 
-/// At the watermark writes pass in step with the moves: no write waits for a whole block, hardly more pages are moved
-/// than without passing, and the free blocks remain.
+/// At the watermark, host writes alternate with the moves of a collection. No write waits for a whole block, hardly
+/// more pages are moved than if writes waited, and some blocks stay free.
 #[test]
 fn at_the_watermark_writes_pass_in_step_with_the_moves() {
     let mut moves = Vec::new();
@@ -158,8 +158,9 @@ fn at_the_watermark_writes_pass_in_step_with_the_moves() {
     assert!(more.abs() < 0.1, "{moves:?}");
 }
 
-/// Collections gain room only in the cold open block, but host writes that are all hot find it. If the watermark
-/// counts free blocks, one write waits for several collections in a row; if it counts free pages, for about one.
+/// All host writes are hot, and moved pages go to the cold open block. A collection thus adds room only to the cold
+/// open block. If the watermark counts free blocks, a write waits for several collections in a row; if it counts free
+/// pages, for about one.
 #[test]
 fn room_counted_in_pages_is_there_when_a_second_block_needs_it() {
     let mut ends = Vec::new();
@@ -293,8 +294,8 @@ fn a_write_passes_between_two_moves_of_a_fold() {
     assert_eq!(bench.nand.stats().count(Cause::Fold), 5);
 }
 
-/// The number of free pages follows from the programs and erases, whatever mode blocks were in. Nothing is lost when
-/// the cache is folded because blocks run short.
+/// The number of free pages equals the difference between erased and programmed pages, in whichever modes the blocks
+/// were written. No page is lost when the SLC cache is folded because free blocks are short.
 #[test]
 fn pages_are_conserved_with_a_cache() {
     let mut bench = cached(&[

@@ -1,5 +1,5 @@
-//! Instants at which operations end on the `modern` back end, computed by hand: 25 us to read, 200 us to program,
-//! 102.4 us per transfer unless a test has others.
+//! Completion times of operations on the `modern` back end, computed by hand. A read takes 25 us, a program 200 us
+//! and a transfer 102.4 us, unless a test sets other times.
 
 mod collections;
 mod general;

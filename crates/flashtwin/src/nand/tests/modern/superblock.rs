@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Two dies of 12 blocks of 4 pages, each on its own channel; 7 superblocks are full and one is open. Writes go to
-/// die `lpn % 2`.
+/// Two dies, each with its own channel and 12 blocks of 4 pages; 7 superblocks are full and one is open. A write goes
+/// to die `lpn % 2`.
 fn dies() -> Bench {
     let mut bench = die(&[
         ("geometry.chips", "2"),
@@ -15,8 +15,8 @@ fn dies() -> Bench {
         ("ftl.placement", "dynamic"),
         ("gc.granularity", "superblock"),
     ]);
-    // In each of the first four superblocks all pages are overwritten except one on each die; three more superblocks
-    // are full then.
+    // Overwrites all pages of the first four superblocks except one on each die. These writes fill three more
+    // superblocks.
     for first in [0, 8, 16, 24] {
         for lpn in first..first + 6 {
             bench.at(0.0, Destage, lpn);
@@ -27,8 +27,9 @@ fn dies() -> Bench {
     bench
 }
 
-/// Vector SB-1. When a die has opened its last free block but one, the next writes find a superblock to collect: each
-/// die reads its page (25 + 102.4), programs it (102.4 + 200), and both dies erase (1500); then they write.
+/// Vector SB-1. A die has opened its last free block but one, so the next writes trigger the collection of a
+/// superblock. Each die reads its valid page (25 + 102.4) and programs it (102.4 + 200), both dies erase (1500), and
+/// then they write.
 #[test]
 fn dies_collect_their_parts_at_once_and_erase_together() {
     let mut bench = dies();

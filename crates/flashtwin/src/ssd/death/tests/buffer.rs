@@ -79,8 +79,8 @@ fn until_filling(ssd: &mut Ssd, fills: u64) {
     }
 }
 
-/// The page is read in vain, while it is being written back or in the read cache, when a part of it is written:
-/// the parts that were not written stay lost.
+/// A part of a lost page is written while a read of the page, for its write-back or for the host, is running in vain.
+/// The parts that were not written stay lost.
 #[test]
 fn a_write_during_the_read_of_a_lost_page_brings_nothing_back() {
     for (more, first) in [

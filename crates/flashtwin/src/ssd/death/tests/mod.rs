@@ -232,8 +232,8 @@ fn check_one_death(more: &[(&str, &str)], seed: u64) {
     }
 }
 
-/// Programs that a die had begun or that waited for it are done elsewhere, at whatever instant it dies; the
-/// reads fail, and take what they take: 54 us and 9.0112 us on the channel.
+/// A die dies at each possible instant. Its running and waiting programs are done on other dies. Reads fail, after
+/// the usual time of a read: 54 us, and 9.0112 us on the channel.
 #[test]
 fn operations_on_a_dying_die_end() {
     let mut again = 0;
@@ -340,8 +340,8 @@ fn a_write_that_finds_no_room_is_not_passed_on() {
     assert_eq!(status, Status::ReadOnly);
 }
 
-/// A write of a part of a page that is lost: refused without a buffer; taken by a buffer, which finds out when it
-/// writes it back, and fails the next flush.
+/// A write of part of a lost page. Without a buffer it is refused. A buffer accepts it, notices the loss at the
+/// write-back, and the next flush fails.
 #[test]
 fn a_part_of_a_lost_page_is_lost_with_it() {
     for more in [&[("buffer", "none"), ("ftl.partial", "sectors")][..], &[]] {
