@@ -26,7 +26,7 @@ fn setup(scale: u32, handles: u32) -> Result<Setup, Failure> {
     Ok(Setup::of_words(&words)?)
 }
 
-/// What a run showed.
+/// Figures of a run.
 struct Measured {
     ns_per_program: f64,
     waf: f64,

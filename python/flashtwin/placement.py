@@ -154,11 +154,11 @@ def placement_info(name: str) -> PlacementInfo:
 
 
 class PlacementTrace(list[dict[str, Any]]):
-    """What each operation did: a list of dicts whose printed form is that of the documentation."""
+    """Results of the operations: a list of dicts whose printed form is that of the documentation."""
 
     def __repr__(self) -> str:
         def text(step: dict[str, Any]) -> str:
-            did = "; ".join([*filter(None, [step["status"]]), *step["did"], *filter(None, [step["answer"]])])
+            did = "; ".join([*filter(None, [step["status"]]), *step["did"], *filter(None, [step["output"]])])
             return f"{step['op']}{' -> ' + did if did else ''}\n    {step['state']}"
 
         return "\n".join(map(text, self))
@@ -170,12 +170,12 @@ def trace_placement(ops: str, **setup: Value) -> PlacementTrace:
     Args:
         ops: operations with ; between: "W 0 4 0" writes 4 pages from page 0 on with id 0 (- for none),
             "T 0 2" trims, "U 0 1" closes units early, "S" status, "L" totals in pages, "E" events of the
-            host, "P" power cut.
+            host, "P" power loss.
         setup: words of the setup, such as units=8, unit_pages=4, logical_pages=8, handles="ii,ii", low=2
             (docs/placement.md lists them).
 
     Returns:
-        One dict an operation: `op`, `status` (an error), `did`, `answer` and `state`.
+        One dict an operation: `op`, `status` (an error), `did`, `output` and `state`.
 
     Raises:
         FlashtwinError: what is wrong, and what would be right.
@@ -425,9 +425,9 @@ def placement_waf(
     """Measure write amplification of a load under each scheme with each victim rule, without time.
 
     Args:
-        workload: a generated load, a trace or a table, as for `run`; "warp-3stream:dist=zoned", say.
-        device: a device, of which a block of every die is a unit, or one of `placement.DEVICES`. None: the words of
-            `setup` alone.
+        workload: a generated load, a trace or a table, as for `run`; such as "warp-3stream:dist=zoned".
+        device: a device, of which a block of every die is a unit, or one of `placement.DEVICES`. None: the
+            words of `setup` alone.
         schemes: names, with parameters as in "sepbit:sample=8", or classes of your own.
         victims: rules with a scope, as in "greedy", "fifo", "greedy@noisy:quota=optimal", or classes of your
             own.

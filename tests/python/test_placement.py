@@ -63,7 +63,7 @@ def test_a_vector_of_the_specification(cli):
     steps = flashtwin.trace_placement(ops, units=8, handles="ii,ii", low=2)
     assert "; ".join(steps[8]["did"]) == "victim u2 v1; 80h; erase u2; victim u3 v1; 80h; erase u3"
     assert steps[8]["state"].endswith("s:u6[1 5 . .]* free 7 2 3")
-    assert steps[9]["answer"] == "hbmw 19 mbmw 21 mbe 8"
+    assert steps[9]["output"] == "hbmw 19 mbmw 21 mbe 8"
     words = [word for key in ("units=8", "handles=ii,ii", "low=2") for word in ("--set", key)]
     assert cli("placement", "trace", *words, ops).stdout == f"{steps!r}\n"
     assert json.loads(cli("placement", "trace", *words, ops, "--json").stdout) == steps
@@ -213,7 +213,7 @@ def test_errors_of_users_stop_the_run():
         ({"load": "uniform:write=1,requests=10"}, "repeat it"),
     ],
 )
-def test_what_is_wrong_is_named(arguments, message):
+def test_errors_name_the_word(arguments, message):
     with pytest.raises(flashtwin.FlashtwinError, match=message):
         waf(**arguments)
 

@@ -31,7 +31,7 @@ pub fn placement_words() -> Vec<(&'static str, &'static str, &'static str)> {
     WORDS.to_vec()
 }
 
-/// What a setup may choose of one kind (`scheme`, `victim`, `scope`), as a list of dicts.
+/// The components of one kind (`scheme`, `victim`, `scope`), as a list of dicts.
 #[pyfunction]
 pub fn placement_components<'py>(py: Python<'py>, kind: &str) -> PyResult<Bound<'py, PyList>> {
     let choice = match kind {
@@ -113,7 +113,7 @@ pub fn trace_placement<'py>(
         d.set_item("op", &step.op)?;
         d.set_item("status", &step.status)?;
         d.set_item("did", &step.did)?;
-        d.set_item("answer", &step.answer)?;
+        d.set_item("output", &step.output)?;
         d.set_item("state", &step.state)?;
         list.append(d)?;
     }
@@ -493,7 +493,7 @@ const _: fn() = || {
 /// A closed unit that a victim rule may choose.
 #[pyclass(frozen, get_all, module = "flashtwin._core")]
 pub struct VictimUnit {
-    /// Its place among the pool's units.
+    /// Place among the pool's units.
     place: u32,
     number: u32,
     valid: u32,
@@ -517,7 +517,7 @@ impl VictimUnit {
     }
 }
 
-/// The closed units of a group, and who needs room.
+/// The closed units of a group, and the class that needs room.
 #[pyclass(frozen, get_all, module = "flashtwin._core")]
 pub struct PoolView {
     units: Py<PyList>,

@@ -21,13 +21,13 @@ const LEVEL: f64 = 0.01;
 /// Requests that are known ahead while their table entries are loaded.
 const AHEAD: usize = 16;
 
-/// What a device is written with before the measurement.
+/// Writes before the measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Warm {
     /// Whole capacities of the load until write amplification differs by less than 1 % from one to the next, at most
     /// [`WARM_MOST`].
     UntilLevel,
-    /// So many capacities of the load.
+    /// A fixed number of capacities of the load.
     Capacities(f64),
 }
 
@@ -36,7 +36,7 @@ pub enum Warm {
 pub struct UntimedPlan {
     /// Bytes of a page.
     pub page_bytes: u32,
-    /// What comes before the measurement.
+    /// Writes before the measurement.
     pub warm: Warm,
     /// Capacities measured; a load that ends before is measured to its end.
     pub capacities: f64,
@@ -70,9 +70,9 @@ pub enum UntimedError {
     Workload(WorkloadError),
     /// A request is beyond the device.
     OutOfRange {
-        /// Its first byte.
+        /// First byte of the request.
         offset: u64,
-        /// Its bytes.
+        /// Bytes of the request.
         bytes: u64,
         /// Bytes of the device.
         device_bytes: u64,
@@ -231,11 +231,11 @@ impl Run<'_> {
         for point in 1..=points as u64 {
             let due = first + (capacities * capacity * point as f64 / points).round() as u64;
             let now = self.device.totals().host;
-            let goes_on = self
+            let has_more = self
                 .feed
                 .write(self.device, due.saturating_sub(now), self.control)?;
             self.series.push(self.device.report());
-            if !goes_on {
+            if !has_more {
                 break;
             }
         }
@@ -282,7 +282,7 @@ impl<'a> Feed<'a> {
         (first as u32, end.saturating_sub(first) as u32)
     }
 
-    /// Writes until the host has written `pages` more, or the load ends; returns whether it goes on.
+    /// Writes until the host has written `pages` more, or the load ends; returns whether there is more.
     fn write(
         &mut self,
         device: &mut Placed,

@@ -57,7 +57,7 @@ examples:
   flashtwin placement trace --set units=6 "W 0 2 0; U 0; S"
 
 W LPN PAGES ID writes (- for no id), T LPN PAGES trims, U ID... closes the units of these ids early, S is
-status, L the totals in pages, E the events of the host, P a power cut. A state lists units in the order of
+status, L the totals in pages, E the events of the host, P a power loss. A state lists units in the order of
 their opening, as owner:unit[pages]; - is a page that is not live, . one not written, * an open unit.
 """,
         command=trace,

@@ -7,8 +7,8 @@
 //! is in the cache; a move accesses the map entry, which [`Units::prefetch_moves`] loads ahead. In memory a logical
 //! page takes 4 bytes, a flash page 4.125.
 //!
-//! This file has the tables and the steps that change them. Who owns a unit, which one is collected and when is
-//! decided in [`crate::placement`].
+//! This file has the tables and the steps that change them. The owner of a unit, and the unit that is
+//! collected, are chosen in [`crate::placement`].
 
 use std::collections::VecDeque;
 
@@ -28,7 +28,7 @@ pub(crate) struct Owner(pub u16);
 /// The owner of a unit that is free.
 const FREE: Owner = Owner(u16::MAX);
 
-/// Which unit a group reuses first.
+/// The order in which a group reuses its free units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reuse {
     /// The one erased longest ago; at first, by number.
@@ -63,7 +63,7 @@ pub(crate) struct Unit {
     pub sequence: u32,
     /// Pages given to it so far.
     pub given: u32,
-    /// Of these, the live ones.
+    /// Live pages among them.
     pub live: u32,
     pub erases: u32,
     /// Host clock when it was opened.

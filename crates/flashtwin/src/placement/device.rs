@@ -20,23 +20,23 @@ use super::victims::{AnyVictim, UserVictim};
 use crate::ftl::{Owner, UnitShape, Units};
 use crate::units::{Lpn, Ppn};
 
-/// What happened, in the order in which it did; kept on demand.
+/// A step of the device; steps are kept on demand, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Did {
     /// A unit with this many live pages is collected.
     Victim {
-        /// Its group.
+        /// The group.
         group: u32,
-        /// Its number in the group.
+        /// Number of the unit in the group.
         unit: u32,
-        /// Its live pages.
+        /// Live pages of the unit.
         live: u32,
     },
     /// A unit was erased.
     Erase {
-        /// Its group.
+        /// The group.
         group: u32,
-        /// Its number in the group.
+        /// Number of the unit in the group.
         unit: u32,
     },
     /// An event of flexible data placement.
@@ -54,8 +54,8 @@ impl fmt::Display for NoRoom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "page {} finds no room: no unit that may be collected has anything to gain; raise the reserve or `low`, or use \
-             fewer classes",
+            "page {} finds no room: no unit that may be collected has anything to gain; raise the reserve or low, or use fewer \
+             classes",
             self.lpn.0
         )
     }
@@ -63,7 +63,7 @@ impl fmt::Display for NoRoom {
 
 impl std::error::Error for NoRoom {}
 
-/// What is kept of each logical page, as far as the scheme needs it.
+/// Data kept of each logical page, as far as the scheme needs them.
 #[derive(Clone, Debug, Default)]
 struct Pages {
     /// Host clock at the last write, its low 32 bits.
@@ -174,7 +174,7 @@ impl Placed {
         &self.setup
     }
 
-    /// What the scheme needs.
+    /// Needs of the scheme.
     pub fn needs(&self) -> &Needs {
         &self.needs
     }

@@ -10,7 +10,7 @@ const KEPT: usize = 63;
 pub enum EventType {
     /// 00h: the host closed a unit that was not full.
     NotFullyWritten,
-    /// 02h: a power cut closed a unit of the host.
+    /// 02h: a power loss closed a unit of the host.
     ResetChanged,
     /// 03h: a write named a placement id that is not valid.
     InvalidId,
@@ -61,7 +61,7 @@ impl EventType {
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Its type.
+    /// Type of the event.
     pub kind: EventType,
     /// The reclaim unit handle; `None` if it is of units that all handles share.
     pub handle: Option<u16>,

@@ -1,7 +1,7 @@
 //! Placement ids: the 16 bits with which the host names a group and a placement handle (NVMe data placement
 //! directive).
 
-/// Where a write goes, as its id says it.
+/// The destination of a write, by its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Resolved {
     /// The group; `None` if the host leaves it to the device.
@@ -54,7 +54,7 @@ impl Ids {
         ((group << (16 - self.group_bits)) as u16) | placement_handle
     }
 
-    /// What a write with this id, or without one, is executed as.
+    /// Resolves the id of a write, or its absence.
     #[inline(always)]
     pub fn resolve(&self, id: Option<u16>) -> Resolved {
         let found = id.and_then(|id| self.parts(id));

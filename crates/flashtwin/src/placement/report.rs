@@ -1,4 +1,4 @@
-//! What a device has done, by class and by owner.
+//! Counts of a device by class and by owner.
 
 use super::device::Placed;
 use super::scheme::Class;
@@ -8,17 +8,17 @@ use crate::ftl::Owner;
 /// Counts of an owner, and what it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnerReport {
-    /// Its name: `h0` for pages of the host of class 0, `g0` for its survivors, `s` for those of all classes.
+    /// Name: `h0` for pages of the host of class 0, `g0` for its survivors, `s` for those of all classes.
     pub name: String,
-    /// Its class; `None` if it is shared.
+    /// The class; `None` if the owner is shared.
     pub class: Option<Class>,
-    /// It takes pages of the host.
+    /// The owner takes pages of the host.
     pub of_host: bool,
-    /// Its counts.
+    /// Counts of the owner.
     pub counts: OwnerCounts,
-    /// Its live pages.
+    /// Live pages of the owner.
     pub live: u64,
-    /// Units that it holds.
+    /// Units that the owner holds.
     pub units: u32,
 }
 

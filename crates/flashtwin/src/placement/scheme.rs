@@ -1,4 +1,4 @@
-//! What a placement scheme is: it decides for each page the class of unit that the page is programmed into.
+//! A placement scheme assigns each page the class of unit that the page is programmed into.
 //!
 //! A scheme sees the page and the number of pages that the host has written; no time, queue or chip. It calls
 //! nothing. What it needs to know of each logical page it declares in [`Needs`]; nothing else is kept.
@@ -18,7 +18,7 @@ pub const NO_AGE: u64 = u64::MAX;
 /// Next write of a page that is not written again, or whose future is not known.
 pub const NEVER: u64 = u64::MAX;
 
-/// What a scheme needs; nothing that is not declared is allocated, kept or read.
+/// Needs of a scheme; nothing that is not declared is allocated, kept or read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
     /// Classes that it gives, numbered from 0.
@@ -29,26 +29,26 @@ pub struct Needs {
     pub moves: bool,
     /// Time of each page's next host write: 8 bytes a logical page, and the load must be known in advance.
     pub future: bool,
-    /// What the host gave before: the class of the old copy's unit.
+    /// Class of the old copy's unit.
     pub old: bool,
-    /// Where pages go that collection moves, unless the device says otherwise.
+    /// Destination of pages that collection moves, unless the device has another one.
     pub survivors: Survivors,
-    /// Survivors of a class do not mix with those of other classes; of handles, their types say it.
+    /// Survivors of a class do not mix with those of other classes; of handles, their types decide.
     pub isolated: bool,
 }
 
 words! {
-    /// Where pages go that collection moves (`placement.survivors`).
+    /// Destination of pages that collection moves.
     pub enum Survivors {
-        /// Those of an isolated class to units of their own, those of all other classes to units that they share.
+        /// Pages of an isolated class go to units of their own, pages of all other classes to units that they share.
         Apart = "apart",
-        /// To the open unit of their class, among the host's pages.
+        /// Pages go to the open unit of their class, among the host's pages.
         Same = "same",
-        /// To units that all classes share.
+        /// Pages go to units that all classes share.
         Shared = "shared",
-        /// To the open unit of the next class; those of the last class stay in it.
+        /// Pages go to the open unit of the next class; pages of the last class stay in it.
         Next = "next",
-        /// Where the scheme says.
+        /// The scheme places each page.
         Scheme = "scheme",
     }
 }
@@ -112,13 +112,13 @@ pub struct MovedPage {
 /// A unit.
 #[derive(Clone, Copy, Debug)]
 pub struct UnitView {
-    /// Its number in its group.
+    /// Number of the unit in its group.
     pub number: u32,
-    /// Its group.
+    /// Group of the unit.
     pub group: u32,
-    /// Its class; `None` if it is shared.
+    /// Class of the unit; `None` if all classes share it.
     pub class: Option<Class>,
-    /// It holds survivors, not pages of the host.
+    /// The unit holds survivors, not pages of the host.
     pub survivors: bool,
     /// Host clock at its opening.
     pub opened_at: u64,
@@ -156,7 +156,7 @@ pub struct Entry {
 
 /// A placement scheme.
 pub trait Scheme: Send + Sync {
-    /// What it needs, and how many classes it has.
+    /// Needs of the scheme, with the number of its classes.
     fn needs(&self) -> Needs;
 
     /// The class of a page that the host writes. Asked once a program, in program order.
@@ -176,7 +176,7 @@ pub trait Scheme: Send + Sync {
     /// The host has trimmed a page.
     fn trimmed(&mut self, _lpn: Lpn) {}
 
-    /// Its state in the notation of the documentation; empty if it has none.
+    /// State in the notation of the documentation; empty if there is none.
     fn state(&self) -> String {
         String::new()
     }

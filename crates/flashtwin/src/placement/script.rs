@@ -1,7 +1,7 @@
 //! A device stepped through a line of operations, in the notation of the specification.
 //!
 //! `W lpn n id` writes (`-`: no id), `T lpn n` trims, `U id...` updates, `S` is status, `L` log page 22h in pages, `E`
-//! the events of the host, `P` a power cut; operations end with `;`. A state lists for each group its units in the
+//! the events of the host, `P` a power loss; operations end with `;`. A state lists for each group its units in the
 //! order of their opening, as `owner:unit[pages]` with `-` for a page that is not live and `.` for one that was not
 //! given, and `*` if the unit is open; then the free units in the order of reuse.
 
@@ -12,17 +12,17 @@ use super::state::Classes;
 use crate::component::{Chosen, Component};
 use crate::units::Lpn;
 
-/// What an operation did.
+/// Result of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The operation.
     pub op: String,
-    /// The error that the device answered with, by name.
+    /// The error of the operation, by name.
     pub status: Option<String>,
     /// Collections, erases and events, in their order.
     pub did: Vec<String>,
-    /// What a query answers.
-    pub answer: Option<String>,
+    /// Result of a query.
+    pub output: Option<String>,
     /// The state after it.
     pub state: String,
 }
@@ -43,7 +43,7 @@ fn step(device: &mut Placed, op: &str) -> Result<Step, String> {
     let rest: Vec<&str> = words.collect();
     let wrong = |must: &str| format!("op: found \"{op}\"; must be {must}");
     let mut status = None;
-    let mut answer = None;
+    let mut output = None;
     match (kind, rest.as_slice()) {
         ("W", [lpn, n, id]) => {
             let (lpn, n) = pages(lpn, n).ok_or_else(|| wrong("W LPN PAGES ID"))?;
@@ -76,15 +76,15 @@ fn step(device: &mut Placed, op: &str) -> Result<Step, String> {
                 .err()
                 .map(|InvalidField| "invalid field".to_string());
         }
-        ("S", []) => answer = Some(status_text(device)),
+        ("S", []) => output = Some(status_text(device)),
         ("L", []) => {
             let t = device.totals();
-            answer = Some(format!("hbmw {} mbmw {} mbe {}", t.host, t.media, t.erased));
+            output = Some(format!("hbmw {} mbmw {} mbe {}", t.host, t.media, t.erased));
         }
         ("E", []) => {
             let events = device.last_events(true);
             let texts: Vec<String> = events.iter().map(event_text).collect();
-            answer = Some(texts.join(" "));
+            output = Some(texts.join(" "));
         }
         ("P", []) => device.cut_power(),
         _ => {
@@ -98,7 +98,7 @@ fn step(device: &mut Placed, op: &str) -> Result<Step, String> {
         op: op.to_string(),
         status,
         did: did.iter().map(did_text).collect(),
-        answer,
+        output,
         state: state_text(device),
     })
 }
@@ -189,7 +189,7 @@ pub fn count(step: &Step, kind: EventType) -> usize {
     step.did.iter().filter(|did| *did == kind.code()).count()
 }
 
-/// What a setup may choose: schemes, victim rules and scopes.
+/// The components of one kind.
 pub fn components(of: Choice) -> Vec<Component> {
     match of {
         Choice::Scheme => super::schemes::components(),
@@ -210,7 +210,7 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// Its word in setups.
+    /// Word of the choice in setups.
     pub fn word(self) -> &'static str {
         match self {
             Choice::Scheme => "scheme",

@@ -19,7 +19,7 @@ words! {
 }
 
 words! {
-    /// Which free unit is opened next.
+    /// The free unit that is opened next.
     pub enum FreeUnit {
         /// The one that was erased first; at first, by number.
         Oldest = "oldest",
@@ -55,9 +55,9 @@ pub struct Setup {
     pub scope: Chosen,
     /// Collection starts when a group has at most this many free units.
     pub low: u32,
-    /// Which free unit is opened next.
+    /// The free unit that is opened next.
     pub reuse: FreeUnit,
-    /// A power cut closes the host's open units.
+    /// A power loss closes the host's open units.
     pub closes_at_power_cut: bool,
 }
 

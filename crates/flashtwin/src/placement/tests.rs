@@ -20,7 +20,7 @@ fn device(text: &str) -> Placed {
 }
 
 fn result(step: &Step) -> String {
-    let parts = step.status.iter().chain(&step.did).chain(&step.answer);
+    let parts = step.status.iter().chain(&step.did).chain(&step.output);
     parts.cloned().collect::<Vec<_>>().join("; ")
 }
 

@@ -90,11 +90,11 @@ pub fn uniform_greedy(load: f64, pages: u32) -> f64 {
 /// A stream of writes with flash of its own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamShare {
-    /// Its live pages, in units.
+    /// Live pages, in units.
     pub live: f64,
-    /// Its share of the host's pages.
+    /// Share of the host's pages.
     pub writes: f64,
-    /// The units that it has.
+    /// Units of the stream.
     pub units: f64,
 }
 

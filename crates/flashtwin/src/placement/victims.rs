@@ -7,7 +7,7 @@ use crate::component::Chosen;
 use crate::ftl::{Owner, Unit};
 use crate::gc::{Candidate, Pool, Tie, Victims};
 
-/// What a choice depends on.
+/// The units, and the settings that a choice depends on.
 pub(super) struct Choice<'a> {
     pub asked: &'a Asked<'a>,
     pub scope: &'a AnyScope,
@@ -59,7 +59,7 @@ pub trait UserVictim: Send + Sync {
 /// A closed unit as a user's rule sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VictimUnit {
-    /// Its number in its group.
+    /// Number of the unit in its group.
     pub number: u32,
     /// Live pages.
     pub valid: u32,
@@ -67,9 +67,9 @@ pub struct VictimUnit {
     pub written: u32,
     /// Units of its group that were opened after it.
     pub age: u32,
-    /// Its class; `None` if survivors of all classes share it.
+    /// Class of the unit; `None` if survivors of all classes share it.
     pub class: Option<Class>,
-    /// It holds survivors, not pages of the host.
+    /// The unit holds survivors, not pages of the host.
     pub survivors: bool,
     /// Erases so far.
     pub erases: u32,
@@ -79,7 +79,7 @@ pub struct VictimUnit {
     pub last_death: u64,
 }
 
-/// The closed units of a group, in the order of their opening, and who needs room.
+/// The closed units of a group, in the order of their opening, and the class that needs room.
 #[derive(Clone, Debug)]
 pub struct VictimPool {
     /// The units.

@@ -23,7 +23,7 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ("victim", "greedy", "the victim rule"),
     ("scope", "global", "the units that the rule chooses among"),
     ("reuse", "oldest", "the free unit opened next: oldest, least-worn"),
-    ("closes_at_power_cut", "false", "a power cut closes the host's open units"),
+    ("closes_at_power_cut", "false", "a power loss closes the host's open units"),
 ];
 
 impl Setup {

@@ -112,13 +112,13 @@ pub(crate) fn foresee(ftl: &mut PageMap, of: Victims, tie: Tie, pages: u32, maps
 
 /// A block or unit that may be collected, as the rules see it.
 pub(crate) trait Candidate: Copy {
-    /// Its live pages.
+    /// Number of live pages.
     fn live(&self) -> u32;
 
     /// Number of blocks of the chip, or units of the group, that were opened after it.
     fn age(&self) -> u32;
 
-    /// Number of its erases.
+    /// Number of erases.
     fn erases(&self) -> u32;
 }
 

@@ -1,4 +1,4 @@
-//! What the buffer asks for: CDA-GC's dispatcher.
+//! Placement as the buffer asks for it: CDA-GC's dispatcher.
 
 use super::{
     Class, Destination, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors,

@@ -21,7 +21,7 @@ impl Shipped for Handle {
         rule: &[
             "A page is of the class of the handle that its placement id names (NVMe: reclaim unit handle). A write without \
              an id, or with an invalid one, goes to placement handle 0.",
-            "The handle's type says where survivors go: those of initially isolated handles (`ii`) share units, those of a \
+            "The handle's type decides where survivors go: those of initially isolated handles (`ii`) share units, those of a \
              persistently isolated one (`pi`) have units of their own.",
         ],
     };

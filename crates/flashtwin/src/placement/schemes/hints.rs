@@ -37,7 +37,7 @@ impl Shipped for Hints {
         provenance: Provenance::Original,
         rule: &[
             "The placement id is a write lifetime as Linux numbers them: 0 not set, 1 none, 2 short, 3 medium, 4 long, 5 \
-             extreme. The parameters say which class each has; any other id counts as none.",
+             extreme. The parameters give the class of each; any other id counts as none.",
         ],
     };
 

@@ -124,7 +124,7 @@ pub(crate) fn components() -> Vec<Component> {
     SCHEMES.iter().map(|entry| entry.component).collect()
 }
 
-/// What a scheme may know of the device when it is made.
+/// Sizes of the device, for the constructor of a scheme.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Device {
     /// Pages that the host sees.

@@ -16,7 +16,9 @@ impl Shipped for None {
         },
         source: Option::None,
         provenance: Provenance::Ours,
-        rule: &["Every page is of class 0, whatever the host says, and survivors join the host's pages."],
+        rule: &[
+            "Every page is of class 0, with any placement id, and survivors join the host's pages.",
+        ],
     };
 
     fn new(_settings: &Settings, _device: &Device) -> Result<None, String> {

@@ -24,7 +24,7 @@ impl Shipped for Oracle {
     const ENTRY: Entry = Entry {
         component: Component {
             name: "oracle",
-            line: "by the time until the page is written again, which the load must tell: a bound, not a policy",
+            line: "by the time until the page is written again, known from the load: a bound, not a policy",
             parameters: Parameters::ROWS,
         },
         source: Option::None,

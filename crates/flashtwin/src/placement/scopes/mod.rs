@@ -48,7 +48,7 @@ macro_rules! declare {
                 unreachable!("{}: scopes are chosen from the table", chosen.name)
             }
 
-            /// The scope is about to be asked which units of a group it has.
+            /// Prepares the scope for calls of [`AnyScope::has`].
             pub fn prepare(&mut self, pool: &Asked) {
                 match self { $(AnyScope::$Type(scope) => scope.prepare(pool),)+ }
             }
@@ -70,7 +70,7 @@ macro_rules! declare {
 
 scopes!(declare!());
 
-/// Who asks for room, and the units.
+/// The units, and the class that needs room.
 pub(crate) struct Asked<'a> {
     pub units: &'a Units,
     pub classes: &'a Classes,
@@ -87,7 +87,7 @@ trait Scope: Sized {
     /// Makes it with the values of its parameters.
     fn new(settings: &Settings, setup: &Setup) -> Result<Self, String>;
 
-    /// It is about to be asked which units it has.
+    /// Prepares the scope for calls of [`Scope::has`].
     fn prepare(&mut self, _pool: &Asked) {}
 
     /// Whether it has a unit.

@@ -14,7 +14,7 @@ parameters! {
     }
 }
 
-/// Whoever holds too much, pays.
+/// Handles that hold too much are collected.
 #[derive(Clone, Debug)]
 pub(crate) struct Noisy {
     quota: Quota,
