@@ -289,7 +289,8 @@ class RunOptions(WorkloadOptions, total=False):
             None,
             "interval in requests at which the model checks itself, as it does at the end of every run",
             "It checks that each request completes once, that the parts of each response time sum to it, "
-            "that programmed and erased pages explain the free pages, and that the map agrees with the flash.",
+            "that programmed and erased pages explain the free pages, and that the map agrees with the "
+            "flash.",
             metavar="N",
             flag="--check",
             least=1,
