@@ -14,16 +14,17 @@ const PAGE_BYTES: u32 = 4096;
 /// Rounds of both devices in turn.
 const ROUNDS: usize = 3;
 /// The device of WARP's class A2 (FAST 2026): 448 GiB in units of 128 MiB; `scale` divides its pages.
-fn setup(scale: u32, handles: u32) -> Result<Setup, Failure> {
+fn setup(scale: u32, scheme: &str) -> Result<Setup, Failure> {
     let words = [
         ("units", 4086),
         ("unit_pages", 32768 / scale),
         ("logical_pages", 117_440_512 / scale),
         ("low", 96),
-        ("handles", handles),
+        ("handles", 8),
     ];
     let words = words.map(|(key, number)| (key.to_string(), number.to_string()));
-    Ok(Setup::of_words(&words)?)
+    let scheme = ("scheme".to_string(), scheme.to_string());
+    Ok(Setup::of_words(&[&words[..], &[scheme]].concat())?)
 }
 
 /// Figures of a run.
@@ -34,8 +35,8 @@ struct Measured {
 }
 
 /// Runs a load for so many capacities and one more.
-fn run(load: &str, scale: u32, handles: u32, capacities: f64) -> Result<Measured, Failure> {
-    let setup = setup(scale, handles)?;
+fn run(load: &str, scale: u32, scheme: &str, capacities: f64) -> Result<Measured, Failure> {
+    let setup = setup(scale, scheme)?;
     let mut device = Placed::new(&setup)?;
     let bytes = u64::from(setup.logical_pages) * u64::from(PAGE_BYTES);
     let load = LoadSpec::parse(load)?;
@@ -64,17 +65,16 @@ fn run(load: &str, scale: u32, handles: u32, capacities: f64) -> Result<Measured
     })
 }
 
-/// Eight handles beside one, at the same write amplification: every handle writes all pages.
+/// Eight handles beside one class, under the same load at the same write amplification: every handle writes all pages.
 pub fn ratios() -> Result<(), Failure> {
-    let one = "uniform:write=1,size=4k,placement=0";
     let streams: Vec<String> = (0..8)
         .map(|handle| format!("uniform:write=1,size=4k,placement={handle},bytes=1"))
         .collect();
     let eight = streams.join(" + ");
     let mut found: [Vec<f64>; 2] = [Vec::new(), Vec::new()];
     for _ in 0..ROUNDS {
-        found[0].push(run(one, 16, 1, 1.0)?.ns_per_program);
-        found[1].push(run(&eight, 16, 8, 1.0)?.ns_per_program);
+        found[0].push(run(&eight, 16, "gc", 1.0)?.ns_per_program);
+        found[1].push(run(&eight, 16, "handle", 1.0)?.ns_per_program);
     }
     let of_eight = found[1].iter().zip(&found[0]).map(|(a, b)| a / b).collect();
     figure("placement_ns_per_program", median(found[0].clone()));
@@ -86,7 +86,7 @@ pub fn ratios() -> Result<(), Failure> {
 pub fn full() -> Result<(), Failure> {
     let before = resident_bytes().unwrap_or(0);
     let began = Instant::now();
-    let found = run("warp-3stream:dist=uniform", 1, 8, 6.5)?;
+    let found = run("warp-3stream:dist=uniform", 1, "handle", 6.5)?;
     figure("placement_full_seconds", began.elapsed().as_secs_f64());
     figure("placement_full_ns_per_program", found.ns_per_program);
     figure("placement_full_waf", found.waf);
