@@ -331,6 +331,12 @@ class Wafs(list[Waf]):
         """Return the rows as JSON."""
         return json.dumps({"heading": self.heading, "rows": [row.to_dict() for row in self]}, indent=2)
 
+    def figure(self, path: str | Path) -> None:
+        """Draw write amplification, a bar per row, with pages moved by owner and cause, into a file."""
+        from . import plot
+
+        plot.save(plot.placements(self), path)
+
     def __repr__(self) -> str:
         lines = [self.heading, ""]
         width = 2 + max([6, *(len(row.scheme) for row in self)])

@@ -277,3 +277,16 @@ def test_the_page_lists_everything():
     assert after and PAGE.read_text() == written, (
         "FLASHTWIN_WRITE_DOCS=1 pytest tests/python/test_placement.py"
     )
+
+
+def test_the_figure_shows_moves_by_owner_and_cause(cli, tmp_path):
+    words = [word for key, value in SETUP.items() for word in ("--set", f"{key}={value}")]
+    done = cli("placement", "waf", LOAD, *words, "--figure", tmp_path / "waf.svg")
+    assert "WAF" in done.stdout
+    assert (tmp_path / "waf.svg").read_text().count("<path") > 20
+    rows = waf(setup={"handles": "pi,pi"}, victims=["greedy", "greedy@noisy"])
+    axes = flashtwin.plot.placements(rows).axes[0]
+    labels = axes.get_legend_handles_labels()[1]
+    assert {"host", "h0, own", "h0, others", "h1, own", "h1, others"} <= {*labels}
+    assert "best split, closed form" in labels
+    wrong(cli("placement", "waf", LOAD, *words, "--figure", "waf.text"), "waf.text")

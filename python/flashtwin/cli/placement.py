@@ -11,7 +11,7 @@ from .._support.files import write_text
 from ..errors import FlashtwinError
 from ..placement import DEVICES
 from .commands import summary_of
-from .common import ProgressBar
+from .common import ProgressBar, note
 from .forms import Commands, family, new
 from .grammar import add_json
 from .options import overrides
@@ -113,6 +113,9 @@ your own is FILE.py:CLASS. Sizes come from the device, of which a block of every
     g = p.add_argument_group("output")
     add_json(g, "the rows")
     g.add_argument("-o", "--output", metavar="FILE", help="JSON file for the rows")
+    g.add_argument(
+        "--figure", metavar="FILE", help="figure of pages moved by owner and cause: .png, .pdf or .svg"
+    )
 
 
 def _add_theory(inner: Commands) -> None:
@@ -172,6 +175,10 @@ def _list(text: str) -> list[str]:
 
 def waf(args: argparse.Namespace) -> int:
     """Measure write amplification without time."""
+    if args.figure:
+        from ..plot.style import kind_of
+
+        kind_of(Path(args.figure))
     with ProgressBar() as bar:
         found = placement_waf(
             args.workload,
@@ -189,6 +196,9 @@ def waf(args: argparse.Namespace) -> int:
     print(found.to_json() if args.json else repr(found))
     if args.output:
         write_text(Path(args.output), found.to_json() + "\n", "the rows")
+    if args.figure:
+        found.figure(args.figure)
+        note(f"figure: {args.figure}")
     return 0
 
 

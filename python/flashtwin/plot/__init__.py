@@ -12,6 +12,7 @@ that figures can be read in grey.
 
 from .maps import heat
 from .members import collections
+from .placement import placements
 from .policies import comparison, hits
 from .runs import amplification, breakdown, cdf, gc_map, over_time, percentiles
 from .style import save
@@ -30,5 +31,6 @@ __all__ = [
     "lines",
     "over_time",
     "percentiles",
+    "placements",
     "save",
 ]
