@@ -2,8 +2,9 @@
 //! baseline measured in the same run. No test asserts a time; this records them.
 //!
 //! `flashtwin-bench [device|io|ftls|arrays|placement|policies|growth] [POLICY...]` prints one part, of some
-//! policies, `placement-full` one row of WARP at full size, `stages [CASE...]` instructions a request, `scaling` both for devices and arrays of many sizes. `held` compares
-//! three of these counts with those on record, as CI does; `record` records them anew.
+//! policies, `placement-full [LOAD...]` rows of WARP at full size, `stages [CASE...]` instructions a request,
+//! `scaling` both for devices and arrays of many sizes. `held` compares three of these counts with those on record, as
+//! CI does; `record` records them anew.
 
 mod arrays;
 mod ftls;
@@ -77,7 +78,7 @@ fn main() -> Result<(), Failure> {
         Some("counted") => return stages::counted(names.first().map_or("", String::as_str)),
         Some("stages") => return stages::table(&names),
         Some("scaling") => return scaling::table(),
-        Some("placement-full") => return placement::full(),
+        Some("placement-full") => return placement::full(&names),
         Some("held") => return stages::held(false),
         Some("record") => return stages::held(true),
         _ => {}

@@ -82,11 +82,21 @@ pub fn ratios() -> Result<(), Failure> {
     Ok(())
 }
 
-/// One row of WARP at full size: 1 G host pages.
-pub fn full() -> Result<(), Failure> {
+/// Rows of WARP at full size, 1 G host pages each: the given loads, or the one with uniform writes.
+pub fn full(loads: &[String]) -> Result<(), Failure> {
+    match loads {
+        [] => full_row("warp-3stream:dist=uniform"),
+        _ => loads.iter().try_for_each(|load| {
+            println!("{load}");
+            full_row(load)
+        }),
+    }
+}
+
+fn full_row(load: &str) -> Result<(), Failure> {
     let before = resident_bytes().unwrap_or(0);
     let began = Instant::now();
-    let found = run("warp-3stream:dist=uniform", 1, "handle", 6.5)?;
+    let found = run(load, 1, "handle", 6.5)?;
     figure("placement_full_seconds", began.elapsed().as_secs_f64());
     figure("placement_full_ns_per_program", found.ns_per_program);
     figure("placement_full_waf", found.waf);

@@ -290,3 +290,21 @@ def test_the_figure_shows_moves_by_owner_and_cause(cli, tmp_path):
     assert {"host", "h0, own", "h0, others", "h1, own", "h1, others"} <= {*labels}
     assert "best split, closed form" in labels
     wrong(cli("placement", "waf", LOAD, *words, "--figure", "waf.text"), "waf.text")
+
+
+def test_log_pages_are_those_of_the_standard(cli, tmp_path):
+    words = [word for key, value in SETUP.items() for word in ("--set", f"{key}={value}")]
+    cli("placement", "waf", LOAD, *words, "--placement-log", tmp_path / "logs.json")
+    (entry,) = json.loads((tmp_path / "logs.json").read_text())
+    configuration, usage, sums, host, controller = entry["logs"]
+    assert [page["log"] for page in entry["logs"]] == ["20h", "21h", "22h", "23h", "23h"]
+    runs = configuration["configurations"][0]["runs"]
+    assert runs == SETUP["unit_pages"] * 4096
+    assert sum(int(handle["hbmw"]) for handle in usage["ruh"]) == int(sums["hbmw"])
+    assert int(sums["mbe"]) % runs == 0
+    # What is on flash was programmed, and not yet erased.
+    written = int(sums["mbmw"]) - int(sums["mbe"])
+    assert 0 < written <= SETUP["units"] * runs
+    assert (host["total"], host["events"]) == (0, [])
+    assert len(controller["events"]) == 63 < controller["total"]
+    assert {event["type"] for event in controller["events"]} == {"80h", "81h"}

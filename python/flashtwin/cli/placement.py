@@ -113,6 +113,7 @@ your own is FILE.py:CLASS. Sizes come from the device, of which a block of every
     g = p.add_argument_group("output")
     add_json(g, "the rows")
     g.add_argument("-o", "--output", metavar="FILE", help="JSON file for the rows")
+    g.add_argument("--placement-log", metavar="FILE", help="JSON file for log pages 20h to 23h of each row")
     g.add_argument(
         "--figure", metavar="FILE", help="figure of pages moved by owner and cause: .png, .pdf or .svg"
     )
@@ -196,6 +197,9 @@ def waf(args: argparse.Namespace) -> int:
     print(found.to_json() if args.json else repr(found))
     if args.output:
         write_text(Path(args.output), found.to_json() + "\n", "the rows")
+    if args.placement_log:
+        logs = [{"scheme": row.scheme, "victim": row.victim, "logs": row.logs()} for row in found]
+        write_text(Path(args.placement_log), json.dumps(logs, indent=2) + "\n", "the log pages")
     if args.figure:
         found.figure(args.figure)
         note(f"figure: {args.figure}")
