@@ -139,7 +139,8 @@ def table(rows: ArrowTable, options: TraceOptions) -> Source:
     except OSError as e:
         raise WorkloadError(f"{name}: cannot write it as text in TMPDIR: {e}") from e
     if options.format is None and options.columns is None and {*_OWN} <= {*names}:
-        options = replace(options, columns=",".join(_OWN.values()))
+        columns = [*_OWN.values(), *(["placement=placement"] if "placement" in names else [])]
+        options = replace(options, columns=",".join(columns))
     return Source(path, name, options, folder)
 
 

@@ -152,6 +152,15 @@ def test_table_with_the_columns_of_our_own_traces_needs_no_options(tmp_path):
     assert ours | {"workload": ""} == theirs | {"workload": ""}
 
 
+def test_placement_column_of_a_table_in_memory_is_read():
+    rows = {"time_us": [0.0, 1.0], "op": ["W", "W"], "offset_bytes": [0, 4096], "size_bytes": [4096, 4096]}
+    run = {"device": "demo", "set": SMALL, "precondition": "none"}
+    result = flashtwin.run(pa.table(rows | {"placement": [None, 65534]}), **run)
+    assert result.summary["all"]["requests"] == 2
+    with pytest.raises(flashtwin.WorkloadError, match=r'line 3: placement \(column 5\): found "65535"'):
+        flashtwin.run(pa.table(rows | {"placement": [None, 65535]}), **run)
+
+
 def test_strings_of_polars_are_read():
     rows = table().set_column(4, "disk", pa.array(["a"] * 60, pa.string_view()))
     found = flashtwin.hits(rows, ["lru"], [8], trace_options=flashtwin.TraceOptions(columns=COLUMNS))

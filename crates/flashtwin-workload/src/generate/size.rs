@@ -146,3 +146,33 @@ impl Size {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mean_is_that_of_the_sizes_drawn() {
+        let sizes = [
+            Size::Constant { bytes: 5000 },
+            Size::Exponential { mean: 6000 },
+            Size::Geometric { mean: 9000 },
+            Size::Uniform {
+                min: 4096,
+                max: 65_536,
+            },
+            Size::List {
+                choices: vec![(4096, 7.0), (131_072, 3.0)],
+            },
+        ];
+        for seed in flashtwin::seeds(3) {
+            for size in &sizes {
+                let mut rng = Rng::new(seed, 0);
+                let draws = 200_000;
+                let sum: u64 = (0..draws).map(|_| size.draw(&mut rng, 4096)).sum();
+                let ratio = sum as f64 / f64::from(draws) / size.mean(4096);
+                assert!((ratio - 1.0).abs() < 0.02, "{size:?}: {ratio}");
+            }
+        }
+    }
+}
