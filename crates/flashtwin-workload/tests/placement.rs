@@ -174,6 +174,16 @@ fn every_form_keeps_ids() {
 }
 
 #[test]
+fn requests_without_an_id_have_an_empty_column() {
+    let dir = Dir::new("empty");
+    let (src, dst) = (dir.0.join("in.csv"), dir.0.join("out.csv"));
+    let text = format!("{HEADER}0,W,0,4096,5\n1,W,0,4096,\n2,F,0,0,\n");
+    std::fs::write(&src, &text).unwrap();
+    convert(&src, &dst, &TraceOptions::default()).unwrap();
+    assert_eq!(std::fs::read_to_string(&dst).unwrap(), text);
+}
+
+#[test]
 fn traces_without_ids_are_written_as_before() {
     let dir = Dir::new("before");
     let (src, csv, ftb) = (

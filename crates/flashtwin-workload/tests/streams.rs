@@ -192,6 +192,20 @@ fn streams_have_their_shares_ranges_and_ids() {
 }
 
 #[test]
+fn equal_streams_have_addresses_of_their_own() {
+    let text = "uniform:write=1,placement=1,requests=2000 + uniform:write=1,placement=2";
+    for seed in flashtwin::seeds(2) {
+        let requests = draw(text, GIB, seed);
+        let first = |id: u16| -> Vec<u64> {
+            let of_stream = requests.iter().filter(|r| r.placement.get() == Some(id));
+            of_stream.map(|r| r.offset).take(100).collect()
+        };
+        assert_eq!(first(1).len(), 100);
+        assert_ne!(first(1), first(2));
+    }
+}
+
+#[test]
 fn a_stream_is_drawn_alike_beside_any_other() {
     for seed in flashtwin::seeds(2) {
         let first = |other: &str| -> Vec<u64> {
