@@ -63,7 +63,7 @@ def test_request_behind_a_collection_names_die_and_collection():
 
 
 def test_slow_write_of_the_tutorial_waits_for_a_collection():
-    """Request 2176 of the tutorial's run with LRU: a write of 512 KiB whose last page waits for a buffer slot.
+    """Request 2176 of the tutorial's run with LRU: a write of 512 KiB whose last page waits for a slot.
 
     The figures are those of the request log.
     """
