@@ -62,6 +62,27 @@ def test_request_behind_a_collection_names_die_and_collection():
     assert any(work.kind == "garbage collection" for work in found.work)
 
 
+def test_slow_write_of_the_tutorial_waits_for_a_collection():
+    """Request 2176 of the tutorial's run with LRU: a write of 512 KiB whose last page waits for a slot.
+
+    The figures are those of the request log.
+    """
+    trace, pace = "example:postgres_pgbench", flashtwin.OpenLoop(0.1)
+    run = {"pacing": pace, "requests_max": 2500, "policy": "lru"}
+    (found,) = flashtwin.explain_request(trace, "demo", 2176, **run)
+    assert found.cause == (
+        "request 2176 (write of 512 KiB at 1819803648) took 166.4 ms: 83.94 ms (50.43 %) for garbage "
+        "collection on die 5, before the write-back that freed its buffer slot"
+    )
+    result = flashtwin.run(trace, "demo", log=True, **run)
+    (row,) = (row for row in result.requests.to_pylist() if row["request"] == 2176)
+    assert (row["op"], row["size_bytes"], row["offset_bytes"]) == ("write", 512 << 10, 1819803648)
+    assert row["response_ps"] == found.request["response_ps"]
+    assert round(row["response_ps"] / 1e9, 1) == 166.4
+    assert round(row["slot_queue_gc_ps"] / 1e9, 2) == 83.94
+    assert found.die == "die 5"
+
+
 def test_limit_of_write_backs_is_named():
     background = {"buffer.evict": "background", "buffer.background_depth": 2}
     (found,) = explain("slowest", set={**SMALL, **background})
@@ -113,7 +134,7 @@ def test_run_is_explained_by_twice_of_each_resource():
     found = flashtwin.explain_run(load, "demo", seeds=2, set=SMALL)
     assert sum(found.shares.values()) == pytest.approx(1)
     names = {effect.variant.name: effect for effect in found.effects}
-    assert set(names) == {"buffer x 2", "reserve x 2", "dies x 2"}
+    assert set(names) == {"buffer x 2", "reserve x 2", "dies x 2", "link x 2"}
     twice = names["buffer x 2"]
     runs = [
         [
@@ -148,6 +169,7 @@ def test_variants_keep_the_capacity():
         variant.name: flashtwin.device("nvme-tlc", variant.set)
         for variant in variants(
             {
+                "link": {"kind": "pcie", "pcie_lanes": 4},
                 "buffer": {"evict": "background", "background_depth": 992},
                 "geometry": {"chips": 64, "blocks_per_plane": 128, "reserve_percent": 35.0},
             },
@@ -160,3 +182,19 @@ def test_variants_keep_the_capacity():
     assert more.raw_bytes - more.exported_bytes == 2 * hidden
     assert of["dies x 2"].chips == 2 * device.chips
     assert of["buffer x 2"].buffer_bytes == 2 * device.buffer_bytes
+    assert "pcie_lanes = 8\n" in of["link x 2"].to_toml()
+
+
+@pytest.mark.parametrize(
+    ("link", "doubled"),
+    [
+        ({"kind": "pcie", "pcie_lanes": 8}, {"link.pcie_lanes": 16}),
+        ({"kind": "pcie", "pcie_lanes": 16}, None),
+        ({"kind": "reference", "bus_ns_per_sector": 238.4}, {"link.bus_ns_per_sector": 119.2}),
+        ({"kind": "reference", "bus_ns_per_sector": 0}, None),
+        ({"kind": "sata"}, None),
+    ],
+)
+def test_link_is_doubled_where_that_is_possible(link, doubled):
+    found = {each.name: each.set for each in variants({"link": link}, None)}
+    assert found.get("link x 2") == doubled

@@ -15,6 +15,8 @@ from .request import CAUSES
 #: Measures of a run: where a summary has them, and their heading.
 MEASURES = {"mean_us": "mean", "p99_us": "p99", "p999_us": "p99.9"}
 _CONFIDENCE = 0.95
+#: Largest `link.pcie_lanes`.
+_PCIE_LANES_MAX = 16
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,12 @@ def variants(device: dict[str, Any], buffer_bytes: int | None) -> list[Variant]:
         )
         more: dict[str, Any] = {"geometry.chips": 2 * geometry["chips"]}
         found.append(Variant("dies x 2", {**more, "geometry.blocks_per_plane": math.ceil(blocks / 2)}))
+    link = device.get("link", {})
+    lanes, bus_ns = link.get("pcie_lanes", 0), link.get("bus_ns_per_sector", 0)
+    if link.get("kind") == "pcie" and 2 * lanes <= _PCIE_LANES_MAX:
+        found.append(Variant("link x 2", {"link.pcie_lanes": 2 * lanes}))
+    elif link.get("kind") == "reference" and bus_ns:
+        found.append(Variant("link x 2", {"link.bus_ns_per_sector": bus_ns / 2}))
     return found
 
 

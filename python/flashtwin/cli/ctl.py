@@ -102,8 +102,7 @@ def _add_policy(what: Commands) -> None:
         "set",
         help="change keys of the buffer policy",
         description="Other keys of the policy keep their values. A new policy with these keys replaces the "
-        "old one, as by policy: its ghosts and counters begin anew. All other keys of a device need a "
-        "restart.",
+        "old one, as by policy: its ghosts and counters begin anew. All other keys need a restart.",
     )
     keys.add_argument("set", nargs="+", metavar="KEY=VALUE", help="as in buffer.window=0.2")
 
