@@ -1,4 +1,4 @@
-//! Random calls at random instants on a clock of the test's own.
+//! Random calls at random instants on a clock of the test.
 
 use flashtwin::{DeviceSpec, Rng, Ssd};
 
@@ -84,7 +84,7 @@ fn calls_complete_once_and_never_early() {
     }
 }
 
-/// The instants at which a host looks change nothing of when the device has finished.
+/// The instants at which a host polls do not change when the device has finished.
 #[test]
 fn frequent_polling_changes_no_due_time() {
     let dues = |seed: u64, looks: u64| {

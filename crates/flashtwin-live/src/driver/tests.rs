@@ -1,4 +1,4 @@
-//! The driver in real time: many threads, and devices that respond immediately, soon or never again.
+//! The driver in real time, with many threads and with devices that respond at once, soon or never again.
 
 use std::sync::atomic::AtomicU32;
 
@@ -124,7 +124,7 @@ fn the_hint_is_released_without_calls() {
         while driver.shared.hint.is_held() && began.elapsed() < Duration::from_secs(20) {
             thread::sleep(Duration::from_millis(5));
         }
-        // Held and released in turn, more often if this thread was kept from calling for long.
+        // The hint is set and released in turn, more often if this thread could not call for a long time.
         let wishes = std::fs::read(&path).expect("a file");
         assert!(wishes.len() >= round * 8 && wishes.len().is_multiple_of(8));
     }
@@ -178,7 +178,7 @@ fn made_up(does: Does) -> Driver {
     Driver::start(twin, Dilation::default(), undo(), None).expect("threads")
 }
 
-/// Results of calls of four threads, within a time that no machine takes.
+/// Results of calls of four threads, with a timeout that no machine exceeds.
 fn outcomes(driver: &Arc<Driver>) -> Vec<Result<(), Failure>> {
     let (send, results) = std::sync::mpsc::channel();
     for number in 0..4 {

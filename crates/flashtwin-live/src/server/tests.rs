@@ -58,7 +58,8 @@ impl Drop for Place {
     }
 }
 
-/// Each thread writes its own pages, and all read one shared page. Every read returns the last acknowledged write.
+/// Each thread writes its own pages, and all threads read one shared page. Every read returns the last acknowledged
+/// write.
 #[test]
 fn reads_return_the_last_acknowledged_write() {
     for seed in flashtwin::seeds(1) {

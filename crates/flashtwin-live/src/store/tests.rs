@@ -1,4 +1,4 @@
-//! Stores beside a plain vector of bytes, and their reported extents.
+//! Stores compared with a plain vector of bytes, and their reported extents.
 
 use std::fs;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ impl Drop for Place {
     }
 }
 
-/// Compares a store with a vector under random writes and zeros. The listed stretches cover everything, and holes are
+/// Compares a store with a vector under random writes and zeros. The listed stretches cover the store, and holes are
 /// zero.
 fn behaves(store: &Store, model: &mut [u8], seed: u64) {
     let mut rng = Rng::new(seed);

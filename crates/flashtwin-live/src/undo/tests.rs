@@ -1,4 +1,4 @@
-//! Earlier contents of a store's pages, compared with a reference that always keeps a copy of everything.
+//! Earlier contents of a store's pages, compared with a reference that keeps copies of all contents.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::*;
 const PAGES: u64 = 6;
 const PAGE: u64 = 1024;
 
-/// Contents of pages by value: in the store, safe, and carried by running programs.
+/// Contents of pages by value: those in the store, those that are safe, and those that running programs write.
 #[derive(Default)]
 struct Reference {
     of: BTreeMap<u64, (u8, u8, VecDeque<u8>)>,
@@ -81,7 +81,7 @@ fn a_power_loss_keeps_flushed_writes() {
         let store = Store::memory(PAGES * PAGE).expect("memory");
         let undo = Undo::new(Durable::Flushed, PAGE as u32, PAGES * PAGE);
         let (mut now, mut safe) = ([0_u8; PAGES as usize], [0_u8; PAGES as usize]);
-        // Flushes in flight: number, contents of the pages, and the page if it is a forced write.
+        // Flushes in flight: number, contents of all pages, and the page if the flush is a forced write.
         let mut flushes: Vec<(u64, [u8; PAGES as usize], Option<u64>)> = Vec::new();
         let mut value = 0;
         for _ in 0..100 {
@@ -105,7 +105,8 @@ fn a_power_loss_keeps_flushed_writes() {
                     undo.flush_ended(number, bytes);
                     for page in (0..PAGES).filter(|page| of.is_none_or(|of| of == *page)) {
                         let safe = &mut safe[page as usize];
-                        // Values rise: a later flush that completed earlier may have made a newer value safe.
+                        // Values only rise: a flush that was requested later but completed earlier may have made a
+                        // newer value safe.
                         *safe = held[page as usize].max(*safe);
                     }
                 }
@@ -156,7 +157,7 @@ fn other_pages_are_restored_after_one_that_fails() {
     for page in 0..PAGES {
         assert_eq!(holds(page), u8::from(refused.contains(&page)), "{page}");
     }
-    // The next power loss is independent of this one: writes acknowledged since survive.
+    // The next power loss is independent of this one: it loses no writes acknowledged in between.
     write(2);
     for lpn in all() {
         undo.on_program(PageProgram::Queued(lpn));

@@ -1,4 +1,4 @@
-//! Snapshots that were saved well, damaged, of another device, or met a full disk.
+//! Snapshots that are intact, damaged, from another device, or saved to a full disk.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -284,7 +284,7 @@ fn state_of(array: &Array) -> Vec<u8> {
     bytes
 }
 
-/// The members' states are saved: they fit any array of the same members, whatever its level.
+/// A snapshot has the members' states, so it fits any array of the same members, regardless of the level.
 #[test]
 fn arrays_are_saved_and_fit_arrays_of_the_same_members() {
     let directory = Directory::new("array");
@@ -330,7 +330,7 @@ fn arrays_are_saved_and_fit_arrays_of_the_same_members() {
     assert!(error.to_string().contains("array.members is -"), "{error}");
 }
 
-/// The snapshot of a volume contains the mapping of its pages, so it fits arrays with the same groups only.
+/// The snapshot of a volume contains the mapping of its pages, so it fits only arrays with the same groups.
 #[test]
 fn volumes_are_saved_and_fit_the_same_groups() {
     let directory = Directory::new("volume");

@@ -1,4 +1,4 @@
-//! A timeline changes no result, is the same each time, and shows its window and no more.
+//! A timeline changes no result, is the same each time, and shows only its window.
 
 use flashtwin::spec::{builtin, builtin_array};
 use flashtwin::{Array, ArraySpec, Device, DeviceSpec, Op, Request, Rng, Ssd, Time};
@@ -208,7 +208,7 @@ fn overlapping_slices_are_drawn_on_the_first_free_line() {
     assert_eq!(drawn, [0, 0, 1, 1, 0, 2]);
 }
 
-/// A timeline ends where logs have no numbers for requests any more, and has those before.
+/// A timeline ends at the first request whose number exceeds the range of the logs, and has all earlier requests.
 #[test]
 fn a_timeline_ends_with_the_numbers_of_requests() {
     let mut ssd = ssd(&[]);
@@ -242,7 +242,7 @@ fn a_timeline_ends_with_the_numbers_of_requests() {
     assert_eq!(requests.count(), 10);
 }
 
-/// A full timeline ends: slices that have begun are completed, and no others begin.
+/// A full timeline ends: slices that have begun are completed, and no other slices begin.
 #[test]
 fn a_full_timeline_reports_its_end() {
     for seed in flashtwin::seeds(3) {

@@ -149,8 +149,8 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         if self.line.get(self.at) == Some(&b'.') {
             self.at += 1;
             let mut digit_ps = u128::from(unit);
-            // The fraction times the unit, with a common denominator, so that long fractions are exact, and so would
-            // be units that are no power of ten.
+            // The fraction times the unit is computed with a common denominator, so that long fractions are exact,
+            // also with units that are not powers of ten.
             let (mut numerator, mut denominator) = (0u128, 1u128);
             while let Some(digit) = self.line.get(self.at).map(|b| b.wrapping_sub(b'0')) {
                 if digit > 9 {

@@ -9,7 +9,7 @@ use crate::component::{Settings, Value};
 use crate::gc::Force;
 use crate::units::Time;
 
-/// Four SSDs of one pool each with these free blocks; T_hard = 5, T_soft = 8, stop > 6, 15 reserved.
+/// Four SSDs of one pool each, with these free blocks. T_hard is 5, T_soft 8, T_stop 6; the reserve is 15 blocks.
 struct Four {
     free: [u32; 4],
     views: Vec<MemberView>,
@@ -104,7 +104,7 @@ fn vector_ggc_1_inclusive() {
     let mut ri = Inclusive::default();
     four.fall(&mut ri, 2, 5);
     assert_eq!((four.free, four.erases), ([13, 9, 7, 21], 5));
-    // A second one at T_hard while they collect collects for itself.
+    // Another member that reaches T_hard during the round collects on its own.
     four.sent.clear();
     four.fall(&mut ri, 1, 5);
     assert!(four.sent.is_empty());
@@ -113,8 +113,8 @@ fn vector_ggc_1_inclusive() {
     assert_eq!(four.sent.len(), 5);
 }
 
-/// GGC-2. C = 7 members are registered, with a reserve of 15 blocks. The last completion is at t = 100 ms, T_idle is
-/// 10 ms and T_chk 1 ms. FORCE_GC is sent at 110 ms; a request at 120 ms makes C stop.
+/// GGC-2. Member C is registered with 7 free blocks; the reserve is 15 blocks. The last completion is at t = 100 ms,
+/// T_idle is 10 ms and T_chk 1 ms. FORCE_GC is sent at 110 ms; a request at 120 ms makes C stop.
 #[test]
 fn vector_ggc_2_idle() {
     let mut four = Four::new([12, 20, 9, 20]);
@@ -172,7 +172,7 @@ fn turns_are_taken_one_after_the_other() {
     }
 }
 
-/// The controller looks at its own times, and a round has the members at or below T_soft.
+/// The controller checks at its own times, and a round consists of the members at or below T_soft.
 #[test]
 fn the_soft_limit_collects_before_the_hard_limit() {
     let mut four = Four::new([12, 9, 9, 20]);

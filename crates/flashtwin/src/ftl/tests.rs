@@ -23,7 +23,7 @@ struct Made {
     summary_page: bool,
     pools_are_planes: bool,
     streams: u32,
-    /// Separation of the two streams; `Separation::None`: by the buffer policy.
+    /// Separation of the two streams; with `Separation::None`, the buffer policy separates them.
     separation: Separation,
     /// Destination of moved pages if that is the policy.
     moves: Moves,
@@ -84,14 +84,14 @@ fn rule(victim: &str) -> Victims {
 struct Load {
     map: PageMap,
     rng: Rng,
-    /// Per block, whether a cold and a hot page were written since it was opened.
+    /// Whether a cold and whether a hot page was written to each block since it was opened.
     written: Vec<[bool; 2]>,
     /// The logical pages that have a copy.
     mapped: Vec<bool>,
     victims: Victims,
     /// Writes so far: each takes a millisecond.
     writes: u64,
-    /// Pages that the host asked to write hot since the filter last forgot, and when that was.
+    /// Pages that the host wrote as hot since the filter last forgot, and the time when it forgot.
     recent: HashSet<Lpn>,
     forgotten: u64,
 }
@@ -119,7 +119,7 @@ impl Load {
         self.written[block as usize][(stream == Stream::Hot) as usize] = true;
     }
 
-    /// Collects in `pool` until it has more free blocks than the watermark, or nothing to gain.
+    /// Collects in `pool` until it has more free blocks than the watermark, or until nothing can be gained.
     fn collect(&mut self, pool: u32) {
         while self.map.pool(pool).free <= self.map.low() {
             let picked = gc::victim(&self.map, pool, self.victims, Tie::Lowest);
@@ -159,7 +159,7 @@ impl Load {
         }
     }
 
-    /// Destination of a page that is moved from a block, hot or not.
+    /// Returns the stream of a page that is moved from a hot or cold block.
     fn stream_of_move(&self, victim_is_hot: bool, lpn: Lpn) -> Stream {
         let is_hot = match self.map.shape.apart {
             Apart::AsVictim => victim_is_hot,
@@ -175,7 +175,7 @@ impl Load {
 
     fn write(&mut self, lpn: Lpn, stream: Stream) {
         if stream == Stream::Hot {
-            // The filter forgets at the first write that enters it after half a second.
+            // The filter forgets at the first write that is inserted after half a second.
             if self.writes - self.forgotten >= 500 {
                 self.recent.clear();
                 self.forgotten = self.writes;
@@ -212,7 +212,7 @@ impl Load {
         }
     }
 
-    /// `writes` writes, of which `hot` in a hundred are hot, and `trims` in a hundred as many trims.
+    /// Runs `writes` writes, `hot` percent of which are hot, and `trims` trims per 100 writes.
     fn run(&mut self, writes: u32, hot: u64, trims: u64) {
         let pages = u64::from(self.map.shape.exported_pages);
         for i in 0..writes {
@@ -407,7 +407,7 @@ fn a_pool_is_written_to_its_last_page() {
     }
 }
 
-/// Two devices that differ in their streams only, and a worn state of the first.
+/// Returns two devices that differ only in their streams, and a worn state of the first.
 fn saved(streams: u32) -> (Made, Load, Vec<u8>) {
     let made = Made {
         chips: 2,
@@ -503,7 +503,7 @@ fn moved_pages_go_to_the_block_that_the_key_names() {
     }
 }
 
-/// Saved states contain the kinds of blocks; in a state without them, the open hot blocks are known.
+/// Saved states contain the kinds of blocks. With a state without them, the open hot blocks are known.
 #[test]
 fn a_state_has_the_kinds_of_blocks() {
     let made = |moves| Made {
@@ -672,7 +672,7 @@ fn finds_each_change(map: &PageMap) {
     }
 }
 
-/// Data of a victim are loaded ahead word by word, each from its first page on.
+/// Data of a victim are prefetched word by word, each word from its first page on.
 #[test]
 fn all_words_of_a_victim_have_their_turn() {
     let made = Made {
@@ -729,7 +729,7 @@ impl PageMap {
     }
 }
 
-/// The region of hot pages is the first percent of the device that was asked for.
+/// The region of hot pages is the given percentage of the device, from its start.
 #[test]
 fn the_region_ends_before_its_end() {
     let made = Made {

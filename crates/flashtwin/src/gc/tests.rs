@@ -1,4 +1,4 @@
-//! Each selection by hand on four blocks, and against its definition on random pools.
+//! Each selection rule, checked by hand on four blocks and against its definition on random pools.
 
 use super::{victim, worth_collecting, Tie, Victims};
 use crate::ftl::{PageMap, Shape};
@@ -51,7 +51,7 @@ fn write(map: &mut PageMap, lpn: u32) {
     map.append(0, stream, Lpn(lpn));
 }
 
-/// Blocks 0 to 3 written in this order, with 5, 2, 7 and 2 live pages.
+/// Returns blocks 0 to 3, written in this order, with 5, 2, 7 and 2 valid pages.
 fn four_blocks() -> PageMap {
     let mut map = map();
     (0..32).for_each(|lpn| write(&mut map, lpn));
@@ -85,7 +85,7 @@ fn by_hand() {
     }
 }
 
-/// Block 1, erased twice before, costs as much as block 3: 2/6 x 3/3 against 2/6 x 1/1.
+/// Block 1, which was erased twice before, costs as much as block 3: 2/6 x 3/3 against 2/6 x 1/1.
 #[test]
 fn cost_age_time_counts_erases() {
     let mut map = four_blocks();

@@ -24,7 +24,7 @@ fn erases(server: &Server) -> u64 {
     server.report().flash.erases
 }
 
-/// Writes pages all over until every die has whole blocks, some of them stale.
+/// Writes random pages until every die has full blocks, some of them with invalid pages.
 fn fill(server: &Server, seed: u64) {
     let pages = server.size_bytes() / 4096;
     let mut rng = Rng::new(seed);
@@ -132,7 +132,7 @@ fn exchanging_the_policy_is_invisible_to_clients() {
                 std::thread::sleep(std::time::Duration::from_millis(2));
             }
         });
-        // Whichever was the last may have used its idle time to write all back.
+        // In its idle time, the last policy may have written everything back.
         server.set_policy("lru", &[]).expect("it has a buffer");
         for page in 0..10 {
             let written = server.connect().write(&[7; 4096], page * 4096, false);

@@ -9,14 +9,14 @@ const PAGE: u64 = 4096;
 const CLIENTS: u64 = 4;
 const PAGES_EACH: u64 = 60;
 
-/// A client's record of one of its pages: the numbers of the page's contents, which rise.
+/// A client's record of one of its pages. The contents of a page are numbered in ascending order.
 #[derive(Clone, Copy, Default)]
 struct Known {
     /// Written, or being written when the power was cut.
     asked: u64,
     /// Acknowledged.
     completed: u64,
-    /// Safe: forced, or acknowledged before a flush was requested that has completed.
+    /// Newest safe contents: forced, or acknowledged before the request of a flush that has completed.
     safe: u64,
 }
 
@@ -129,7 +129,7 @@ fn check(server: &Server, times: u64, how: How) -> usize {
                 "page {page}, cut {round}"
             );
             assert!(torn || first == last, "page {page} is torn");
-            // What is there after the power loss was there before it, and stays.
+            // The contents after the power loss existed before it, and they stay.
             let now = contents(page, of.asked + 1);
             session.write(&now, page * PAGE, true).expect("completes");
             (of.asked, of.completed, of.safe) = (of.asked + 1, of.asked + 1, of.asked + 1);
@@ -184,7 +184,7 @@ fn calls_in_flight_fail_in_a_power_loss() {
         let cut = server.cut_power(false).expect("the device is back");
         assert_eq!((cut.unfinished, cut.lost), (1, vec![0, 1]));
     });
-    // What comes over the old connection changes nothing, acknowledged or not.
+    // Requests over the old connection change nothing, whether or not they are acknowledged.
     let late = [
         session.write(&[2; 8192], 0, false),
         session.read(&mut [0; 1], 0),
@@ -198,7 +198,7 @@ fn calls_in_flight_fail_in_a_power_loss() {
     assert_eq!(read, [0; 8192]);
 }
 
-/// Two members whose buffers are volatile behind a front end without one.
+/// Two members with volatile buffers, behind a front end without a buffer.
 fn volatile_array(place: &Place) -> Server {
     let array = "name = \"pair\"\n[array]\nlevel = \"raid0\"\nmembers = \"demo*2\"\n[member]\n\
                  geometry.blocks_per_plane = 64\nbuffer.power_loss_protection = false\n";

@@ -1,4 +1,4 @@
-//! Stops in which one step fails: the other steps are executed all the same.
+//! Stops in which one step fails. The other steps are executed nevertheless.
 
 use std::sync::atomic::AtomicU32;
 use std::thread;
@@ -8,7 +8,7 @@ use flashtwin::{Request, Time};
 use super::*;
 use crate::twin::made_up::{Does, MadeUp};
 
-/// The report of the stop, and whether state, report and the end of the recording exist.
+/// Returns the report of the stop, and whether state, report and the end of the recording exist.
 fn stop(name: &str, does: Does, in_file: bool) -> (String, [bool; 3]) {
     let place = Place::new(&format!("stop-{name}-{in_file}"), &[]);
     let path = |name: &str| place.0.join(name);

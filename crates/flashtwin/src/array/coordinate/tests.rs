@@ -8,7 +8,7 @@ use crate::spec::builtin_array;
 use crate::units::{Lpn, Time};
 use crate::{Array, ArraySpec, Cause};
 
-/// An array that collects while it is idle, of members with one pool per chip.
+/// Returns an array that collects while it is idle, with one pool per chip of its members.
 fn array() -> Array {
     let set = [
         ("array.level", "raid0"),
@@ -65,7 +65,8 @@ fn idle_collection_makes_room_for_a_request_at_once() {
         }
         device.completions().clear();
         for tag in 400..440 {
-            // The array becomes idle, the controller checks, and members have collected for a while.
+            // By then, the array has become idle, the controller has checked it, and members have collected for a
+            // while.
             let at = device.now() + Time::from_us(3_137);
             device.advance(at);
             let page = rng.below(pages);

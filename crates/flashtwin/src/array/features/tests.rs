@@ -1,4 +1,4 @@
-//! The copy of an array's code without features has the same results as the general one.
+//! The copy of an array's code without features has the same results as the general copy.
 
 use super::Copy;
 use crate::device::Work;
@@ -38,7 +38,7 @@ fn is_plain(array: &Array) -> bool {
     array.backend.io.copy() != Copy::EVERY
 }
 
-/// Lets happen what is due by `until`, by the copy without features where it may run, or never.
+/// Processes the events that are due by `until`, with the copy without features where possible, or never with it.
 fn advance(array: &mut Array, until: Time, plain: bool) {
     while array.next_event().is_some_and(|at| at <= until) {
         array.step();
@@ -52,7 +52,7 @@ fn advance(array: &mut Array, until: Time, plain: bool) {
     array.advance(until);
 }
 
-/// Changes an array before its request of this number, one without redundancy without failures.
+/// Changes an array before the request with this number; an array without redundancy has no failures.
 fn intervene(array: &mut Array, tag: u64) {
     let has_copies = array.spec().level != Level::Raid0;
     match tag {
@@ -194,7 +194,7 @@ fn arrays_with_further_features_are_not_plain() {
     }
 }
 
-/// Of operations on one page that are queued together, all are done when it is written.
+/// If several operations on one page are queued together, all are done when the page is written.
 #[test]
 fn writes_of_the_same_page_at_once_are_one_write() {
     let mut array = array(&[]);

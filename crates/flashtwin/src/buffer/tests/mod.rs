@@ -1,4 +1,4 @@
-//! Tests of what policies share, and of what access strings cannot reach.
+//! Tests of parts that policies share, and of cases that access strings do not reach.
 
 mod page;
 mod system;

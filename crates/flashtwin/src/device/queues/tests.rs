@@ -7,7 +7,7 @@ use crate::spec::{builtin, Arbitration};
 use crate::units::Time;
 use crate::{DeviceSpec, Ssd};
 
-/// A device that was never written, whose processor takes 1 us for a read and nothing else does.
+/// Returns a device that was never written and whose processor takes 1 us for a read and no time for other requests.
 fn device(host: &[(&str, &str)]) -> Ssd {
     let mut overrides = vec![
         ("controller.request_us", "1"),
@@ -31,7 +31,7 @@ fn read() -> Request {
     }
 }
 
-/// The queues that were served, in order, when all of `submitted` come at once.
+/// Returns the queues that were served, in order, if all of `submitted` arrive at once.
 fn served(host: &[(&str, &str)], submitted: &[u16]) -> Vec<u64> {
     let mut ssd = device(host);
     // One that keeps the processor until all are there.
@@ -176,7 +176,7 @@ fn requests_wait_for_places() {
     );
 }
 
-/// Limits that are never reached change no instant of a random load, nor do several queues.
+/// Limits that are never reached change no instant of a random load, and neither do several queues.
 #[test]
 fn limits_that_are_not_reached_change_nothing() {
     for seed in crate::seeds(3) {

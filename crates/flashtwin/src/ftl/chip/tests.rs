@@ -213,7 +213,7 @@ fn each_counter_has_its_name() {
     assert_eq!(counters.named(), named);
 }
 
-/// Each collection erases its block, and nothing else does for that reason.
+/// Each collection erases its block, and no other operation has an erase with this cause.
 #[test]
 fn collections_are_the_erases_that_they_cause() {
     for seed in crate::seeds(3) {
@@ -256,7 +256,7 @@ fn data_leave_room_for_the_map() {
     }
 }
 
-/// The log of FASTER has been written once when its turn is over.
+/// A turn of FASTER writes its log once: 7 blocks of 8 pages.
 #[test]
 fn a_turn_of_faster_is_its_log() {
     let mut setup = Setup::new("faster", 200, 40, 8).unwrap();

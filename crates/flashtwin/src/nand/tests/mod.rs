@@ -1,4 +1,4 @@
-//! Values that chips report, compared with operations counted one by one, and with what happens afterwards.
+//! Values that chips report, compared with counted operations and with the later course of events.
 
 mod modern;
 
@@ -110,7 +110,7 @@ impl Bench {
         }
     }
 
-    /// Executes the next event; returns false if all chips are at rest.
+    /// Executes the next event; returns false if all chips are idle.
     fn step(&mut self) -> bool {
         self.now = match self.events.next_time() {
             Time::NEVER => return false,
@@ -262,7 +262,7 @@ fn drain_time_and_load_are_those_of_a_scan() {
     }
 }
 
-/// The reserve is little more than the watermark and two open blocks, but writes of both streams always find room.
+/// The reserve is hardly larger than the watermark and two open blocks, but writes of both streams always find room.
 #[test]
 fn two_streams_find_room_on_a_tight_device() {
     for (i, overrides) in BACK_ENDS.iter().enumerate() {
@@ -271,7 +271,7 @@ fn two_streams_find_room_on_a_tight_device() {
         overrides.push(("geometry.planes_per_chip", "4"));
         overrides.push(("buffer.policy", "cda-gc-dispatcher"));
         overrides.push(("geometry.reserve_percent", "10"));
-        // Of a plane 1 block starts collection and 4 are kept back, of a chip 11 and 16.
+        // Per plane, collection starts at 1 block and 4 are kept back; per chip, at 11 and 16.
         let modern = overrides.contains(&("nand.backend", "modern"));
         let pools_are_chips = modern || overrides.contains(&("nand.copy_back", "false"));
         overrides.push((
@@ -317,7 +317,7 @@ fn two_streams_go_to_the_planes_with_most_room() {
                 pools.map(|pool| ftl.room_for(pool, stream)).collect()
             };
             let before = rooms(&bench);
-            // The first starts immediately; the ones behind it form a batch, with parallel units.
+            // The first operation starts immediately; the operations behind it form a batch over the parallel units.
             for _ in 0..9 {
                 let lpn = Lpn(bench.rng.below(40) as u32 * bench.chips);
                 bench.enqueue_page(lpn, Cause::Destage, stream);
@@ -337,7 +337,7 @@ fn two_streams_go_to_the_planes_with_most_room() {
     }
 }
 
-/// Two dies on one channel: the remaining time of a transfer that waited is counted from when it began.
+/// Two dies on one channel: the remaining time of a transfer that waited is counted from its beginning.
 #[test]
 fn the_rest_of_a_transfer_that_waited_is_known() {
     let overrides = [

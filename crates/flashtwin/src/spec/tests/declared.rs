@@ -1,4 +1,4 @@
-//! Every key has a reader and a writer: what is set is written back.
+//! Every key has a reader and a writer: a value that is set is written back.
 
 use super::SMALL;
 use crate::component::Kind;
@@ -34,7 +34,7 @@ fn sample(doc: &KeyDoc) -> String {
     }
 }
 
-/// The settings that give a key a meaning, those of its selectors first.
+/// Returns the settings with which a key has a meaning, those of its selectors first.
 fn conditions(doc: &KeyDoc, keys: &[KeyDoc]) -> Vec<(String, String)> {
     let mut set: Vec<(String, String)> = Vec::new();
     for (selector, wanted) in doc.only {
@@ -54,7 +54,7 @@ fn every_key_of_a_device_is_read_and_written() {
     for doc in keys() {
         let sample = sample(doc);
         let mut set = conditions(doc, keys());
-        // A region has a size, and times in SLC mode count with such blocks.
+        // A region needs a size, and times in SLC mode need blocks in SLC mode.
         match doc.key {
             "ftl.separation" => set.push(("ftl.region_percent".into(), "5".into())),
             key if key.starts_with("nand.pslc") => {

@@ -1,4 +1,4 @@
-//! `docs/devices.md` and `docs/arrays.md` have the tables of keys.
+//! `docs/devices.md` and `docs/arrays.md` contain the tables of keys.
 
 use crate::ftl::chip;
 use crate::spec::{array_keys, builtin_array_names, builtin_names, keys, KeyDoc};
@@ -30,7 +30,7 @@ fn row(doc: &KeyDoc) -> String {
 const HEAD: &str =
     "| key | takes | default | what it does | where it comes from |\n|---|---|---|---|---|\n";
 
-/// The page with its tables written anew: each has the keys from its first row's to the next table's.
+/// Returns the page with new tables. Each has the keys from that of its first row up to that of the next table.
 fn written(page: &str, keys: &[KeyDoc]) -> String {
     let (before, rest) = page.split_once(HEAD).expect("a table of keys");
     let tables: Vec<&str> = rest.split(HEAD).collect();
@@ -54,12 +54,12 @@ fn written(page: &str, keys: &[KeyDoc]) -> String {
     text
 }
 
-/// First line of the table of keys by translation layer and back end, and the line below it.
+/// First two lines of the table of keys by translation layer and back end.
 const BY_LAYER: &str =
     "| key | page map, `msr` | page map, `modern` | layers of chips, `msr` | layers of chips, \
                         `modern` |\n|---|---|---|---|---|\n";
 
-/// The page with the table of the keys that go with some layers and back ends only.
+/// Returns the page with a new table of the keys that only some layers and back ends have.
 fn written_by_layer(page: &str) -> String {
     let layers = chip::ENTRIES.iter().map(|entry| entry.name);
     let layers: Vec<&str> = layers.collect();
@@ -92,7 +92,7 @@ fn written_by_layer(page: &str) -> String {
     format!("{before}{table}{behind}")
 }
 
-/// A page has the tables that follow from the keys; `FLASHTWIN_WRITE_DOCS=1` writes them anew.
+/// Checks that a page has the tables that follow from the keys; `FLASHTWIN_WRITE_DOCS=1` writes them.
 fn check_page(file: &str, written: impl Fn(&str) -> String) {
     let path = format!("{}/../../docs/{file}", env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(&path).expect("the page is there");

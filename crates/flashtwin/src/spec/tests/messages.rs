@@ -10,7 +10,7 @@ fn error_message(text: &str) -> String {
         .to_string()
 }
 
-/// In the small device: this text, replaced by that, makes this message.
+/// A text in the small device, its replacement, and the message that it causes.
 const CASES: &[(&str, &str, &str)] = &[
     (
         "chips = 2",

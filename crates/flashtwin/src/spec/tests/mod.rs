@@ -1,4 +1,4 @@
-//! Tests of device files: values that are allowed, and the messages about others.
+//! Tests of device files: permitted values, and messages about other values.
 
 mod declared;
 mod docs;
@@ -8,7 +8,7 @@ mod overrides;
 mod profiles;
 mod together;
 
-/// A device like the reference's small cases: the smallest file that has everything needed.
+/// A device like the reference's small cases: the smallest file with everything that is required.
 pub(super) const SMALL: &str = r#"name = "small"
 
 [geometry]

@@ -1,4 +1,4 @@
-//! Units, exactness, defaults, derived quantities, and text that is not a device at all.
+//! Units, exactness, defaults, derived quantities, and texts that are not devices.
 
 use super::{small_with, SMALL};
 use crate::component::Pages;
@@ -164,7 +164,7 @@ fn no_text_makes_it_panic() {
                     let piece = PIECES[stream.below(PIECES.len())];
                     drop(bytes.splice(at..end, piece.bytes()));
                 }
-                // A digit for a digit keeps the file plausible and reaches the later checks.
+                // If a digit replaces a digit, the file stays plausible and reaches the later checks.
                 _ => {
                     let digits: Vec<usize> = (0..bytes.len())
                         .filter(|&i| bytes[i].is_ascii_digit())

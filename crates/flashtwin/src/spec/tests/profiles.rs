@@ -1,4 +1,4 @@
-//! The shipped profiles: they read, they read back, and they export what their papers state.
+//! The shipped profiles: they can be read and read back, and they export the sizes that their papers state.
 
 use crate::spec::{builtin, builtin_names, Nand};
 use crate::{DeviceSpec, Time};
@@ -22,7 +22,7 @@ fn every_profile_reads_and_reads_back_equal() {
     assert_eq!(builtin("nand"), None);
 }
 
-/// FASTER's default logs need more blocks than some drives have to spare: the message states that.
+/// FASTER's default logs need more spare blocks than some drives have, and the message states that.
 #[test]
 fn every_profile_takes_every_translation_layer() {
     for name in builtin_names() {

@@ -3,7 +3,7 @@
 use crate::spec::builtin;
 use crate::DeviceSpec;
 
-/// The messages about a profile with these settings, without their places.
+/// Returns the messages about a profile with these settings, without their positions.
 fn error_message(profile: &str, settings: &[(&str, &str)]) -> String {
     let spec = DeviceSpec::with_overrides(builtin(profile).unwrap(), profile, settings);
     let problems = spec.expect_err("must be refused").problems;
@@ -125,7 +125,7 @@ fn queues_have_one_class_each() {
     );
 }
 
-/// Text of a device with each of the settings reads back to the same device.
+/// The text of a device with each of the settings reads back to the same device.
 #[test]
 fn written_device_file_reads_back() {
     for (profile, settings) in [

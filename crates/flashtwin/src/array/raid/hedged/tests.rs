@@ -1,4 +1,4 @@
-//! A read that waits for a collection, hedged after several times: compared with values computed by hand.
+//! A read that waits for a collection and is hedged after various times, compared with values computed by hand.
 
 use crate::array::RaidStats;
 use crate::gc::Force;

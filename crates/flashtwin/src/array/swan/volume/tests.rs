@@ -1,4 +1,4 @@
-//! Volumes under random use, with everything that can be in flight at a time.
+//! Volumes under random use, with all kinds of operations in flight.
 
 use super::*;
 use crate::array::swan::volume::State;
@@ -128,7 +128,7 @@ fn drive(
     moved
 }
 
-/// A volume that is written whole makes progress with the least room allowed.
+/// A volume that is completely written makes progress with the smallest room that is permitted.
 #[test]
 fn full_volume_makes_progress() {
     for seed in crate::seeds(3) {
@@ -207,7 +207,7 @@ fn places_and_parity_use_every_member_page_once() {
     }
 }
 
-/// A state that another volume, or none, could have is refused.
+/// A state that fits another volume, or no volume, is refused.
 #[test]
 fn a_state_that_cannot_be_is_refused() {
     for seed in crate::seeds(3) {
@@ -229,7 +229,7 @@ fn a_state_that_cannot_be_is_refused() {
             other[4 * at..4 * at + 4].copy_from_slice(&value.to_le_bytes());
             load(&other).is_err()
         };
-        // The front, a cursor, how many are free, a free segment of another group.
+        // Damaged values: the front, a cursor, the number of free segments, a free segment of another group.
         assert!(word(0, 2) && word(2, 1 << 20) && word(4, 1 << 20) && word(5, 1 << 20));
         let free = v.groups[0].free.len();
         assert!(word(6, v.shape.segments) && word(6, v.groups[0].free[free - 1]));

@@ -70,7 +70,7 @@ fn continued_collections_equal_general_ones() {
     }
 }
 
-/// A worn die that collects up to 15 % of its 80 blocks while no operation waits, and at 10 % otherwise.
+/// A worn die of 80 blocks that collects at 10 % free blocks. Tests may add a higher watermark for idle times.
 fn worn(overrides: &[(&str, &str)]) -> Bench {
     let mut all = vec![
         ("geometry.chips", "1"),
@@ -104,7 +104,7 @@ fn a_write_passes_between_two_moves_while_there_is_room() {
     for (preemptible, at_most) in [("false", us(1e6)), ("true", one_move + write)] {
         let mut bench = worn(&[("gc.idle_percent", "15"), ("gc.preemptible", preemptible)]);
         bench.at(0.0, HostRead, 1);
-        // Until the free blocks are above the watermark of all times, and a block is half moved.
+        // Until the free blocks are above the ordinary watermark and a block is half moved.
         while bench.nand.ftl().pool(0).free <= 10 {
             bench.step();
         }
@@ -127,8 +127,8 @@ fn a_write_passes_between_two_moves_while_there_is_room() {
     }
 }
 
-/// At the watermark, host writes alternate with the moves of a collection. No write waits for a whole block, hardly
-/// more pages are moved than if writes waited, and some blocks stay free.
+/// At the watermark, host writes alternate with the moves of a collection. No write waits for a whole block, about as
+/// many pages are moved as if writes waited, and at least 6 blocks stay free.
 #[test]
 fn at_the_watermark_writes_pass_in_step_with_the_moves() {
     let mut moves = Vec::new();
@@ -196,7 +196,7 @@ fn room_counted_in_pages_is_there_when_a_second_block_needs_it() {
     assert!(of_pages.abs_diff(erases) < erases / 20, "{ends:?} erases");
 }
 
-/// Writes without end leave a preemptible collection the room that it needs.
+/// A preemptible collection keeps the room that it needs, however many writes arrive.
 #[test]
 fn a_preemptible_collection_ends_before_the_room_does() {
     let mut bench = worn(&[("gc.idle_percent", "15"), ("gc.preemptible", "true")]);

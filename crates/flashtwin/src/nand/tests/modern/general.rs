@@ -4,7 +4,7 @@
 use super::*;
 
 impl Bench {
-    /// Queues an operation and activates its die, in the general way.
+    /// Queues an operation and activates its die, on the general path.
     pub(in super::super) fn queue(&mut self, chip: usize, mut op: PageOp) {
         op.enqueued = self.now;
         op.stream = self.nand.host_stream(op.lpn, op.stream);

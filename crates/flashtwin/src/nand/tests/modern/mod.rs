@@ -37,7 +37,7 @@ impl Bench {
         self.enqueue_page(Lpn(lpn), cause, Stream::Cold);
     }
 
-    /// Runs until all is done and checks the logical pages that end, at these microseconds.
+    /// Runs until all work is done and checks which logical pages end at which microsecond.
     fn ends(&mut self, ends: &[(u32, f64)]) {
         while self.step() {}
         let ended: Vec<(u32, Time)> = self
@@ -61,7 +61,7 @@ fn a_read_suspends_a_program() {
     let mut bench = die(&[("nand.suspend", "true")]);
     bench.at(0.0, Destage, 1);
     bench.at(150.0, HostRead, 2);
-    // 20 to suspend; then 20 to resume, with 152.4 of the program left.
+    // 20 us to suspend, then 20 us to resume, with 152.4 us of the program left.
     let rest = 20.0 + 25.0 + 102.4 + 20.0 + 152.4;
     assert_eq!(bench.nand.drain_time(0, true, bench.now), us(rest));
     bench.ends(&[(2, 297.4), (1, 150.0 + rest)]);
@@ -107,7 +107,8 @@ fn a_suspension_ends_when_enough_reads_have_passed() {
     bench.at(0.0, Destage, 1);
     bench.at(150.0, HostRead, 2);
     bench.at(160.0, HostRead, 3);
-    // The second read causes no further suspension; a third, after the program has resumed, may not suspend it again.
+    // The second read causes no further suspension. A third read, after the program has resumed, may not suspend it
+    // again.
     bench.at(450.0, HostRead, 4);
     bench.ends(&[(2, 297.4), (3, 424.8), (1, 597.2), (4, 597.2 + 127.4)]);
 }
@@ -152,7 +153,7 @@ fn planes_program_at_once_what_waits() {
     for lpn in 0..6 {
         bench.at(0.0, Destage, lpn);
     }
-    // The first finds an idle die; three fill its row, the others begin the next one.
+    // The first program finds an idle die. Three more fill its row, and the others begin the next row.
     let second = 302.4 + 3.0 * 102.4 + 200.0;
     let third = second + 2.0 * 102.4 + 200.0;
     let ends = [302.4, second, second, second, third, third];
@@ -218,7 +219,8 @@ fn the_data_of_the_next_program_cross_while_the_array_programs() {
     for lpn in 1..6 {
         bench.at(0.0, Destage, lpn);
     }
-    // The second fills the row of the first. The data of the two after it take longer to transfer than its program.
+    // The second page fills the row of the first. The data of the two pages after it take longer to transfer than its
+    // program.
     let row = 302.4 + 204.8 + 200.0;
     bench.ends(&[(1, 302.4), (2, 502.4), (3, row), (4, row), (5, row + 200.0)]);
 }
@@ -245,7 +247,7 @@ fn a_program_whose_data_are_there_lets_reads_pass() {
     for lpn in [1, 2] {
         bench.at(0.0, Destage, lpn);
     }
-    // Beside the data of the second program the first is not stopped.
+    // The data of the second program cross the channel, so the first program is not suspended.
     bench.at(150.0, HostRead, 3);
     assert_eq!(
         bench.nand.drain_time(0, true, bench.now),
@@ -262,7 +264,7 @@ fn a_program_whose_data_are_there_lets_reads_pass() {
     bench.ends(&[(3, 377.4), (1, first), (2, first + 200.0)]);
 }
 
-/// Reads and writes at random with everything that can come between them.
+/// Random reads and writes, with everything that can happen between them.
 #[test]
 fn all_that_begins_ahead_ends_once() {
     for suspend in ["true", "false"] {

@@ -1,4 +1,4 @@
-//! A superblock of two dies: the time that collecting it takes.
+//! A superblock of two dies, and the time that its collection takes.
 
 use super::*;
 

@@ -1,9 +1,9 @@
-//! Contents of a buffer whose dies are dead: parts of lost pages, and writes that find no room.
+//! Buffered contents for dead dies: parts of lost pages, and writes that find no room.
 
 use super::*;
 use crate::nand::Cause;
 
-/// Fills a buffer of 16 pages with others than `page`, which it reads.
+/// Fills a buffer of 16 pages with other pages than `page`, by reading them.
 fn push_out(ssd: &mut Ssd, page: u64) {
     for other in 0..16 {
         read(ssd, (page + 1 + other) % pages(ssd));
@@ -16,8 +16,8 @@ fn ended(ssd: &mut Ssd, tag: u64) -> Status {
     done.find(|done| done.tag == tag).unwrap().status
 }
 
-/// Acknowledged writes that cannot reach flash: a waiting flush or forced write fails, else the next flush does,
-/// once.
+/// Acknowledged writes cannot reach flash. A waiting flush or forced write fails; if none waits, the next flush
+/// fails, once.
 #[test]
 fn flush_fails_once_after_loss_of_acknowledged_writes() {
     let none_lives = |more: &[(&str, &str)]| {
@@ -60,7 +60,7 @@ fn flush_fails_once_after_loss_of_acknowledged_writes() {
     }
 }
 
-/// A device with a buffer whose die 2 is dead, and a page that lay there.
+/// Returns a device with a buffer whose die 2 is dead, and a page that was on this die.
 fn device_and_lost_page(more: &[(&str, &str)]) -> (Ssd, u64) {
     let mut ssd = device(more);
     ssd.kill_die(2).unwrap();
@@ -122,7 +122,7 @@ fn a_write_during_the_read_of_a_lost_page_brings_nothing_back() {
     }
 }
 
-/// A read of what is lost fails, and does not take what was written beside it.
+/// A read of the lost part of a page fails, and the part that was written stays.
 #[test]
 fn a_read_of_what_is_lost_leaves_what_was_written() {
     let (mut ssd, page) = device_and_lost_page(&[]);
@@ -142,7 +142,7 @@ fn a_read_of_what_is_lost_leaves_what_was_written() {
     assert_eq!(sector(&mut ssd, Op::Read, page, 0), Status::Failed);
 }
 
-/// The page is evicted by itself: the next flush or forced write fails for its loss, once.
+/// The page is evicted on its own. The next flush or forced write fails because of the loss, once.
 #[test]
 fn flush_or_forced_write_fails_once_after_a_part_is_lost() {
     for is_forced in [false, true] {
@@ -161,7 +161,7 @@ fn flush_or_forced_write_fails_once_after_a_part_is_lost() {
     }
 }
 
-/// Protected memory is written in a power loss; what cannot be is lost with it.
+/// In a power loss, protected memory is written to flash; contents that cannot be written are lost.
 #[test]
 fn a_cut_names_what_protected_memory_cannot_write() {
     let (mut ssd, page) = device_and_lost_page(&[("buffer.power_loss_protection", "true")]);
@@ -175,7 +175,7 @@ fn a_cut_names_what_protected_memory_cannot_write() {
     assert_eq!(ssd.cut_power(u64::MAX).unwrap().lost, []);
 }
 
-/// Under random requests, whatever the policy: unwritten sectors of a lost page are never read.
+/// Unwritten sectors of a lost page can never be read, under random requests and any policy.
 #[test]
 fn unwritten_sectors_of_a_lost_page_are_never_read() {
     for (i, more) in [
@@ -254,7 +254,7 @@ fn never_read(more: &[(&str, &str)], seed: u64) {
     }
 }
 
-/// Policies that shun chips in or near collection take a dead die for one that never collects.
+/// Policies that avoid chips in or near collection treat a dead die as one that never collects.
 #[test]
 fn pages_of_a_dead_die_leave_like_others() {
     let mut stay = Vec::new();

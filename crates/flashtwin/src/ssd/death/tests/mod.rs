@@ -1,4 +1,4 @@
-//! A die fails under random requests: its contents are lost, all others are kept, each request completes once.
+//! A die dies under random requests: its contents are lost, all other contents stay, and each request completes once.
 
 mod buffer;
 
@@ -93,7 +93,7 @@ fn lies_on(ssd: &Ssd, page: u64, die: u32) -> bool {
         .is_some_and(|unit| u32::from(unit.0) == die)
 }
 
-/// Reads every page with nothing in the buffer: the ones that fail are those that lie on the die.
+/// Reads every page with an empty buffer and returns the pages that fail, which are those on the die.
 fn lost(ssd: &mut Ssd, die: u32) -> Vec<u64> {
     let mut lost = Vec::new();
     for page in 0..pages(ssd) {
@@ -205,7 +205,7 @@ fn check_one_death(more: &[(&str, &str)], seed: u64) {
     let gone = lost(&mut ssd, die);
     assert!(!gone.is_empty() && ssd.collect(Some(die)).is_err());
     assert_eq!(ssd.collect(None), Ok(DIES - 1));
-    // What is lost is lost again after a stop, is there once it is written, and zeros once trimmed.
+    // Lost pages are lost again after a stop. They can be read after they are written, and are zero after a trim.
     let mut saved = Vec::new();
     run(&mut ssd);
     ssd.save_state(&mut saved).unwrap();
@@ -301,7 +301,7 @@ fn repeated_programs_use_dies_with_room() {
             assert!(ssd.step());
         }
         assert!(lies_on(&ssd, 0, 1));
-        // Filled with pages of the die that will be dead, so that nothing becomes stale there.
+        // These pages are on the die that will be dead, so that no page becomes invalid elsewhere.
         for &die in full {
             let mut others = (1..pages(&ssd) as u32).map(Lpn);
             while others.any(|lpn| {
@@ -317,7 +317,7 @@ fn repeated_programs_use_dies_with_room() {
         assert_eq!(ssd.is_read_only(), !room);
         let again = ssd.flash_report().flash.programs_again;
         assert_eq!(again, u64::from(room));
-        // It was done where it cannot be read, and what was there before is stale.
+        // The program was done where it cannot be read, and the old copy is invalid.
         assert_eq!(
             read(&mut ssd, 0),
             if room { Status::Ok } else { Status::Failed }
@@ -325,7 +325,7 @@ fn repeated_programs_use_dies_with_room() {
     }
 }
 
-/// Only programs that a dead die had begun are passed on. Any other that finds no room ends the device's life.
+/// Only programs that a dead die had begun are passed on. Any other program without room ends the life of the device.
 #[test]
 fn a_write_that_finds_no_room_is_not_passed_on() {
     let mut ssd = device(&[("buffer", "none"), ("geometry.reserve_percent", "20")]);
@@ -368,7 +368,8 @@ fn a_part_of_a_lost_page_is_lost_with_it() {
     }
 }
 
-/// With too little left the device comes to its end: writes are refused, what lives is read.
+/// If too few blocks are left, the device reaches its end of life: writes are refused, and surviving pages can be
+/// read.
 #[test]
 fn too_little_room_is_the_end_of_writing() {
     for more in [&[("buffer", "none")][..], &[]] {
