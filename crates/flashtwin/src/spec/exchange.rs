@@ -71,7 +71,8 @@ impl Buffer {
                     false => format!("of {name}: {}", known.join(", ")),
                 };
                 let message = format!(
-                    "only the keys of the present policy can be set for a device at work ({known})"
+                    "only the keys of the present policy can be set for a device at work ({known}); a \
+                     restart takes any"
                 );
                 return Err(refused(key, value, message));
             };
