@@ -45,8 +45,7 @@ parameters! {
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "bpac",
     title: "BPAC",
-    line: "A list of pages in front of a list of blocks; of the blocks that have stopped \
-                growing, evicts the largest.",
+    line: "A list of pages, and a list of blocks of which it evicts the largest that has stopped growing.",
     family: Family::Blocks,
     source: source(
         "G. Wu, B. Eckart, X. He",

@@ -15,8 +15,7 @@ use crate::units::Lpn;
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "min",
     title: "MIN",
-    line: "Belady's optimum: evicts the page whose next access is farthest away; an upper bound \
-            for all policies.",
+    line: "Belady's optimum: evicts the page whose next access is farthest away; a bound for all policies.",
     family: Family::General,
     source: source(
         "L. A. Belady",

@@ -39,8 +39,7 @@ use crate::list::Lists;
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "pud-lru",
     title: "PUD-LRU",
-    line: "Keeps blocks that were written often and recently; of the others, evicts the one with \
-            the most pages.",
+    line: "Keeps blocks written often and recently; of the others, evicts the one with the most pages.",
     family: Family::Blocks,
     source: source(
         "J. Hu, H. Jiang, L. Tian, L. Xu",
