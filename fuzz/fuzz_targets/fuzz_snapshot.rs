@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use flashtwin::spec::{builtin, builtin_array};
-use flashtwin::{Array, ArraySpec, Device, DeviceSpec, Ssd};
+use flashtwin::{Array, ArraySpec, Device, DeviceSpec, Ssd, Unwatched};
 use flashtwin_sim::{
     load_snapshot, run, save_snapshot, Control, Drivable, RunConfig, RunInfo, SimError, Summary,
 };
@@ -103,7 +103,7 @@ static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
 });
 
 fn good<S: Drivable>(mut device: Device<S>) -> Vec<u8> {
-    S::fill_sequential(&mut device);
+    S::fill_sequential(&mut device, &Unwatched);
     use_it(&mut device, 500).expect("a sound device");
     save_snapshot(&FILE, &device, "the fuzzer").expect("room for a small file");
     std::fs::read(&*FILE).expect("it was written")

@@ -163,6 +163,7 @@ fn contributing_shows_the_code_as_it_is() {
         include_str!("../src/buffer/policies/lfu.rs"),
         include_str!("policies/lfu.rs"),
         include_str!("../src/gc/rules/fifo.rs"),
+        include_str!("../src/placement/schemes/none.rs"),
         include_str!("../src/spec/ftl.rs"),
         include_str!("../../flashtwin-workload/src/trace/msr.rs"),
     );
