@@ -283,6 +283,9 @@ impl Naive {
     }
 
     fn victim(&mut self, group: usize, class: usize) -> Option<usize> {
+        if self.optimal {
+            self.update_quota();
+        }
         let whole = self.setup.unit_pages as usize;
         let all: Vec<usize> = (0..self.units.len())
             .filter(|&u| self.units[u].group == group && !self.units[u].owner.is_empty())
@@ -295,9 +298,6 @@ impl Naive {
         let name = self.setup.scope.name;
         if name == "global" {
             return self.best(&all);
-        }
-        if self.optimal {
-            self.update_quota();
         }
         let in_use = |class: usize| {
             let own = |&u: &usize| self.units[u].group == group && self.class(u) == Some(class);
