@@ -1,5 +1,5 @@
 //! Replacements of functions of the C library and of GnuTLS. The plugin is preloaded, so that nbdkit calls these.
-//! They change calls in nbdkit's threads of connections, and pass on all other calls.
+//! Calls of nbdkit's threads of connections are changed, all others passed on.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};

@@ -1,6 +1,6 @@
 //! A buffer without time and flash, for hits and victims only.
 //!
-//! It serves to step, compare and measure policies where only the order of accesses counts. Write-backs complete
+//! Policies are stepped, compared and measured in it where only the order of accesses counts. Write-backs complete
 //! immediately. Chips are striped; the caller sets their states.
 
 use super::policy::{Access, DeviceView, Eviction, Policy};

@@ -1,7 +1,7 @@
 //! Retired pools: pools of a dead die, which are not written any more (D-146).
 //!
 //! No block of such a pool is free, open, or may be collected, so that no search for room or for a victim finds one.
-//! Its pages stay in the map until they are written elsewhere or trimmed.
+//! Pages of the pool stay in the map until they are written elsewhere or trimmed.
 
 use super::page::{PageMap, NOT_SEALED};
 
