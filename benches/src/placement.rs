@@ -40,7 +40,7 @@ fn run(load: &str, scale: u32, scheme: &str, capacities: f64) -> Result<Measured
     let mut device = Placed::new(&setup)?;
     let bytes = u64::from(setup.logical_pages) * u64::from(PAGE_BYTES);
     let load = LoadSpec::parse(load)?;
-    let mut fill = load.fill(bytes, 1)?;
+    let mut fill = load.fill_or_in_order(bytes, PAGE_BYTES, 1)?;
     let mut load = load.build(bytes, 1)?;
     let plan = UntimedPlan {
         page_bytes: PAGE_BYTES,
@@ -49,11 +49,13 @@ fn run(load: &str, scale: u32, scheme: &str, capacities: f64) -> Result<Measured
         points: 4,
     };
     let began = Instant::now();
-    let fill: Option<&mut dyn flashtwin_workload::Workload> = match &mut fill {
-        Some(fill) => Some(fill.as_mut()),
-        None => None,
-    };
-    let found = run_untimed(&mut device, fill, load.as_mut(), &plan, &Control::default())?;
+    let found = run_untimed(
+        &mut device,
+        fill.as_mut(),
+        load.as_mut(),
+        &plan,
+        &Control::default(),
+    )?;
     let nanos = began.elapsed().as_secs_f64() * 1e9;
     Ok(Measured {
         ns_per_program: nanos / device.totals().media as f64,

@@ -1,11 +1,24 @@
 """The public names of flashtwin for type checkers: those that `__init__.py` imports on first use."""
 
-from . import placement, plot
+from . import plot
 from ._core import __version__
 from ._devices import Overrides, Spec, device, devices
 from ._explain import RequestExplanation, RunExplanation, explain_request, explain_run
 from ._ftls import FtlInfo, FtlTrace, ftl_info, ftls, trace_ftl
 from ._lifetime import Lifetime, Lifetimes, lifetime
+from ._placement import (
+    Placement,
+    PlacementInfo,
+    PlacementTrace,
+    Victim,
+    Waf,
+    Wafs,
+    placement_info,
+    placement_theory,
+    placement_waf,
+    placements,
+    trace_placement,
+)
 from ._policies import PolicyInfo, PolicyTrace, policies, policy_info, trace_policy
 from ._pts import PtsResults, pts
 from ._report import report
@@ -20,18 +33,6 @@ from .hit_ratios import HitRow, HitTable, hits
 from .live import PowerCut, Server, serve
 from .live_report import LiveReport
 from .pacing import AS_FAST_AS_POSSIBLE, ClosedLoop, OpenLoop, Pacing
-from .placement import (
-    Placement,
-    PlacementInfo,
-    PlacementTrace,
-    Victim,
-    Waf,
-    Wafs,
-    placement_info,
-    placement_waf,
-    placements,
-    trace_placement,
-)
 from .result import OutputError, Result
 from .runs import compare, run, save_snapshot
 from .timeline import Timeline, Window
@@ -101,8 +102,8 @@ __all__ = [
     "ftls",
     "hits",
     "lifetime",
-    "placement",
     "placement_info",
+    "placement_theory",
     "placement_waf",
     "placements",
     "plot",

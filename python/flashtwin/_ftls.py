@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,8 +9,6 @@ from . import _core
 from ._devices import Value, as_toml
 from ._support import words
 from .errors import FlashtwinError
-
-_WIDTH = 96
 
 
 def ftls() -> list[str]:
@@ -26,26 +23,22 @@ class FtlInfo(dict[str, Any]):
         source, example = self["source"], self["example"]
         parts = [
             f"{self['name']}: {self['title']}",
-            _wrap(self["description"]),
+            words.wrapped(self["description"]),
             "",
-            _wrap(f"{source['authors']}: {source['title']}. {source['venue']}, {source['year']}."),
+            words.wrapped(f"{source['authors']}: {source['title']}. {source['venue']}, {source['year']}."),
             f"Rule: {self['provenance']}.",
             "",
-            *(_wrap(sentence, "- ", "  ") for sentence in self["rule"]),
+            *(words.wrapped(sentence, "- ", "  ") for sentence in self["rule"]),
         ]
         for parameter in self["parameters"]:
             default = "optional" if parameter["default"] == "none" else f"default {parameter['default']}"
             parts += [
                 "",
-                _wrap(f"{parameter['key']} ({default}; {parameter['provenance']})"),
-                _wrap(f"{parameter['description']} Takes {parameter['takes']}.", "  ", "  "),
+                words.wrapped(f"{parameter['key']} ({default}; {parameter['provenance']})"),
+                words.wrapped(f"{parameter['description']} Takes {parameter['takes']}.", "  ", "  "),
             ]
         steps = trace_ftl(self["name"], example["accesses"], set=example["set"])
-        return "\n".join([*parts, "", _wrap(f"State: {self['state']}"), "", repr(steps)])
-
-
-def _wrap(text: str, first: str = "", others: str = "") -> str:
-    return textwrap.fill(text, _WIDTH, initial_indent=first, subsequent_indent=others)
+        return "\n".join([*parts, "", words.wrapped(f"State: {self['state']}"), "", repr(steps)])
 
 
 def _check_name(name: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -11,14 +10,13 @@ from typing import Any
 
 from . import _core
 from ._devices import Overrides, Spec, Value, as_toml, device
+from ._support import words
 from .errors import DeviceError, FlashtwinError
 from .user_policy import Factory, Policy, instantiate, is_in_file, label_of, load
 
 #: A policy as `run`, `compare` and `hits` take it: a name, which may have parameters (`cflru:window=0.5`);
 #: your own class; or the name of your own class, such as `mine.py:Mine`.
 PolicyLike = str | type[Policy] | Factory
-
-_WIDTH = 96
 
 
 def policies() -> list[str]:
@@ -33,12 +31,12 @@ class PolicyInfo(dict[str, Any]):
         source, cost = self["source"], self["cost"]
         parts = [
             f"{self['name']}: {self['title']}",
-            _wrap(self["description"]),
+            words.wrapped(self["description"]),
             "",
-            _wrap(f"{source['authors']}: {source['title']}. {source['venue']}, {source['year']}."),
+            words.wrapped(f"{source['authors']}: {source['title']}. {source['venue']}, {source['year']}."),
             f"Rule: {self['provenance']}.",
             "",
-            *(_wrap(sentence, "- ", "  ") for sentence in self["rule"]),
+            *(words.wrapped(sentence, "- ", "  ") for sentence in self["rule"]),
         ]
         if self["drawing"]:
             parts += ["", self["drawing"]]
@@ -49,18 +47,14 @@ class PolicyInfo(dict[str, Any]):
             parts += [
                 "",
                 f"{parameter['key']} ({default}; {parameter['provenance']})",
-                _wrap(f"{parameter['description']} Takes {parameter['takes']}.", "  ", "  "),
+                words.wrapped(f"{parameter['description']} Takes {parameter['takes']}.", "  ", "  "),
             ]
         example = self["example"]
         if example:
             options = {key: value for key, value in example.items() if key not in ("policy", "accesses")}
             steps = trace_policy(example["policy"], example["accesses"], **options)
-            parts += ["", _wrap(f"State: {self['state']}"), "", repr(steps)]
+            parts += ["", words.wrapped(f"State: {self['state']}"), "", repr(steps)]
         return "\n".join(parts)
-
-
-def _wrap(text: str, first: str = "", others: str = "") -> str:
-    return textwrap.fill(text, _WIDTH, initial_indent=first, subsequent_indent=others)
 
 
 def policy_info(name: str) -> PolicyInfo:

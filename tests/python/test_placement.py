@@ -155,7 +155,7 @@ def test_a_scheme_that_places_survivors():
 
 def test_the_oracle_reads_the_future():
     rows = waf(
-        "zipf:theta=1,write=1,size=4k", schemes=["none", "oracle:groups=6"], setup={"low": 8, "units": 66}
+        "zipf:theta=1,write=1,size=4k", schemes=["none", "oracle:classes=6"], setup={"low": 8, "units": 66}
     )
     assert rows[1].waf < 0.9 * rows[0].waf
 
@@ -189,12 +189,67 @@ def test_errors_of_users_stop_the_run():
         waf(victims=[Fails])
     with pytest.raises(flashtwin.FlashtwinError, match=r"must be one of pool\.units"):
         waf(victims=[Alien])
-    with pytest.raises(flashtwin.FlashtwinError, match="class 2; must be below 2"):
+    with pytest.raises(flashtwin.FlashtwinError, match="host returned 2; must be a class from 0 to 1"):
         waf(schemes=[Wide])
     with pytest.raises(flashtwin.FlashtwinError, match="elsewhere"):
         waf(schemes=[Nowhere])
     with pytest.raises(flashtwin.FlashtwinError, match="everything"):
         waf(schemes=[Greedless])
+
+
+def test_a_rule_that_gains_nothing_ends():
+    class Fullest(flashtwin.Victim):
+        def choose(self, pool):
+            return max(pool.units, key=lambda u: u.valid)
+
+    with pytest.raises(flashtwin.FlashtwinError, match="the victim rule chooses none"):
+        waf(victims=[Fullest])
+
+
+def test_survivors_of_one_unit_go_to_every_class():
+    class Scatter(flashtwin.Placement):
+        classes = 6
+
+        def __init__(self):
+            self.turn = 0
+
+        def host(self, page):
+            return page.lpn % 2
+
+        def moved(self, page):
+            self.turn += 1
+            return self.turn % self.classes
+
+    row = waf(schemes=[Scatter], setup={"low": 6, "units": 66})[0]
+    assert len(row.by_owner()) == 6
+    with pytest.raises(flashtwin.FlashtwinError, match="low: found 3; must be at least 6"):
+        waf(schemes=[Scatter])
+
+
+def test_a_device_that_does_not_fit_into_memory_is_refused():
+    setup = {"units": 60_000, "unit_pages": 65_536, "logical_pages": 3_000_000_000}
+    with pytest.raises(flashtwin.FlashtwinError, match=r"of memory.*divided by a scale"):
+        waf(setup=setup, threads=64, victims=["greedy", "fifo", "random"])
+
+
+def test_level_is_unknown_if_the_warm_up_was_given():
+    assert waf()[0].level is True
+    row = waf(warm=1.0)
+    assert row[0].level is None
+    assert row.__repr__().splitlines()[3].endswith(" -")
+
+
+def test_a_trace_is_a_load(tmp_path):
+    requests = [f"{n},W,{n * 7919 % 1440 * 4096},4096,{n % 2}" for n in range(40_000)]
+    trace = tmp_path / "trace.csv"
+    trace.write_text("\n".join(["time_us,op,offset_bytes,size_bytes,placement", *requests]) + "\n")
+    row = waf(trace, warm=4.0)[0]
+    hosts = [owner["host_pages"] for owner in row.by_owner() if owner["name"] in ("h0", "h1")]
+    assert hosts[0] == pytest.approx(hosts[1], rel=0.01)
+    far = tmp_path / "far.csv"
+    far.write_text("time_us,op,offset_bytes,size_bytes\n0,W,99999744,4096\n")
+    with pytest.raises(flashtwin.FlashtwinError, match="beyond the device, which has 5898240 bytes"):
+        waf(far)
 
 
 @pytest.mark.parametrize(

@@ -223,4 +223,4 @@ def test_public_names_for_type_checkers_are_those_of_the_package():
 def test_no_public_function_shares_its_name_with_a_module():
     """Else the import of the module would hide the function."""
     modules = {module[1] for module in python_imports() if len(module) == 2}
-    assert modules.intersection(flashtwin.__all__) == {"placement", "plot"}
+    assert modules.intersection(flashtwin.__all__) == {"plot"}

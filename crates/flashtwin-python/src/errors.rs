@@ -31,6 +31,11 @@ create_exception!(
     "A snapshot cannot be read or written, or belongs to another device."
 );
 
+/// An error in the words of what raised it.
+pub fn error(e: impl ToString) -> PyErr {
+    FlashtwinError::new_err(e.to_string())
+}
+
 pub fn of_spec(e: SpecError) -> PyErr {
     DeviceError::new_err(e.to_string())
 }

@@ -1,11 +1,12 @@
 //! Translation layers: descriptions, and stepping through a string of accesses.
 
-use flashtwin::ftl::chip::catalog::{find, Entry};
+use flashtwin::ftl::chip::catalog::find;
 use flashtwin::ftl::chip::trace::{steps_text, total, trace_ftl as trace, Cost, TraceError};
 use flashtwin::ftl::chip::{Setup, SetupError, ENTRIES};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::describe;
 use crate::errors::FlashtwinError;
 
 /// Names of the translation layers that can be stepped.
@@ -28,16 +29,11 @@ pub fn ftl_info<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>
     d.set_item("name", entry.name)?;
     d.set_item("title", entry.title)?;
     d.set_item("description", entry.line)?;
-    let source = PyDict::new(py);
-    source.set_item("authors", entry.source.authors)?;
-    source.set_item("title", entry.source.title)?;
-    source.set_item("venue", entry.source.venue)?;
-    source.set_item("year", entry.source.year)?;
-    d.set_item("source", source)?;
+    d.set_item("source", describe::source(py, &entry.source)?)?;
     d.set_item("provenance", entry.provenance.word())?;
     d.set_item("rule", entry.rule.to_vec())?;
     d.set_item("state", entry.state)?;
-    d.set_item("parameters", parameters(py, entry)?)?;
+    d.set_item("parameters", describe::parameters(py, entry.parameters)?)?;
     let example = PyDict::new(py);
     example.set_item("accesses", entry.example.accesses)?;
     let set = PyDict::new(py);
@@ -47,20 +43,6 @@ pub fn ftl_info<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>
     example.set_item("set", set)?;
     d.set_item("example", example)?;
     Ok(d)
-}
-
-fn parameters<'py>(py: Python<'py>, entry: &Entry) -> PyResult<Bound<'py, PyList>> {
-    let list = PyList::empty(py);
-    for parameter in entry.parameters {
-        let d = PyDict::new(py);
-        d.set_item("key", parameter.key)?;
-        d.set_item("takes", parameter.kind.to_string())?;
-        d.set_item("default", parameter.default)?;
-        d.set_item("description", parameter.doc)?;
-        d.set_item("provenance", parameter.provenance)?;
-        list.append(d)?;
-    }
-    Ok(list)
 }
 
 /// Largest number of pages in a trace, since each step prints the logs or the cache.

@@ -7,6 +7,7 @@
 mod accesses;
 mod columns;
 mod control;
+mod describe;
 mod device;
 mod errors;
 mod ftl;
@@ -16,6 +17,7 @@ mod options;
 mod placement;
 mod policies;
 mod user;
+mod user_placement;
 mod validate;
 mod workload;
 
@@ -54,11 +56,11 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(placement::run_placement, m)?)?;
     m.add_function(wrap_pyfunction!(placement::placement_theory, m)?)?;
     m.add_function(wrap_pyfunction!(placement::placement_split, m)?)?;
-    m.add_class::<placement::PlacementPage>()?;
-    m.add_class::<placement::Survivor>()?;
-    m.add_class::<placement::PlacementUnit>()?;
-    m.add_class::<placement::VictimUnit>()?;
-    m.add_class::<placement::PoolView>()?;
+    m.add_class::<user_placement::PlacementPage>()?;
+    m.add_class::<user_placement::Survivor>()?;
+    m.add_class::<user_placement::PlacementUnit>()?;
+    m.add_class::<user_placement::VictimUnit>()?;
+    m.add_class::<user_placement::PoolView>()?;
     m.add_function(wrap_pyfunction!(device::device_names, m)?)?;
     m.add_function(wrap_pyfunction!(workload::presets, m)?)?;
     m.add_function(wrap_pyfunction!(workload::trace_formats, m)?)?;

@@ -8,6 +8,7 @@ use flashtwin::stepping::{trace_policy as trace, trace_user_policy, Traceable};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::describe;
 use crate::errors::{DeviceError, FlashtwinError};
 use crate::user::UserPolicy;
 
@@ -68,12 +69,7 @@ pub fn policy_info<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDi
     d.set_item("family", entry.family.title())?;
     d.set_item("base", base.map(|base| base.name))?;
     d.set_item("offline", entry.is_offline())?;
-    let source = PyDict::new(py);
-    source.set_item("authors", entry.source.authors)?;
-    source.set_item("title", entry.source.title)?;
-    source.set_item("venue", entry.source.venue)?;
-    source.set_item("year", entry.source.year)?;
-    d.set_item("source", source)?;
+    d.set_item("source", describe::source(py, &entry.source)?)?;
     d.set_item("provenance", entry.provenance.word())?;
     let rule: Vec<String> = entry.rule.iter().map(|text| with_base(text)).collect();
     d.set_item("rule", rule)?;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use flashtwin_workload::{
-    has_times, open_trace, read_ahead, repeat, Format, LoadSpec, Open, Shift, TraceInfo,
+    has_times, in_order, open_trace, read_ahead, repeat, Format, LoadSpec, Open, Shift, TraceInfo,
     TraceOptions, PRESETS,
 };
 use pyo3::prelude::*;
@@ -66,11 +66,20 @@ impl Workload {
         })
     }
 
-    /// Builds what fills a device of `range_bytes` before a generated load.
+    /// Builds the writes that fill a device of `range_bytes`: those of a generated load, or every page in order.
     #[staticmethod]
-    fn fill(text: &str, range_bytes: u64, page_bytes: u32, seed: u64) -> PyResult<Workload> {
-        let spec = LoadSpec::parse(text).map_err(of_workload)?;
-        let fill = spec.fill_or_in_order(range_bytes, page_bytes, seed);
+    #[pyo3(signature = (text, range_bytes, page_bytes, seed))]
+    fn fill(
+        text: Option<&str>,
+        range_bytes: u64,
+        page_bytes: u32,
+        seed: u64,
+    ) -> PyResult<Workload> {
+        let fill = match text {
+            Some(text) => LoadSpec::parse(text)
+                .and_then(|load| load.fill_or_in_order(range_bytes, page_bytes, seed)),
+            None => Ok(in_order(range_bytes, page_bytes)),
+        };
         Ok(Workload {
             inner: Mutex::new(fill.map_err(of_workload)?),
             timed: false,

@@ -20,6 +20,8 @@ pub const WARM_MOST: u32 = 20;
 const LEVEL: f64 = 0.01;
 /// Requests that are known ahead while their table entries are loaded.
 const AHEAD: usize = 16;
+/// Pages that are read in advance for schemes that need the future: about 5 GB.
+const AHEAD_PAGES_MAX: u64 = 1 << 27;
 
 /// Writes before the measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,8 +51,8 @@ pub struct UntimedPlan {
 pub struct Untimed {
     /// Capacities written after the fill and before the measurement.
     pub warm: f64,
-    /// Write amplification was level then; always, if a number of capacities was asked for.
-    pub level: bool,
+    /// Whether write amplification was level then; `None` if a number of capacities was asked for.
+    pub level: Option<bool>,
     /// Capacities measured.
     pub capacities: f64,
     /// Reports from the end of the fill on, in their order.
@@ -82,6 +84,11 @@ pub enum UntimedError {
         /// Capacities that it wrote.
         capacities: f64,
     },
+    /// The scheme needs more of the load in advance than is read.
+    TooLong {
+        /// Pages that the load would write.
+        pages: u64,
+    },
     /// The run was stopped.
     Stopped,
 }
@@ -105,6 +112,11 @@ impl fmt::Display for UntimedError {
                 "the load ended after {capacities:.2} capacities, before write amplification could be measured: repeat it, \
                  or set the warm-up to fewer capacities"
             ),
+            UntimedError::TooLong { pages } => write!(
+                f,
+                "the scheme needs to know {pages} pages in advance; at most {AHEAD_PAGES_MAX} are read: use a smaller scale, \
+                 or fewer capacities"
+            ),
             UntimedError::Stopped => f.write_str("the run was stopped"),
         }
     }
@@ -124,13 +136,13 @@ impl From<WorkloadError> for UntimedError {
     }
 }
 
-/// Fills a device by `fill`, or page by page without ids, and then runs `load`.
+/// Fills a device by `fill`, and then runs `load`.
 ///
 /// # Errors
 /// See [`UntimedError`].
 pub fn run_untimed(
     device: &mut Placed,
-    fill: Option<&mut dyn Workload>,
+    fill: &mut dyn Workload,
     load: &mut dyn Workload,
     plan: &UntimedPlan,
     control: &Control,
@@ -142,16 +154,12 @@ pub fn run_untimed(
     };
     let total = ((most + plan.capacities + 1.0) * pages as f64) as u64;
     control.total.store(total, Ordering::Relaxed);
-    match fill {
-        Some(fill) => {
-            Feed::new(fill, plan.page_bytes).write(device, u64::MAX, control)?;
-        }
-        None => fill_in_order(device)?,
-    }
+    Feed::new(fill, plan.page_bytes).write(device, u64::MAX, control)?;
     let mut feed = Feed::new(load, plan.page_bytes);
     if device.needs().future {
         let first = device.totals().host;
-        feed.look_ahead(((most + plan.capacities) * pages as f64) as u64, first)?;
+        let most_pages = ((most + plan.capacities) * pages as f64) as u64;
+        feed.look_ahead(most_pages, first, pages * u64::from(plan.page_bytes))?;
     }
     let mut run = Run {
         series: vec![device.report()],
@@ -177,13 +185,6 @@ pub fn run_untimed(
     })
 }
 
-fn fill_in_order(device: &mut Placed) -> Result<(), UntimedError> {
-    for lpn in 0..device.setup().logical_pages {
-        device.write(Lpn(lpn), 1, None, &[NEVER])?;
-    }
-    Ok(())
-}
-
 /// A run after the fill.
 struct Run<'a> {
     device: &'a mut Placed,
@@ -199,9 +200,9 @@ impl Run<'_> {
     }
 
     /// Writes capacities until write amplification is level; returns their number, and whether it is.
-    fn warm(&mut self) -> Result<(f64, bool), UntimedError> {
+    fn warm(&mut self) -> Result<(f64, Option<bool>), UntimedError> {
         if let Warm::Capacities(n) = self.plan.warm {
-            return Ok((self.write(n)?, true));
+            return Ok((self.write(n)?, None));
         }
         let mut warm = 0.0;
         let mut last: Option<f64> = None;
@@ -215,12 +216,12 @@ impl Run<'_> {
             let now = self.report().write_amplification(&before);
             if let (Some(last), Some(now)) = (last, now) {
                 if (now / last - 1.0).abs() < LEVEL {
-                    return Ok((warm, true));
+                    return Ok((warm, Some(true)));
                 }
             }
             last = now;
         }
-        Ok((warm, false))
+        Ok((warm, Some(false)))
     }
 
     /// Writes so many capacities; returns those written, fewer if the load ends.
@@ -241,6 +242,22 @@ impl Run<'_> {
         }
         let last = self.series.last().map_or(0, |report| report.host_pages);
         Ok(((last - first) as f64 / capacity).min(capacities))
+    }
+}
+
+/// A request is within the device.
+fn check_range(request: &Request, device_bytes: u64) -> Result<(), UntimedError> {
+    let (offset, bytes) = (request.offset, request.bytes);
+    match offset
+        .checked_add(bytes)
+        .is_some_and(|end| end <= device_bytes)
+    {
+        true => Ok(()),
+        false => Err(UntimedError::OutOfRange {
+            offset,
+            bytes,
+            device_bytes,
+        }),
     }
 }
 
@@ -305,17 +322,7 @@ impl<'a> Feed<'a> {
             }
             let request = self.batch[self.at];
             self.at += 1;
-            let (offset, bytes) = (request.offset, request.bytes);
-            if offset
-                .checked_add(bytes)
-                .is_none_or(|end| end > device_bytes)
-            {
-                return Err(UntimedError::OutOfRange {
-                    offset,
-                    bytes,
-                    device_bytes,
-                });
-            }
+            check_range(&request, device_bytes)?;
             if let Some(later) = self.batch.get(self.at + 2 * AHEAD) {
                 device.prefetch(Lpn(self.pages(later).0));
             }
@@ -348,11 +355,20 @@ impl<'a> Feed<'a> {
 
     /// Reads the load ahead until it has written `pages`, and finds the next write or trim of each page written; `first`
     /// is the host clock of the first.
-    fn look_ahead(&mut self, pages: u64, first: u64) -> Result<(), UntimedError> {
+    fn look_ahead(
+        &mut self,
+        pages: u64,
+        first: u64,
+        device_bytes: u64,
+    ) -> Result<(), UntimedError> {
+        if pages > AHEAD_PAGES_MAX {
+            return Err(UntimedError::TooLong { pages });
+        }
         let mut written = 0;
         let mut from = 0;
         while written < pages && self.load.next_batch(&mut self.batch)? > 0 {
             let new = &self.batch[from..];
+            new.iter().try_for_each(|r| check_range(r, device_bytes))?;
             let writes = new.iter().filter(|request| request.op == Op::Write);
             written += writes.map(|r| u64::from(self.pages(r).1)).sum::<u64>();
             from = self.batch.len();
@@ -378,5 +394,177 @@ impl<'a> Feed<'a> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashtwin::placement::{Class, HostPage, MovedPage, Needs, Scheme, Setup, Survivors};
+    use flashtwin_workload::{in_order, LoadSpec};
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    const PAGE: u64 = 4096;
+
+    fn setup() -> Setup {
+        let words = [
+            ("units", "40"),
+            ("unit_pages", "16"),
+            ("logical_pages", "480"),
+            ("low", "3"),
+        ];
+        let words = words.map(|(key, text)| (key.to_string(), text.to_string()));
+        Setup::of_words(&words).unwrap()
+    }
+
+    /// Writes and trims of one to three pages, or of parts of pages.
+    struct Mixed(Vec<Request>);
+
+    impl Workload for Mixed {
+        fn next_batch(&mut self, out: &mut Vec<Request>) -> Result<usize, WorkloadError> {
+            let n = self.0.len().min(700);
+            out.extend(self.0.drain(..n));
+            Ok(n)
+        }
+
+        fn requests_total(&self) -> Option<u64> {
+            None
+        }
+
+        fn describe(&self) -> String {
+            String::new()
+        }
+    }
+
+    fn requests(seed: u64) -> Vec<Request> {
+        let mut rng = flashtwin::Rng::new(seed);
+        let request = |_| Request {
+            offset: rng.below(477) * PAGE + rng.below(2) * 512,
+            bytes: (1 + rng.below(3)) * PAGE - rng.below(2) * 1024,
+            op: [Op::Write, Op::Write, Op::Write, Op::Trim, Op::Read][rng.below(5) as usize],
+            ..Request::default()
+        };
+        (0..6_000).map(request).collect()
+    }
+
+    /// Notes each page with the instants of its write and of its next one.
+    #[derive(Clone)]
+    struct Notes(Arc<Mutex<Vec<(u32, u64, u64)>>>);
+
+    impl Scheme for Notes {
+        fn needs(&self) -> Needs {
+            Needs {
+                future: true,
+                survivors: Survivors::Scheme,
+                ..Needs::classes(1)
+            }
+        }
+
+        fn host(&mut self, page: &HostPage) -> Class {
+            self.0
+                .lock()
+                .unwrap()
+                .push((page.lpn.0, page.clock, page.next));
+            0
+        }
+
+        fn moved(&mut self, _page: &MovedPage) -> Class {
+            0
+        }
+    }
+
+    fn plan() -> UntimedPlan {
+        UntimedPlan {
+            page_bytes: PAGE as u32,
+            warm: Warm::Capacities(2.0),
+            capacities: 4.0,
+            points: 3,
+        }
+    }
+
+    #[test]
+    fn the_future_of_a_page_is_its_next_write_or_trim() {
+        for seed in flashtwin::seeds(3) {
+            let all = requests(seed);
+            let notes = Notes(Arc::default());
+            let mut device = Placed::with_scheme(&setup(), Box::new(notes.clone())).unwrap();
+            let mut fill = in_order(480 * PAGE, PAGE as u32);
+            let mut load = Mixed(all.clone());
+            let control = Control::default();
+            run_untimed(&mut device, fill.as_mut(), &mut load, &plan(), &control).unwrap();
+            let noted: Vec<_> = notes.0.lock().unwrap().split_off(480);
+            // Deaths of each page by the host clock, from the requests alone.
+            let mut deaths: Vec<(u32, u64)> = Vec::new();
+            let mut clock = 480;
+            for request in &all {
+                let (offset, end) = (request.offset, request.offset + request.bytes);
+                match request.op {
+                    Op::Write => {
+                        for lpn in offset / PAGE..end.div_ceil(PAGE) {
+                            deaths.push((lpn as u32, clock));
+                            clock += 1;
+                        }
+                    }
+                    Op::Trim => {
+                        for lpn in offset.div_ceil(PAGE)..end / PAGE {
+                            deaths.push((lpn as u32, clock));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            assert!(noted.len() > 2_000);
+            let known_until = noted.last().unwrap().1;
+            for (at, &(lpn, written, next)) in noted.iter().enumerate() {
+                let later = |&&(page, clock): &&(u32, u64)| page == lpn && clock > written;
+                let expected = deaths.iter().find(later).map_or(NEVER, |&(_, clock)| clock);
+                // The last pages are read in advance up to a batch only.
+                if expected <= known_until || next != NEVER {
+                    assert_eq!(next, expected, "seed {seed}: page {lpn}, write {at}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_counts_the_pages_that_requests_touch() {
+        let mut device = Placed::new(&setup()).unwrap();
+        let mut fill = in_order(480 * PAGE, PAGE as u32);
+        let mut load = Mixed(requests(9));
+        let control = Control::default();
+        let run = run_untimed(&mut device, fill.as_mut(), &mut load, &plan(), &control).unwrap();
+        assert_eq!((run.warm, run.level), (2.0, None));
+        assert_eq!(run.series[0].host_pages, 480);
+        let measured = run.after.host_pages - run.before.host_pages;
+        // A request may end behind the last page asked for.
+        assert!((1920..1930).contains(&measured), "{measured}");
+        assert_eq!(run.series.len(), 1 + 2 * 3 + 4 * 3);
+        device.check().unwrap();
+    }
+
+    #[test]
+    fn loads_that_are_too_short_or_too_far_are_refused() {
+        let run = |load: &mut dyn Workload| {
+            let mut device = Placed::new(&setup()).unwrap();
+            let mut fill = in_order(480 * PAGE, PAGE as u32);
+            let plan = UntimedPlan {
+                warm: Warm::UntilLevel,
+                ..plan()
+            };
+            let control = Control::default();
+            run_untimed(&mut device, fill.as_mut(), load, &plan, &control).unwrap_err()
+        };
+        let short = LoadSpec::parse("uniform:write=1,requests=100").unwrap();
+        let error = run(short.build(480 * PAGE, 1).unwrap().as_mut());
+        assert!(matches!(error, UntimedError::TooShort { .. }), "{error}");
+        let far = Request {
+            offset: u64::MAX - 512,
+            bytes: 4096,
+            op: Op::Write,
+            ..Request::default()
+        };
+        let error = run(&mut Mixed(vec![far]));
+        assert!(matches!(error, UntimedError::OutOfRange { .. }), "{error}");
     }
 }

@@ -16,7 +16,7 @@ pub use ahead::read_ahead;
 pub use error::{ErrorKind, WorkloadError};
 pub use generate::address::Address;
 pub use generate::arrival::Arrival;
-pub use generate::load::{Handles, LoadSpec};
+pub use generate::load::{in_order, Handles, LoadSpec};
 pub use generate::named::{NamedLoad, NAMED_LOADS};
 pub use generate::size::Size;
 pub use generate::spec::{GeneratorSpec, PRESETS};

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Sequence
 from difflib import get_close_matches
 
@@ -76,3 +77,12 @@ def known_names(name: str, known: Sequence[str]) -> str:
     near = get_close_matches(name, known, 1)
     hint = f"did you mean {near[0]}? " if near else ""
     return f"{hint}known are {', '.join(known)}"
+
+
+#: Columns of descriptions for people.
+_WIDTH = 96
+
+
+def wrapped(text: str, first: str = "", others: str = "") -> str:
+    """Break a text into lines of 96 columns, the first and the others with these beginnings."""
+    return textwrap.fill(text, _WIDTH, initial_indent=first, subsequent_indent=others)

@@ -6,10 +6,10 @@ import argparse
 import json
 from pathlib import Path
 
-from .. import placement, placement_info, placement_waf, placements, trace_placement
+from .. import placement_info, placement_theory, placement_waf, placements, trace_placement
+from .._placement import DEVICES, FORMS
 from .._support.files import write_text
 from ..errors import FlashtwinError
-from ..placement import DEVICES
 from .commands import summary_of
 from .common import ProgressBar, note
 from .forms import Commands, family, new
@@ -208,12 +208,12 @@ def waf(args: argparse.Namespace) -> int:
 
 def theory(args: argparse.Namespace) -> int:
     """Compute closed forms."""
-    forms = placement.theory(args.fill, args.unit_pages, _split(args.split))
+    forms = placement_theory(args.fill, args.unit_pages, _split(args.split))
     if args.json:
         print(json.dumps(forms, indent=2))
         return 0
     for name, value in forms.items():
-        print(f"{placement.FORMS[name]:<48}{value:>8.3f}")
+        print(f"{FORMS[name]:<48}{value:>8.3f}")
     return 0
 
 

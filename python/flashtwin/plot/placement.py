@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..placement import Waf
+from .._placement import Waf
 from .style import fill, legend_above, named_ticks, new, styled
 
 if TYPE_CHECKING:

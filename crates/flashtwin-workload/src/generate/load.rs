@@ -312,6 +312,12 @@ impl Handles {
     }
 }
 
+/// Writes of every page of a device of `range_bytes` once in ascending order, without placement ids.
+pub fn in_order(range_bytes: u64, page_bytes: u32) -> Box<dyn Workload> {
+    let handles = Handles { ranges: Vec::new() };
+    Box::new(InOrder::new(handles, range_bytes, page_bytes.into()))
+}
+
 impl FromStr for LoadSpec {
     type Err = WorkloadError;
     fn from_str(text: &str) -> Result<Self, WorkloadError> {

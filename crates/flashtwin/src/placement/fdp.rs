@@ -47,7 +47,7 @@ pub struct Totals {
 
 impl Placed {
     /// For each id in order closes the unit that its handle writes, as it is; a handle without a unit is left alone
-    /// (P-9). Only with scheme `handle`, where a handle is a class.
+    /// (P-9), as are all where the scheme does not go by handle.
     ///
     /// # Errors
     /// An id is not valid, or there are more than 128: nothing takes effect (P-10).
@@ -58,7 +58,7 @@ impl Placed {
         let parts: Option<Vec<_>> = ids.iter().map(|&id| self.ids.parts(id)).collect();
         for (&id, (group, at)) in ids.iter().zip(parts.ok_or(InvalidField)?) {
             let handle = self.ids.namespace()[usize::from(at)];
-            if handle < self.classes.classes() && self.close(group, handle) {
+            if self.is_by_handle() && self.close(group, handle) {
                 let event = of_handle(handle, Some(id), group);
                 self.raise(EventType::NotFullyWritten, event);
             }
@@ -73,12 +73,15 @@ impl Placed {
         let of = |(at, handle): (usize, u16)| {
             groups.clone().map(move |group| {
                 let id = self.ids.id(group, at as u16);
-                let owner = self.classes.host(handle.min(self.classes.classes() - 1));
+                let left = match self.is_by_handle() {
+                    true => self.units.left(group, self.classes.host(handle)),
+                    false => 0,
+                };
                 HandleStatus {
                     id,
                     id_text: self.ids.show(id),
                     handle,
-                    pages_left: match self.units.left(group, owner) {
+                    pages_left: match left {
                         0 => self.setup().unit_pages,
                         left => left,
                     },

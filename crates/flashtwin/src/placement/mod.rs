@@ -29,11 +29,11 @@ pub use events::{Event, EventType};
 pub use fdp::{HandleStatus, InvalidField, Totals};
 pub use report::{OwnerReport, PlacementReport};
 pub use scheme::{
-    Class, Destination, Entry, HostPage, MovedPage, Needs, Scheme, Survivors, UnitView, UserScheme,
+    Class, Entry, HostPage, Isolated, MovedPage, Needs, Scheme, Survivors, UnitView, UserScheme,
     CLASSES_MAX, NEVER, NO_AGE,
 };
 pub use schemes::SCHEMES;
 pub use setup::{FreeUnit, Isolation, Setup, SetupError};
 pub use state::{OwnerCounts, LIFESPAN_BINS, LIVE_BINS};
 pub use victims::{UserVictim, VictimPool, VictimUnit};
-pub use words::WORDS;
+pub use words::{components, Choice, WORDS};

@@ -33,8 +33,19 @@ pub struct Needs {
     pub old: bool,
     /// Destination of pages that collection moves, unless the device has another one.
     pub survivors: Survivors,
-    /// Survivors of a class do not mix with those of other classes; of handles, their types decide.
-    pub isolated: bool,
+    /// Classes whose survivors do not mix with those of other classes.
+    pub isolated: Isolated,
+}
+
+/// Classes whose survivors do not mix with those of other classes, with [`Survivors::Apart`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolated {
+    /// No class.
+    None,
+    /// Every class.
+    All,
+    /// Classes are handles, and their types decide.
+    ByHandle,
 }
 
 words! {
@@ -63,7 +74,7 @@ impl Needs {
             future: false,
             old: false,
             survivors: Survivors::Apart,
-            isolated: false,
+            isolated: Isolated::None,
         }
     }
 }
@@ -95,10 +106,8 @@ pub struct HostPage {
 pub struct MovedPage {
     /// The page.
     pub lpn: Lpn,
-    /// Class of the unit that it leaves; `None` if that is shared by all classes.
-    pub from: Option<Class>,
-    /// The unit is one of survivors.
-    pub survived: bool,
+    /// Class of the unit that it leaves.
+    pub from: Class,
     /// Host pages since the last write of this page; [`NO_AGE`] without [`Needs::age`].
     pub age: u64,
     /// Earlier moves since the last host write, up to 255; 0 without [`Needs::moves`].
@@ -130,17 +139,6 @@ pub struct UnitView {
     pub erases: u32,
 }
 
-/// Where a survivor goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Destination {
-    /// The open unit of the host's pages of this class.
-    Host(Class),
-    /// The open unit of the survivors of this class.
-    Own(Class),
-    /// The open unit of all survivors.
-    Shared,
-}
-
 /// A scheme in words.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
@@ -159,12 +157,12 @@ pub trait Scheme: Send + Sync {
     /// Needs of the scheme, with the number of its classes.
     fn needs(&self) -> Needs;
 
-    /// The class of a page that the host writes. Asked once a program, in program order.
+    /// The class of a page that the host writes, below [`Needs::classes`]. Called once a program, in program order.
     fn host(&mut self, page: &HostPage) -> Class;
 
-    /// Where a survivor goes, with [`Survivors::Scheme`].
-    fn moved(&mut self, page: &MovedPage) -> Destination {
-        page.from.map_or(Destination::Shared, Destination::Host)
+    /// The class of a survivor, with [`Survivors::Scheme`]: it goes to the open unit of that class.
+    fn moved(&mut self, page: &MovedPage) -> Class {
+        page.from
     }
 
     /// A unit is full, or was closed.

@@ -6,10 +6,9 @@
 //! given, and `*` if the unit is open; then the free units in the order of reuse.
 
 use super::device::{Did, Placed};
-use super::events::{Event, EventType};
+use super::events::Event;
 use super::fdp::InvalidField;
 use super::state::Classes;
-use crate::component::{Chosen, Component};
 use crate::units::Lpn;
 
 /// Result of an operation.
@@ -182,48 +181,4 @@ fn unit_text(device: &Placed, classes: &Classes, unit: u32, first: u32) -> Strin
         pages.join(" "),
         if u.bound { "*" } else { "" }
     )
-}
-
-/// Events of a type in a step.
-pub fn count(step: &Step, kind: EventType) -> usize {
-    step.did.iter().filter(|did| *did == kind.code()).count()
-}
-
-/// The components of one kind.
-pub fn components(of: Choice) -> Vec<Component> {
-    match of {
-        Choice::Scheme => super::schemes::components(),
-        Choice::Victim => crate::gc::RULES.to_vec(),
-        Choice::Scope => super::scopes::SCOPES.to_vec(),
-    }
-}
-
-/// One of the choices of a setup.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// The placement scheme.
-    Scheme,
-    /// The victim rule.
-    Victim,
-    /// The scope.
-    Scope,
-}
-
-impl Choice {
-    /// Word of the choice in setups.
-    pub fn word(self) -> &'static str {
-        match self {
-            Choice::Scheme => "scheme",
-            Choice::Victim => "victim",
-            Choice::Scope => "scope",
-        }
-    }
-
-    /// The component of this name with the values of its parameters that `set` has; the others have their defaults.
-    ///
-    /// # Errors
-    /// Names the word that is wrong and those that are known.
-    pub fn choose(self, name: &str, set: &[(String, String)]) -> Result<Chosen, String> {
-        crate::spec::choose(self.word(), &components(self), name, set)
-    }
 }

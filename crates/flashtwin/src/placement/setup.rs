@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::scheme::{Needs, Survivors, CLASSES_MAX};
+use super::scheme::{Isolated, Needs, Survivors, CLASSES_MAX};
 use super::schemes::{AnyScheme, Device};
 use super::scopes::AnyScope;
 use crate::component::{words, Chosen};
@@ -180,14 +180,12 @@ impl Setup {
             }
             (Some(given), _) => given,
         };
-        let by_handle = usize::from(needs.classes) == self.handles.len() && !needs.isolated;
-        let isolated = match by_handle {
-            true => self
-                .handles
-                .iter()
-                .map(|&of| of == Isolation::Persistently)
-                .collect(),
-            false => vec![needs.isolated; usize::from(needs.classes)],
+        let classes = usize::from(needs.classes);
+        let is_persistent = |&of: &Isolation| of == Isolation::Persistently;
+        let isolated = match needs.isolated {
+            Isolated::ByHandle => self.handles.iter().map(is_persistent).collect(),
+            Isolated::All => vec![true; classes],
+            Isolated::None => vec![false; classes],
         };
         Ok((survivors, isolated))
     }
@@ -205,8 +203,8 @@ impl Setup {
             Survivors::Apart => (own + u32::from(own < host), 1),
             Survivors::Shared => (1, 1),
             Survivors::Same | Survivors::Next => (0, 1),
-            // A scheme may send the survivors of one unit to every class.
-            Survivors::Scheme => (1, host.min(self.unit_pages)),
+            // The survivors of one unit may go to every class.
+            Survivors::Scheme => (0, host.min(self.unit_pages)),
         };
         if self.low < low_min {
             return Err(SetupError(format!(

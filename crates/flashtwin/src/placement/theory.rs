@@ -59,24 +59,21 @@ pub fn uniform_greedy(load: f64, pages: u32) -> f64 {
     if load <= 0.0 {
         return 1.0;
     }
-    // With victims of v live pages, units pass through v + 1 .. pages live pages; each page dies at the same rate, so
-    // that the number of units with j live pages is as 1 / j. The mean of their live shares is the load.
+    // With victims of v live pages, units pass through v + 1 to P live pages, and each page dies at the same rate, so that
+    // the number of units with j live pages is as 1 / j. The mean of their live shares is the load: it falls with v.
     let n = f64::from(pages);
-    let mean_of = |victim: f64| {
-        // From n down to victim, as sums of a fractional number of steps.
-        let steps = n - victim;
-        let whole = victim.ceil() as u32;
-        let mut weight = 0.0;
-        for live in whole + 1..=pages {
-            weight += 1.0 / f64::from(live);
+    let (mut whole, mut weight) = (pages, 0.0);
+    while whole > 0 {
+        let next = weight + 1.0 / f64::from(whole);
+        if (n - f64::from(whole - 1)) / (n * next) < load {
+            break;
         }
-        let part = f64::from(whole) - victim;
-        if whole > 0 {
-            weight += part / f64::from(whole);
-        }
-        steps / (n * weight)
-    };
-    let (mut low, mut high) = (0.0, n * load);
+        (whole, weight) = (whole - 1, next);
+    }
+    // Between two numbers of pages the last weight counts by its part: (n - v) / (n (weight + (whole - v) / whole)).
+    let whole = f64::from(whole);
+    let mean_of = |victim: f64| (n - victim) / (n * (weight + (whole - victim) / whole));
+    let (mut low, mut high) = ((whole - 1.0).max(0.0), whole);
     for _ in 0..STEPS {
         let middle = 0.5 * (low + high);
         match mean_of(middle) < load {

@@ -251,7 +251,7 @@ impl<'a> Closed<'a> {
         if free >= u32::from(classes.classes()).min(unit.live) {
             return true;
         }
-        let owners = 0..classes.owners();
+        let owners = 0..classes.classes();
         let mut left: Vec<u32> = owners
             .map(|owner| units.left(*group, Owner(owner)))
             .collect();

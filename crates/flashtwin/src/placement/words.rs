@@ -1,9 +1,8 @@
-//! A setup out of words: `units=8 unit_pages=4 handles=ii,ii low=2`.
+//! A setup out of words, `units=8 unit_pages=4 handles=ii,ii low=2`, and the components that they choose among.
 
-use super::script::Choice;
 use super::setup::{FreeUnit, Isolation, Setup, SetupError};
 use super::Survivors;
-use crate::component::Word;
+use crate::component::{Chosen, Component, Word};
 use crate::ftl::Shape;
 use crate::spec::DeviceSpec;
 
@@ -26,6 +25,45 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ("closes_at_power_cut", "false", "a power loss closes the host's open units"),
 ];
 
+/// The components of one kind.
+pub fn components(of: Choice) -> Vec<Component> {
+    match of {
+        Choice::Scheme => super::schemes::components(),
+        Choice::Victim => crate::gc::RULES.to_vec(),
+        Choice::Scope => super::scopes::SCOPES.to_vec(),
+    }
+}
+
+/// One of the choices of a setup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The placement scheme.
+    Scheme,
+    /// The victim rule.
+    Victim,
+    /// The scope.
+    Scope,
+}
+
+impl Choice {
+    /// Word of the choice in setups.
+    pub fn word(self) -> &'static str {
+        match self {
+            Choice::Scheme => "scheme",
+            Choice::Victim => "victim",
+            Choice::Scope => "scope",
+        }
+    }
+
+    /// The component of this name with the values of its parameters that `set` has; the others have their defaults.
+    ///
+    /// # Errors
+    /// Names the word that is wrong and those that are known.
+    pub fn choose(self, name: &str, set: &[(String, String)]) -> Result<Chosen, String> {
+        crate::spec::choose(self.word(), &components(self), name, set)
+    }
+}
+
 impl Setup {
     /// Makes a setup of these words; those that are left out have their defaults.
     ///
@@ -43,7 +81,7 @@ impl Setup {
         ];
         let known = |key: &str| WORDS.iter().any(|(word, ..)| *word == key);
         let is_of = |(of, name): (Choice, &str), key: &str| {
-            let all = super::script::components(of);
+            let all = components(of);
             let chosen = all.iter().find(|component| component.name == name);
             chosen.is_some_and(|c| c.parameters.iter().any(|p| p.key == key))
         };

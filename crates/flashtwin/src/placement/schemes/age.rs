@@ -1,15 +1,13 @@
 //! By age: survivors that were written long ago are kept apart from young ones.
 
-use super::{
-    Class, Destination, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors,
-};
+use super::{Class, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors};
 use crate::component::{parameters, Component, Kind, Provenance, Settings};
 
 parameters! {
     /// Parameters of age classes.
     struct Parameters {
         /// Classes, that of the host's pages included.
-        groups: u32 = Kind::Count(2, 128), "5", "ours";
+        classes: u32 = Kind::Count(2, 128), "5", "ours";
         /// Age that ends the first class of survivors, in percent of the logical pages written by the host.
         base_percent: f64 = Kind::Percent, "10", "ours";
         /// How many times older each further class ends.
@@ -20,7 +18,7 @@ parameters! {
 /// Classes of survivors by the logarithm of their age.
 #[derive(Clone, Debug)]
 pub(crate) struct Age {
-    groups: u16,
+    classes: u16,
     base: u64,
     factor: u64,
 }
@@ -44,7 +42,7 @@ impl Shipped for Age {
         let p = Parameters::of(settings);
         let base = (f64::from(device.logical_pages) * p.base_percent / 100.0) as u64;
         Ok(Age {
-            groups: p.groups as u16,
+            classes: p.classes as u16,
             base: base.max(1),
             factor: p.factor.into(),
         })
@@ -56,7 +54,7 @@ impl Scheme for Age {
         Needs {
             age: true,
             survivors: Survivors::Scheme,
-            ..Needs::classes(self.groups)
+            ..Needs::classes(self.classes)
         }
     }
 
@@ -66,12 +64,12 @@ impl Scheme for Age {
     }
 
     #[inline]
-    fn moved(&mut self, page: &MovedPage) -> Destination {
+    fn moved(&mut self, page: &MovedPage) -> Class {
         let (mut class, mut end) = (1, self.base);
-        while page.age >= end && class < self.groups - 1 {
+        while page.age >= end && class < self.classes - 1 {
             class += 1;
             end = end.saturating_mul(self.factor);
         }
-        Destination::Host(class)
+        class
     }
 }

@@ -1,8 +1,6 @@
 //! Placement as the buffer asks for it: CDA-GC's dispatcher.
 
-use super::{
-    Class, Destination, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors,
-};
+use super::{Class, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors};
 use crate::component::{source, Component, Provenance, Settings};
 
 /// Hot pages and cold ones, as the placement id has them.
@@ -47,7 +45,7 @@ impl Scheme for Asked {
     }
 
     #[inline]
-    fn moved(&mut self, _page: &MovedPage) -> Destination {
-        Destination::Host(0)
+    fn moved(&mut self, _page: &MovedPage) -> Class {
+        0
     }
 }

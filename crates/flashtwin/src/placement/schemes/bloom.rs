@@ -1,6 +1,6 @@
 //! Hot pages by a Bloom filter of recent writes.
 
-use super::{Class, Device, Entry, HostPage, Needs, Scheme, Shipped};
+use super::{Class, Device, Entry, HostPage, Isolated, Needs, Scheme, Shipped};
 use crate::component::{parameters, Component, Kind, Provenance, Settings};
 use crate::units::Lpn;
 
@@ -74,7 +74,7 @@ impl Bloom {
 impl Scheme for Bloom {
     fn needs(&self) -> Needs {
         Needs {
-            isolated: true,
+            isolated: Isolated::All,
             ..Needs::classes(2)
         }
     }

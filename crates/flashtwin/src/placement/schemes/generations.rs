@@ -7,14 +7,14 @@ parameters! {
     /// Parameters of generations.
     struct Parameters {
         /// Generations, that of the host's pages included.
-        groups: u32 = Kind::Count(2, 128), "4", "ours";
+        classes: u32 = Kind::Count(2, 128), "4", "ours";
     }
 }
 
 /// A chain of classes.
 #[derive(Clone, Debug)]
 pub(crate) struct Generations {
-    groups: u16,
+    classes: u16,
 }
 
 impl Shipped for Generations {
@@ -33,9 +33,9 @@ impl Shipped for Generations {
     };
 
     fn new(settings: &Settings, _device: &Device) -> Result<Generations, String> {
-        let Parameters { groups } = Parameters::of(settings);
+        let Parameters { classes } = Parameters::of(settings);
         Ok(Generations {
-            groups: groups as u16,
+            classes: classes as u16,
         })
     }
 }
@@ -44,7 +44,7 @@ impl Scheme for Generations {
     fn needs(&self) -> Needs {
         Needs {
             survivors: Survivors::Next,
-            ..Needs::classes(self.groups)
+            ..Needs::classes(self.classes)
         }
     }
 

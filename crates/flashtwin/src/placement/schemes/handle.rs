@@ -1,6 +1,6 @@
 //! The host decides: the class is the handle that the placement id names (NVMe flexible data placement, streams).
 
-use super::{Class, Device, Entry, HostPage, Needs, Scheme, Shipped};
+use super::{Class, Device, Entry, HostPage, Isolated, Needs, Scheme, Shipped};
 use crate::component::{Component, Provenance, Settings};
 
 /// A class a handle.
@@ -34,7 +34,10 @@ impl Shipped for Handle {
 
 impl Scheme for Handle {
     fn needs(&self) -> Needs {
-        Needs::classes(self.handles)
+        Needs {
+            isolated: Isolated::ByHandle,
+            ..Needs::classes(self.handles)
+        }
     }
 
     #[inline]

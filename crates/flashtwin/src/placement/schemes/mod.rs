@@ -13,7 +13,7 @@ mod region;
 mod sepbit;
 
 use super::scheme::{
-    Class, Destination, Entry, HostPage, MovedPage, Needs, Scheme, Survivors, UnitView, UserScheme,
+    Class, Entry, HostPage, Isolated, MovedPage, Needs, Scheme, Survivors, UnitView, UserScheme,
 };
 use crate::component::{Chosen, Component, Settings};
 use crate::units::Lpn;
@@ -79,7 +79,7 @@ macro_rules! declare {
             }
 
             #[inline]
-            fn moved(&mut self, page: &MovedPage) -> Destination {
+            fn moved(&mut self, page: &MovedPage) -> Class {
                 match self {
                     $(AnyScheme::$Type(scheme) => scheme.moved(page),)+
                     AnyScheme::User(user) => user.0.moved(page),

@@ -1,22 +1,20 @@
 //! By the time of the next write: what no drive can know.
 
-use super::{
-    Class, Destination, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors,
-};
+use super::{Class, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors};
 use crate::component::{parameters, Component, Kind, Provenance, Settings};
 
 parameters! {
     /// Parameters of the oracle.
     struct Parameters {
         /// Classes.
-        groups: u32 = Kind::Count(2, 128), "16", "ours";
+        classes: u32 = Kind::Count(2, 128), "16", "ours";
     }
 }
 
 /// Classes by the logarithm of the remaining life.
 #[derive(Clone, Debug)]
 pub(crate) struct Oracle {
-    groups: u16,
+    classes: u16,
     unit_pages: u64,
 }
 
@@ -31,15 +29,15 @@ impl Shipped for Oracle {
         provenance: Provenance::Reconstruction,
         rule: &[
             "A page that is written or trimmed again after r pages of the host is of class floor(log2(r / P)), at least 0 and \
-             below `groups`; P are the pages of a unit. One that is never written again is of the last class. So are \
+             below `classes`; P are the pages of a unit. One that is never written again is of the last class. So are \
              survivors, by what remains.",
         ],
     };
 
     fn new(settings: &Settings, device: &Device) -> Result<Oracle, String> {
-        let Parameters { groups } = Parameters::of(settings);
+        let Parameters { classes } = Parameters::of(settings);
         Ok(Oracle {
-            groups: groups as u16,
+            classes: classes as u16,
             unit_pages: device.unit_pages.into(),
         })
     }
@@ -49,7 +47,7 @@ impl Oracle {
     fn class(&self, next: u64, clock: u64) -> Class {
         let units = next.saturating_sub(clock) / self.unit_pages;
         let class = units.checked_ilog2().unwrap_or(0) as u16;
-        class.min(self.groups - 1)
+        class.min(self.classes - 1)
     }
 }
 
@@ -58,7 +56,7 @@ impl Scheme for Oracle {
         Needs {
             future: true,
             survivors: Survivors::Scheme,
-            ..Needs::classes(self.groups)
+            ..Needs::classes(self.classes)
         }
     }
 
@@ -66,7 +64,7 @@ impl Scheme for Oracle {
         self.class(page.next, page.clock)
     }
 
-    fn moved(&mut self, page: &MovedPage) -> Destination {
-        Destination::Host(self.class(page.next, page.clock))
+    fn moved(&mut self, page: &MovedPage) -> Class {
+        self.class(page.next, page.clock)
     }
 }

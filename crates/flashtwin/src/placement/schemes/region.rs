@@ -1,8 +1,6 @@
 //! By address: ranges of the logical pages.
 
-use super::{
-    Class, Destination, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors,
-};
+use super::{Class, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors};
 use crate::component::{parameters, Component, Kind, Provenance, Settings};
 use crate::units::Lpn;
 
@@ -74,7 +72,7 @@ impl Scheme for Region {
         self.class(page.lpn)
     }
 
-    fn moved(&mut self, page: &MovedPage) -> Destination {
-        Destination::Host(self.class(page.lpn))
+    fn moved(&mut self, page: &MovedPage) -> Class {
+        self.class(page.lpn)
     }
 }

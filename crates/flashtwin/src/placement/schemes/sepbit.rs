@@ -1,8 +1,7 @@
 //! SepBIT: by the inferred time until a page is invalidated.
 
 use super::{
-    Class, Destination, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors,
-    UnitView,
+    Class, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors, UnitView,
 };
 use crate::component::{parameters, source, Component, Kind, Provenance, Settings};
 
@@ -75,14 +74,14 @@ impl Scheme for SepBit {
     }
 
     #[inline]
-    fn moved(&mut self, page: &MovedPage) -> Destination {
+    fn moved(&mut self, page: &MovedPage) -> Class {
         let times = |n: u64| self.threshold.saturating_mul(n);
-        Destination::Host(match page.from {
-            Some(0) => 2,
+        match page.from {
+            0 => 2,
             _ if page.age < times(4) => 3,
             _ if page.age < times(16) => 4,
             _ => 5,
-        })
+        }
     }
 
     fn erased(&mut self, unit: &UnitView, _valid: u32, clock: u64) {

@@ -1,5 +1,7 @@
 //! A naive twin: units as lists of pages, everything found by looking at all of them.
 
+use std::collections::HashMap;
+
 use super::super::setup::{FreeUnit, Isolation, Setup};
 use super::super::{theory, Survivors};
 
@@ -11,6 +13,8 @@ struct Unit {
     bound: bool,
     erases: u32,
     sequence: usize,
+    /// Host pages written when a page of it died last.
+    last_death: u64,
 }
 
 pub struct Naive {
@@ -22,6 +26,8 @@ pub struct Naive {
     sequence: Vec<usize>,
     roam: Vec<Option<usize>>,
     pub programs: u64,
+    /// Pages moved, by class that waited and owner of their unit.
+    pub caused: HashMap<(usize, String), u64>,
     events: Vec<String>,
     did: Vec<String>,
     host_by_class: Vec<u64>,
@@ -46,13 +52,14 @@ impl Naive {
             bound: false,
             erases: 0,
             sequence: 0,
+            last_death: 0,
         };
         let n = setup.handles.len();
         let scope = format!("{:?}", setup.scope);
         let optimal = scope.contains("optimal");
         Naive {
             optimal,
-            unlimited: optimal || scope.contains("none"),
+            unlimited: optimal || scope.contains("none") || scope.contains("save-sequential"),
             units: (0..all).map(unit).collect(),
             free: (0..setup.groups as usize)
                 .map(|g| (g * per_group..(g + 1) * per_group).collect())
@@ -60,6 +67,7 @@ impl Naive {
             sequence: vec![0; setup.groups as usize],
             roam: vec![None; n],
             programs: 0,
+            caused: HashMap::new(),
             events: Vec::new(),
             did: Vec::new(),
             host_by_class: vec![0; n],
@@ -172,12 +180,26 @@ impl Naive {
             .unwrap()
     }
 
+    /// The host has written or trimmed a page.
     fn kill(&mut self, lpn: usize) {
-        for page in self.units.iter_mut().flat_map(|unit| &mut unit.pages) {
-            if *page == Some(lpn) {
-                *page = None;
-            }
+        let host = self.host_by_class.iter().sum();
+        if let Some(unit) = self.take(lpn) {
+            self.units[unit].last_death = host;
         }
+    }
+
+    /// Takes a page out of its unit.
+    fn take(&mut self, lpn: usize) -> Option<usize> {
+        let has = |unit: &Unit| unit.pages.contains(&Some(lpn));
+        let unit = self.units.iter().position(has)?;
+        for page in self.units[unit]
+            .pages
+            .iter_mut()
+            .filter(|page| **page == Some(lpn))
+        {
+            *page = None;
+        }
+        Some(unit)
     }
 
     fn give(&mut self, group: usize, owner: &str, lpn: usize) {
@@ -195,6 +217,7 @@ impl Naive {
                 let unit = self.free[group].remove(at);
                 self.units[unit].owner = owner.into();
                 self.units[unit].bound = true;
+                self.units[unit].last_death = self.host_by_class.iter().sum();
                 self.units[unit].sequence = self.sequence[group];
                 self.sequence[group] += 1;
                 unit
@@ -250,9 +273,11 @@ impl Naive {
             if !live.is_empty() {
                 self.did.push("80h".into());
             }
+            let from = (class, self.units[victim].owner.clone());
+            *self.caused.entry(from).or_default() += live.len() as u64;
             let owner = self.destination(victim);
             for lpn in live {
-                self.kill(lpn);
+                self.take(lpn);
                 self.give(group, &owner, lpn);
             }
             self.units[victim].pages.clear();
@@ -307,7 +332,15 @@ impl Naive {
         let above: Vec<bool> = (0..self.setup.handles.len()).map(is_above).collect();
         let any = above.contains(&true);
         let isolated = self.setup.handles[class] == Isolation::Persistently;
+        let host: u64 = self.host_by_class.iter().sum();
         let has = |&u: &usize| match (name, self.class(u)) {
+            ("save-sequential", _) => {
+                let pages = &self.units[u].pages;
+                let dead = pages.iter().filter(|page| page.is_none()).count();
+                let prefix = pages.iter().take_while(|page| page.is_none()).count();
+                let lately = host - self.units[u].last_death < 2 * whole as u64;
+                !(dead > 0 && dead == prefix && dead < pages.len() && lately)
+            }
             ("handle", Some(of)) => of == class,
             ("handle", None) => !isolated,
             (_, of) => !any || of.is_some_and(|class| above[class]),

@@ -1,0 +1,226 @@
+"""Runs without time: write amplification of a load under schemes and victim rules."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from .. import _core
+from .._devices import device as read_device
+from .._support.memory import need
+from .._support.watch import OnProgress, Task, run_all
+from ..errors import FlashtwinError, Interrupted
+from ..traces import TraceOptions
+from ..user_policy import is_in_file, load
+from ..workloads import WorkloadLike, source
+from .user import Placement, Victim
+from .waf import Waf, Wafs
+from .words import Value, as_words
+
+#: Sizes of published devices, as words of a setup.
+DEVICES: dict[str, dict[str, Value]] = {
+    # WARP (FAST 2026), emulated device of class A2: 448 GiB in pages of 4 KiB, units of 128 MiB. `low` was
+    # fitted to one of its figures.
+    "warp-a2": {
+        "units": 4086,
+        "unit_pages": 32768,
+        "logical_pages": 117440512,
+        "low": 96,
+        "handles": 8,
+    },
+}
+
+
+#: A scheme or rule: its name, a class of your own, an instance, or FILE.py:CLASS.
+SchemeLike: TypeAlias = str | type[Placement] | Placement
+VictimLike: TypeAlias = str | type[Victim] | Victim
+
+
+def placement_waf(
+    workload: WorkloadLike,
+    device: str | Path | None = None,
+    *,
+    schemes: Sequence[SchemeLike] = ("handle",),
+    victims: Sequence[VictimLike] = ("greedy",),
+    setup: Mapping[str, Value] | None = None,
+    scale: int = 1,
+    warm: float | None = None,
+    capacities: float = 2.0,
+    points: int = 10,
+    seed: int = 1,
+    page_bytes: int | None = None,
+    threads: int | None = None,
+    trace_options: TraceOptions | None = None,
+    progress: OnProgress | None = None,
+) -> Wafs:
+    """Measure write amplification of a load under each scheme with each victim rule, without time.
+
+    Args:
+        workload: a generated load, a trace or a table, as for `run`; such as "warp-3stream:dist=zoned".
+        device: a device, of which a block of every die is a unit, or one of `placement.DEVICES`. None: the
+            words of `setup` alone.
+        schemes: names, with parameters as in "sepbit:sample=8", or classes of your own.
+        victims: rules with a scope, as in "greedy", "fifo", "greedy@noisy:quota=optimal", or classes of your
+            own.
+        setup: further words, such as {"handles": 8, "survivors": "same"} (docs/placement.md lists them).
+        scale: divide pages of a unit and logical pages by it: the same number of units.
+        warm: capacities written before the measurement; None: until write amplification is level.
+        capacities: capacities measured.
+        points: reports kept of each capacity.
+        seed: that of the generated load.
+        page_bytes: bytes of a page; None: those of the device, or 4096.
+        threads: runs at a time; as many as there are processors if not given.
+        trace_options: how to read a trace.
+        progress: called about ten times a second for each run.
+
+    Raises:
+        FlashtwinError: what is wrong, and what would be right.
+        Interrupted: on Ctrl-C; its `partial` holds the finished rows, or None.
+    """
+    opened = source(workload, trace_options)
+    base, own_bytes = _base_words(device)
+    page_bytes = page_bytes or own_bytes
+    base |= dict(as_words(setup or {}))
+    if scale < 1:
+        raise FlashtwinError(f"scale: {scale}: give 1 or more")
+    if scale > 1:
+        for key in ("unit_pages", "logical_pages"):
+            number = base.get(key, "")
+            if not number.isdigit() or int(number) < scale:
+                raise FlashtwinError(
+                    f"scale: {scale}: {key} is {number or 'not given'}; it must be at least {scale}"
+                )
+            base[key] = str(int(number) // scale)
+    choices = [(_scheme(scheme), _victim(victim)) for scheme in schemes for victim in victims]
+
+    def work(scheme: _Choice, victim: _Choice) -> Callable[[_core.Control], object]:
+        def measure(control: _core.Control) -> object:
+            setup_words = {**base, **scheme.words, **victim.words}
+            pages = int(setup_words.get("logical_pages", "8"))
+            range_bytes = pages * page_bytes
+            of_load = opened.text if opened.path is None else None
+            fill = _core.Workload.fill(of_load, range_bytes, page_bytes, seed)
+            raw = _core.run_placement(
+                list(setup_words.items()),
+                opened.open(range_bytes, seed),
+                fill,
+                page_bytes=page_bytes,
+                warm=warm,
+                capacities=capacities,
+                points=points,
+                control=control,
+                scheme=scheme.make(),
+                victim=victim.make(),
+            )
+            raw["page_bytes"] = page_bytes
+            return Waf(scheme.label, victim.label, setup_words, raw)
+
+        return measure
+
+    threads = min(threads or os.cpu_count() or 1, len(choices))
+    need(
+        _table_bytes(base),
+        devices=threads,
+        less="fewer threads, or pages divided by a scale, take less",
+    )
+    tasks = [Task(f"{s.label}, {v.label}", work(s, v)) for s, v in choices]
+    results, interrupted = run_all(tasks, threads, progress)
+    table = Wafs(row for row in results if isinstance(row, Waf))
+    name = device if device is not None else "setup"
+    scaled = f", 1/{scale} of its pages" if scale > 1 else ""
+    table.heading = f"{opened.text} on {name}{scaled}, seed {seed}"
+    if interrupted:
+        raise Interrupted(table if table else None)
+    return table
+
+
+def _table_bytes(setup: Mapping[str, str]) -> int:
+    """Return the bytes of the tables of a device; 0 if a size is no number, which its own error names."""
+    sizes = [setup.get(key, "1") for key in ("units", "groups", "unit_pages", "logical_pages")]
+    if not all(size.isdigit() for size in sizes):
+        return 0
+    units, groups, unit_pages, logical_pages = map(int, sizes)
+    return 4 * logical_pages + 5 * units * groups * unit_pages
+
+
+def _base_words(device: str | Path | None) -> tuple[dict[str, str], int]:
+    """Return the words of a device, and the bytes of a page."""
+    if device is None:
+        return {}, 4096
+    if str(device) in DEVICES:
+        return dict(as_words(DEVICES[str(device)])), 4096
+    found, page_bytes = _core.placement_words_of(read_device(device))
+    return dict(found), page_bytes
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """A scheme or rule: its label, its words, and the user's object, if it is one."""
+
+    label: str
+    words: dict[str, str]
+    factory: Callable[[], object] | None = None
+
+    def make(self) -> object | None:
+        return None if self.factory is None else self.factory()
+
+
+def _parameters(text: str) -> tuple[str, dict[str, str]]:
+    """Split "name:key=value,key=value"; a value may have commas: what follows one without = belongs to it."""
+    name, _, rest = text.partition(":")
+    found: dict[str, str] = {}
+    last = None
+    for part in rest.split(",") if rest else []:
+        key, is_pair, value = part.partition("=")
+        if is_pair:
+            found[key.strip()], last = value.strip(), key.strip()
+        elif last is not None:
+            found[last] += f",{part.strip()}"
+        else:
+            raise FlashtwinError(f'{text}: found "{part}"; must be KEY=VALUE')
+    return name.strip(), found
+
+
+def _own(found: object, base: type, what: str) -> _Choice | None:
+    """Read a user's class, instance or FILE.py:CLASS."""
+    if isinstance(found, str) and is_in_file(found):
+        found = load(found, base, what)
+    if isinstance(found, base):
+        return _Choice(type(found).__name__, {}, lambda: found)
+    if isinstance(found, str):
+        return None
+    if not callable(found):
+        raise FlashtwinError(f"{what} {found!r}: must be a name, or a subclass of flashtwin.{base.__name__}")
+    factory = found
+
+    def make() -> object:
+        made = factory()
+        if not isinstance(made, base):
+            raise FlashtwinError(f"{what}: made {made!r}, which is not a flashtwin.{base.__name__}")
+        return made
+
+    return _Choice(getattr(found, "__name__", what), {}, make)
+
+
+def _scheme(scheme: SchemeLike) -> _Choice:
+    own = _own(scheme, Placement, "scheme")
+    if own is not None:
+        return own
+    name, parameters = _parameters(str(scheme))
+    return _Choice(str(scheme), {"scheme": name, **parameters})
+
+
+def _victim(victim: VictimLike) -> _Choice:
+    own = _own(victim, Victim, "victim")
+    if own is not None:
+        return own
+    rule, at, scope = str(victim).partition("@")
+    name, parameters = _parameters(rule)
+    found = {"victim": name, **parameters}
+    if at:
+        scope_name, of_scope = _parameters(scope)
+        found |= {"scope": scope_name, **of_scope}
+    return _Choice(str(victim), found)
