@@ -36,7 +36,7 @@ pub struct Request {
     pub op: Op,
     /// Force unit access: a write that completes only once it is on the medium.
     pub fua: bool,
-    /// Placement id of a write; used by devices with a placement scheme.
+    /// Placement id of a write. Only runs without time use it ([`crate::placement`]).
     pub placement: PlacementId,
 }
 
