@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import flashtwin
+from clients import need
 from flashtwin import cli
 from flashtwin._support import watch
 
@@ -94,6 +95,7 @@ def test_members_are_device_files_beside_the_array(tmp_path, monkeypatch, cli) -
 
 def test_served_array_has_its_device_files(tmp_path) -> None:
     """The device that the server gets is whole: the process of the server reads no other file."""
+    need("nbdkit")
     drive_file(tmp_path / "mine.toml")
     own = tmp_path / "own.toml"
     own.write_text('name = "own"\n[array]\nlevel = "raid0"\nmembers = "./mine.toml*2"\n')

@@ -105,6 +105,7 @@ def test_a_reader_of_a_report_can_give_commands(tmp_path):
 
 
 def test_a_server_outlives_the_thread_that_started_it():
+    need("nbdkit")
     started = []
     thread = threading.Thread(target=lambda: started.append(serve()))
     thread.start()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import flashtwin
+from clients import need
 from conftest import LOAD, SMALL
 from flashtwin._support.tables import csv_text
 from flashtwin._support.words import shown
@@ -137,6 +138,7 @@ def test_error_of_an_output_names_its_file(tmp_path):
 
 
 def test_full_temporary_directory_is_named(short_path):
+    need("nbdkit")
     done = shell(
         'ulimit -f 1; exec "$@"',
         "serve",

@@ -1,6 +1,7 @@
 //! The raw result of a run.
 
 use flashtwin::metrics::{FlashReport, Metrics};
+use flashtwin::placement::PlacementReport;
 use flashtwin::GcInterval;
 
 use crate::faults::FaultsOutcome;
@@ -37,6 +38,8 @@ pub struct Outcome {
     pub steady: Option<Steady>,
     /// Passes of a workload that was repeated.
     pub passes: Option<Passes>,
+    /// Counts of a device that writes by units at the start of the measurement.
+    pub placement_before: Option<PlacementReport>,
 }
 
 /// End of a warm-up that continued until the run was steady.

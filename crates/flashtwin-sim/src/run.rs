@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use flashtwin::placement::{Placed, PlacementReport};
 use flashtwin::{Completion, Device, GcInterval, Op, Request, Time};
 use flashtwin_workload::Workload;
 
@@ -163,6 +164,7 @@ fn run_measured<S: Drivable>(
     control.begin(phase, total);
     keep_gc_timeline(device, config.gc_timeline)?;
     let agenda = Agenda::new(device, &config.faults, config.series_interval)?;
+    let placement_before = placement(device);
     let mut driver = Driver {
         agenda,
         start: device.now(),
@@ -184,6 +186,7 @@ fn run_measured<S: Drivable>(
         history: None,
         timeline: None,
         passes: Observed::default(),
+        placement_before,
         books: Books::default(),
         pause_at: 0,
         watches: false,
@@ -248,6 +251,15 @@ fn warmup_too_long(warmup_requests: u64, total: u64) -> SimError {
     ))
 }
 
+/// Returns the counts of a device that writes by units.
+fn placement<S: Drivable>(device: &Device<S>) -> Option<PlacementReport> {
+    let mut report = None;
+    S::each_drive(device, &mut |_, ssd| {
+        report = ssd.placement().map(Placed::report);
+    });
+    report
+}
+
 fn gc_intervals<S: Drivable>(device: &mut Device<S>) -> Vec<GcInterval> {
     let start = device.metrics().since();
     let intervals = S::array_mut(device).map_or(Vec::new(), |array| array.take_gc_intervals());
@@ -278,6 +290,8 @@ pub(crate) struct Driver<'a, S: Drivable> {
     history: Option<Box<History>>,
     pub(crate) timeline: Option<Box<Recording>>,
     passes: Observed,
+    /// Counts of a device that writes by units at the start of the measurement.
+    placement_before: Option<PlacementReport>,
     books: Books,
     /// Number of requests after which the run pauses, to end or to be checked.
     pause_at: u64,
@@ -455,6 +469,7 @@ impl<S: Drivable> Driver<'_, S> {
             timeline,
             steady: self.warmup.into_outcome(),
             passes: self.passes.into_outcome(self.config.drive_writes),
+            placement_before: self.placement_before,
         })
     }
 
@@ -632,6 +647,7 @@ impl<S: Drivable> Driver<'_, S> {
         self.device.reset_metrics(self.config.series_interval);
         self.open_books();
         self.passes = Observed::default();
+        self.placement_before = placement(self.device);
         self.begin_history();
         let now = self.device.now().max(at);
         self.start += now - at;

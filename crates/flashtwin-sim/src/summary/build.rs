@@ -5,8 +5,8 @@ use flashtwin::{Cause, Device, Op, Time};
 
 use super::{
     ArraySummary, BufferLimit, BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside,
-    Latency, NamedCount, PassesSummary, Purpose, RunInfo, SeriesPoint, SteadySummary, Summary,
-    Throughput,
+    Latency, NamedCount, PassesSummary, PlacementSummary, Purpose, RunInfo, SeriesPoint,
+    SteadySummary, Summary, Throughput,
 };
 use crate::{Drivable, Outcome, Passes, RebuildPoint};
 
@@ -49,6 +49,14 @@ impl Summary {
                 passes.passes
             ))
         });
+        let mut placement = None;
+        if let Some(before) = &outcome.placement_before {
+            S::each_drive(device, &mut |_, ssd| {
+                let page_bytes = is.page_bytes.into();
+                placement = (ssd.placement())
+                    .map(|placed| PlacementSummary::new(placed, before, page_bytes));
+            });
+        }
         Summary {
             flashtwin_version: env!("CARGO_PKG_VERSION"),
             device: is.name.into(),
@@ -107,6 +115,7 @@ impl Summary {
             ),
             flash: FlashSummary::new(&outcome.flash),
             health: Health::new(&is, device.exported_bytes(), m, outcome),
+            placement,
             array: S::array(device).map(|array| ArraySummary::new(array, outcome)),
             series: m
                 .series()

@@ -7,12 +7,14 @@ mod array;
 mod build;
 mod health;
 mod numbers;
+mod placement;
 mod show;
 
 pub use array::{ArraySummary, MemberSummary, PhaseSummary, RebuildSummary};
 use flashtwin::Breakdown;
 pub use health::{Health, Lifetime};
 pub use numbers::bytes as size_text;
+pub use placement::PlacementSummary;
 use serde::{Serialize, Serializer};
 
 /// Conditions of a run besides its device, for the record.
@@ -112,6 +114,9 @@ pub struct Summary {
     pub flash: FlashSummary,
     /// Contents of the drive's health logs.
     pub health: Health,
+    /// Writing by units; `None` on a device that does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement: Option<PlacementSummary>,
     /// Counters of the array; `None` for a single SSD.
     pub array: Option<ArraySummary>,
     /// Points of the time series, one per interval; empty if no series was requested.

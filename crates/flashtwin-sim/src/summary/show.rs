@@ -25,6 +25,12 @@ impl fmt::Display for Summary {
             self.buffer_lines(out)?;
         }
         self.flash_lines(out)?;
+        if let Some(placement) = &self.placement {
+            let lines = placement.lines();
+            for (n, line) in lines.into_iter().enumerate() {
+                out.line(if n == 0 { "placement" } else { "" }, line)?;
+            }
+        }
         self.health_lines(out)?;
         if let Some(array) = &self.array {
             array.lines(out)?;

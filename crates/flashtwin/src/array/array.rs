@@ -33,6 +33,7 @@ fn front<'a>(spec: &'a ArraySpec, units: u32, host: &'a Host) -> Front<'a> {
             filtered: buffer.is_some_and(|b| b.policy.gcar),
             settings: buffer.map_or_else(Settings::default, |b| b.policy.settings.clone()),
         },
+        heeds_placement: false,
     }
 }
 

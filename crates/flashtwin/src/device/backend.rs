@@ -9,7 +9,7 @@
 use crate::chips::ChipSet;
 use crate::events::EventQueue;
 use crate::metrics::FlashReport;
-use crate::nand::{Done, PageOp};
+use crate::nand::{Asked, Done, PageOp};
 use crate::units::{ChipId, Lpn, Time};
 
 /// The back end of a device. A *unit* is a part that executes one operation at a time and collects its own garbage: a
@@ -80,6 +80,21 @@ pub(crate) mod sealed {
         fn unit_of_copy(&self, lpn: Lpn) -> Option<u32>;
         /// Queues an operation.
         fn enqueue(&mut self, unit: usize, op: PageOp, now: Time, events: &mut EventQueue);
+        /// Queues a write of a page that may be written to several units; `asked` is the placement that the host gives
+        /// it.
+        #[inline(always)]
+        fn enqueue_write(&mut self, op: PageOp, _asked: Asked, now: Time, events: &mut EventQueue) {
+            let unit = self.unit_for_write(op.lpn);
+            self.enqueue(unit as usize, op, now, events);
+        }
+        /// Whether the placement that the host gives a write has a meaning.
+        #[inline(always)]
+        fn heeds_placement(&self) -> bool {
+            false
+        }
+        /// Notifies the flash of a write of the host before any of its pages. Called only if
+        /// [`Work::heeds_placement`].
+        fn accept(&mut self, _asked: Asked) {}
         /// Called once per event, after all operations of this event have been queued.
         fn settle(&mut self, _now: Time, _events: &mut EventQueue) {}
         /// Processes the event of a resource. Returns the unit to activate afterwards; `None` if the event is

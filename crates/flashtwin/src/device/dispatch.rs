@@ -105,8 +105,7 @@ impl<B: Backend> Device<B> {
 
     pub(super) fn direct_write(&mut self, id: ReqId, lpn: Lpn) {
         let (owner, fua) = (Owner::host_request(id.0), self.requests[id].fua);
-        let chip = self.backend.unit_for_write(lpn);
-        self.queue_program(chip, lpn, Cause::HostWrite, owner, Stream::Cold, fua);
+        self.queue_program(lpn, Cause::HostWrite, owner, Stream::Cold, fua);
     }
 
     /// Completes one page of a request; `parts` sum to the time since the dispatch.

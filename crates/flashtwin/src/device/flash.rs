@@ -3,26 +3,62 @@
 use super::*;
 
 impl<B: Backend> Device<B> {
+    /// Queues a read, or a write of a page that has only one unit.
     #[inline(always)]
     pub(super) fn queue_flash(&mut self, chip: u32, lpn: Lpn, cause: Cause, owner: Owner) {
-        self.queue_program(chip, lpn, cause, owner, Stream::Cold, false);
+        let request = self.request_of(owner);
+        self.queue_for(request, chip, lpn, cause, owner, (Stream::Cold, false));
     }
 
+    /// Queues a write.
     #[inline(always)]
     pub(super) fn queue_program(
         &mut self,
-        chip: u32,
         lpn: Lpn,
         cause: Cause,
         owner: Owner,
         stream: Stream,
         fua: bool,
     ) {
-        let request = match owner.is_cached_page() {
+        let request = self.request_of(owner);
+        self.queue_program_for(request, lpn, cause, owner, (stream, fua));
+    }
+
+    /// Queues a write for the request with this number.
+    #[inline(always)]
+    pub(super) fn queue_program_for(
+        &mut self,
+        request: u32,
+        lpn: Lpn,
+        cause: Cause,
+        owner: Owner,
+        (stream, fua): (Stream, bool),
+    ) {
+        let asked = match B::PLAIN {
+            true => Asked::default(),
+            false => self.asked_of(owner),
+        };
+        let op = self.operation(request, lpn, cause, owner, (stream, fua));
+        self.backend
+            .enqueue_write(op, asked, self.now, &mut self.events);
+    }
+
+    /// Returns the placement that the host gave a page of the buffer, or a request.
+    #[inline(always)]
+    fn asked_of(&self, owner: Owner) -> Asked {
+        match owner.is_cached_page() {
+            true => self.cache.asked(owner.number()),
+            false => self.requests[ReqId(owner.number())].asked(),
+        }
+    }
+
+    /// Returns the number of the request on whose behalf an operation is executed.
+    #[inline(always)]
+    fn request_of(&self, owner: Owner) -> u32 {
+        match owner.is_cached_page() {
             true => self.cache.on_behalf(owner.number()),
             false => self.requests[ReqId(owner.number())].number_in_logs,
-        };
-        self.queue_for(request, chip, lpn, cause, owner, (stream, fua));
+        }
     }
 
     /// Queues a flash operation for the request with this number.
@@ -36,6 +72,20 @@ impl<B: Backend> Device<B> {
         owner: Owner,
         (stream, fua): (Stream, bool),
     ) {
+        let op = self.operation(request, lpn, cause, owner, (stream, fua));
+        self.backend
+            .enqueue(chip as usize, op, self.now, &mut self.events);
+    }
+
+    #[inline(always)]
+    fn operation(
+        &mut self,
+        request: u32,
+        lpn: Lpn,
+        cause: Cause,
+        owner: Owner,
+        (stream, fua): (Stream, bool),
+    ) -> PageOp {
         let op = PageOp {
             lpn,
             owner,
@@ -50,8 +100,7 @@ impl<B: Backend> Device<B> {
         if !B::PLAIN {
             self.programs.queued(&op);
         }
-        self.backend
-            .enqueue(chip as usize, op, self.now, &mut self.events);
+        op
     }
 
     #[inline(always)]

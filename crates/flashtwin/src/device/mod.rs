@@ -27,7 +27,7 @@ use std::collections::VecDeque;
 use crate::buffer::{Setup, Stream, UserPolicy};
 use crate::events::EventQueue;
 use crate::metrics::{FlashReport, Metrics};
-use crate::nand::{Cause, Done, Owner, PageOp, Receiver};
+use crate::nand::{Asked, Cause, Done, Owner, PageOp, Receiver};
 use crate::request::{Breakdown, Completion, Op, Request, Status};
 use crate::spec::{self, Partial};
 use crate::units::{Lpn, Time};
@@ -81,6 +81,8 @@ pub(crate) struct Front<'a> {
     pub partial: Partial,
     /// Device parameters passed to the buffer's policy.
     pub setup: Setup,
+    /// Whether the flash has a use for the placement of writes.
+    pub heeds_placement: bool,
 }
 
 /// A device: a front end and a back end. Cloning it clones its whole state. `repr(C)`, because [`Device::as_plain`]
@@ -501,6 +503,17 @@ impl<B: Backend> Device<B> {
         Ok(())
     }
 
+    /// Notes the placement of a request, if the flash has a use for it.
+    #[inline(always)]
+    fn accept(&mut self, id: ReqId, request: &Request) {
+        if self.backend.heeds_placement() {
+            self.requests[id].placement = request.placement;
+            if request.op == Op::Write {
+                self.backend.accept(self.requests[id].asked());
+            }
+        }
+    }
+
     /// Processes the arrival of a request that is within the device.
     #[inline(always)]
     fn begin(&mut self, now: Time, request: &Request, tag: u64, queue: Option<u16>) {
@@ -510,6 +523,9 @@ impl<B: Backend> Device<B> {
             assert!(self.address.page_shift.is_some(), "pages of a power of two");
         }
         let id = self.requests.add(request, tag, now, &self.address);
+        if !B::PLAIN {
+            self.accept(id, request);
+        }
         let queue = match queue {
             _ if B::PLAIN => 0,
             Some(number) => self.queues.queue_of(number),

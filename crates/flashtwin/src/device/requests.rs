@@ -6,8 +6,9 @@ use super::Address;
 use crate::memory::TrustedTable;
 pub(super) use crate::metrics::PartsSet;
 use crate::metrics::{Finished, Parts};
+use crate::nand::Asked;
 use crate::request::Breakdown;
-use crate::request::{Op, Request, Status};
+use crate::request::{Op, PlacementId, Request, Status};
 use crate::units::Time;
 
 /// Index of a request in the table.
@@ -38,6 +39,8 @@ pub(super) struct InDevice {
     /// Submission queue of the request.
     pub queue: u16,
     pub hits: u32,
+    /// Placement id of a write, where the flash has a use for it.
+    pub placement: PlacementId,
     /// Number of the request in logs, which have only 32 bits for it.
     pub number_in_logs: u32,
     pub status: Status,
@@ -96,6 +99,15 @@ pub(super) fn number_in_logs(number: u64) -> u32 {
 }
 
 impl InDevice {
+    /// Returns the placement that the host gives its pages.
+    #[inline(always)]
+    pub fn asked(&self) -> Asked {
+        Asked {
+            placement: self.placement,
+            pages: self.pages,
+        }
+    }
+
     /// Completes `parts`, and marks all of them as set.
     pub fn write_parts_out(&mut self) {
         self.parts = self.parts_set.of(&self.parts);

@@ -40,12 +40,12 @@ parameters! {
     }
 }
 
-const NONE: Component = Component {
+pub(crate) const NONE: Component = Component {
     name: "none",
     line: "free blocks are taken in circular order",
     parameters: &[],
 };
-const DYNAMIC: Component = Component {
+pub(crate) const DYNAMIC: Component = Component {
     name: "dynamic",
     line: "the free block with the fewest erases is taken",
     parameters: &[],

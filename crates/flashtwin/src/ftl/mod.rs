@@ -19,6 +19,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod units;
+mod units_state;
 #[cfg(test)]
 mod vectors;
 mod wear;
@@ -28,10 +29,12 @@ mod write;
 pub(crate) use fill::coprime;
 pub(crate) use frontier::PoolFull;
 pub(crate) use levelling::{
-    Levelling, LEVELLING, REFERENCE as REFERENCE_LEVELLING, STATIC as STATIC_LEVELLING,
+    Levelling, DYNAMIC as DYNAMIC_LEVELLING, LEVELLING, NONE as NO_LEVELLING,
+    REFERENCE as REFERENCE_LEVELLING, STATIC as STATIC_LEVELLING,
 };
 pub(crate) use page::{Foresight, LiveFrom, PageMap};
 pub(crate) use sets::LEAD_MAX;
 pub(crate) use shape::{Apart, Shape};
+pub(crate) use state::{read_u32, read_u64, write_u32, write_u64};
 pub use state::{StateError, StateLength};
 pub(crate) use units::{Owner, Reuse, Unit, UnitShape, Units};

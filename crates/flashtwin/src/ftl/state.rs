@@ -90,7 +90,7 @@ pub(super) fn check_erases(erases: &[u32]) -> Result<(), StateError> {
 
 macro_rules! array_io {
     ($write:ident, $read:ident, $type:ty) => {
-        pub(super) fn $write(out: &mut dyn Write, array: &[$type]) -> io::Result<()> {
+        pub(crate) fn $write(out: &mut dyn Write, array: &[$type]) -> io::Result<()> {
             let mut bytes = Vec::with_capacity(CHUNK * size_of::<$type>());
             for chunk in array.chunks(CHUNK) {
                 bytes.clear();
@@ -99,7 +99,7 @@ macro_rules! array_io {
             }
             Ok(())
         }
-        pub(super) fn $read(input: &mut dyn Read, array: &mut [$type]) -> io::Result<()> {
+        pub(crate) fn $read(input: &mut dyn Read, array: &mut [$type]) -> io::Result<()> {
             let mut bytes = vec![0u8; CHUNK * size_of::<$type>()];
             for chunk in array.chunks_mut(CHUNK) {
                 let bytes = &mut bytes[..size_of_val(chunk)];

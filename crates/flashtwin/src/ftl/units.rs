@@ -19,14 +19,14 @@ use crate::units::{Lpn, Ppn};
 /// No flash page holds this logical page.
 const UNMAPPED: u32 = u32::MAX;
 /// No unit.
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 
 /// Whose pages a unit holds: a number below [`UnitShape::owners`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Owner(pub u16);
 
 /// The owner of a unit that is free.
-const FREE: Owner = Owner(u16::MAX);
+pub(super) const FREE: Owner = Owner(u16::MAX);
 
 /// The order in which a group reuses its free units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +65,8 @@ pub(crate) struct Unit {
     pub given: u32,
     /// Live pages among them.
     pub live: u32,
+    /// Pages given to it whose programs have not ended; without time always 0.
+    pub awaited: u32,
     pub erases: u32,
     /// Host clock when it was opened.
     pub opened_at: u64,
@@ -72,17 +74,26 @@ pub(crate) struct Unit {
     pub last_death: u64,
 }
 
+/// A page that was given to a unit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Given {
+    pub ppn: Ppn,
+    pub unit: u32,
+    /// The unit is full now, and with it unbound.
+    pub full: bool,
+}
+
 /// A group of units.
 #[derive(Clone, Debug)]
-struct Group {
+pub(super) struct Group {
     /// Free units in the order of reuse, or in any if that goes by wear.
-    free: VecDeque<u32>,
+    pub(super) free: VecDeque<u32>,
     /// Units in use, in the order of their opening.
-    opened: Vec<u32>,
+    pub(super) opened: Vec<u32>,
     /// Units opened so far.
-    sequence: u32,
+    pub(super) sequence: u32,
     /// By owner, the unit that its next page is given to.
-    frontier: Vec<u32>,
+    pub(super) frontier: Vec<u32>,
 }
 
 /// The tables.
@@ -90,18 +101,18 @@ struct Group {
 pub(crate) struct Units {
     pub shape: UnitShape,
     /// LPN to flash page.
-    map: TrustedTable<u32>,
+    pub(super) map: TrustedTable<u32>,
     /// Flash page to LPN; valid only if the live bit is set.
-    reverse: TrustedTable<u32>,
+    pub(super) reverse: TrustedTable<u32>,
     /// Live bits of the flash pages; those of a unit begin with a word of their own.
-    live: TrustedTable<u64>,
-    units: TrustedTable<Unit>,
-    groups: Vec<Group>,
+    pub(super) live: TrustedTable<u64>,
+    pub(super) units: TrustedTable<Unit>,
+    pub(super) groups: Vec<Group>,
     /// Words of live bits a unit.
     words: u32,
     by_pages: Divider,
     by_units: Divider,
-    mapped: u64,
+    pub(super) mapped: u64,
 }
 
 impl Units {
@@ -116,6 +127,7 @@ impl Units {
             sequence: 0,
             given: 0,
             live: 0,
+            awaited: 0,
             erases: 0,
             opened_at: 0,
             last_death: 0,
@@ -265,10 +277,9 @@ impl Units {
         Some(unit)
     }
 
-    /// Gives a page to its owner's frontier, which is bound; the logical page has no copy. Returns the unit, and
-    /// whether it is full now, and with it unbound.
+    /// Gives a page to its owner's frontier, which is bound; the logical page has no copy.
     #[inline(always)]
-    pub fn give(&mut self, group: u32, owner: Owner, lpn: Lpn) -> (u32, bool) {
+    pub fn give(&mut self, group: u32, owner: Owner, lpn: Lpn) -> Given {
         let unit = self.groups[group as usize].frontier[usize::from(owner.0)];
         let u = &mut self.units[unit as usize];
         let page = u.given;
@@ -282,7 +293,11 @@ impl Units {
         if full {
             self.unbind(group, owner);
         }
-        (unit, full)
+        Given {
+            ppn: Ppn(ppn),
+            unit,
+            full,
+        }
     }
 
     /// Counts a logical page that had no copy, and is given one.
@@ -345,6 +360,37 @@ impl Units {
         let at = g.opened.binary_search_by_key(&sequence, order);
         g.opened.remove(at.expect("it is in use"));
         g.free.push_back(unit);
+    }
+
+    /// Counts a page whose program has not ended.
+    #[inline]
+    pub fn await_program(&mut self, ppn: Ppn) {
+        let unit = self.unit_of(ppn) as usize;
+        self.units[unit].awaited += 1;
+    }
+
+    /// Counts pages whose programs have ended; returns whether no other page of the unit is awaited.
+    #[inline]
+    pub fn programmed(&mut self, unit: u32, pages: u32) -> bool {
+        let u = &mut self.units[unit as usize];
+        u.awaited -= pages;
+        u.awaited == 0
+    }
+
+    /// The last instant, by the host clock, at which a unit was opened or lost a page.
+    pub fn latest(&self) -> u64 {
+        let of = |unit: &Unit| unit.opened_at.max(unit.last_death);
+        self.units.iter().map(of).max().unwrap_or(0)
+    }
+
+    /// Resets all erase counts.
+    pub fn reset_wear(&mut self) {
+        self.units.iter_mut().for_each(|unit| unit.erases = 0);
+    }
+
+    /// Logical pages with a copy.
+    pub fn mapped(&self) -> u64 {
+        self.mapped
     }
 
     // ---- hints ----

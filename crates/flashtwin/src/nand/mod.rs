@@ -1,9 +1,10 @@
 //! The flash: chips that serve queued page operations and collect garbage.
 //!
-//! Three back ends have one interface. [`Msr`] is the element model of the MSR SSD extension; it reproduces the
+//! Four back ends have one interface. [`Msr`] is the element model of the MSR SSD extension; it reproduces the
 //! reference's event logs exactly. [`Modern`] has channels shared by dies. [`Layered`] has a translation layer in
-//! each chip. All of them change the page map at the instant at which an operation is dispatched to its chip;
-//! operations that wait in a queue have changed nothing yet.
+//! each chip. These change the page map at the instant at which an operation is dispatched to its chip; operations
+//! that wait in a queue have changed nothing yet. [`Units`], on the chips and channels of [`Modern`], gives a page its
+//! place when its write is queued.
 //!
 //! Contract: the caller queues operations ([`Nand::enqueue`]), advances the clock to the next pending instant of the
 //! event queue, and calls [`Nand::on_event`]. If that returns a chip, the caller processes the finished operation,
@@ -23,7 +24,8 @@ mod tests;
 
 pub(crate) use layered::Layered;
 pub use log::{FlashEvent, Place};
-pub(crate) use modern::Modern;
+pub use modern::Asked;
+pub(crate) use modern::{Modern, Units};
 pub(crate) use msr::Msr;
 pub use owner::Owner;
 pub(crate) use owner::Receiver;
@@ -37,6 +39,7 @@ use crate::chips::ChipSet;
 use crate::events::EventQueue;
 use crate::ftl::PageMap;
 use crate::gc::{Force, Orders};
+use crate::placement;
 use crate::spec::{self, DeviceSpec};
 use crate::units::Stream;
 use crate::units::{Lpn, Time};
@@ -345,6 +348,7 @@ pub(crate) enum Nand {
     Msr(Msr),
     Modern(Modern),
     Layered(Layered),
+    Units(Modern<Units>),
 }
 
 impl Nand {
@@ -354,7 +358,51 @@ impl Nand {
         }
         match &spec.nand {
             spec::Nand::Msr(p) => Nand::Msr(Msr::new(spec, p)),
-            spec::Nand::Modern(p) => Nand::Modern(Modern::new(spec, p)),
+            spec::Nand::Modern(p) => match spec.placement_setup() {
+                Some(setup) => {
+                    let device = setup.map_or(None, |setup| placement::Placed::new(&setup).ok());
+                    let device = device.expect("the spec was checked");
+                    Nand::Units(Modern::by_units(spec, p, device))
+                }
+                None => Nand::Modern(Modern::new(spec, p)),
+            },
+        }
+    }
+
+    /// Queues a write, with the placement that the host gives it, where the flash places it.
+    #[inline(never)]
+    pub fn write_by_unit(
+        &mut self,
+        mut op: PageOp,
+        asked: Asked,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        op.enqueued = now;
+        if let Nand::Units(n) = self {
+            n.write(op, asked, now, events);
+        }
+    }
+
+    /// Whether the flash places pages in units, as their writes are queued.
+    #[inline(always)]
+    pub fn has_units(&self) -> bool {
+        matches!(self, Nand::Units(_))
+    }
+
+    /// The tables and rules of flash that places pages in units.
+    pub fn units(&self) -> Option<&placement::Placed> {
+        match self {
+            Nand::Units(n) => Some(&n.map.device),
+            _ => None,
+        }
+    }
+
+    /// The tables and rules of flash that places pages in units, mutably.
+    pub fn units_mut(&mut self) -> Option<&mut placement::Placed> {
+        match self {
+            Nand::Units(n) => Some(&mut n.map.device),
+            _ => None,
         }
     }
 
@@ -364,6 +412,7 @@ impl Nand {
             Nand::Msr(n) => n.chips.len(),
             Nand::Modern(n) => n.resources(),
             Nand::Layered(n) => n.resources(),
+            Nand::Units(n) => n.resources(),
         }
     }
 
@@ -396,6 +445,17 @@ impl Nand {
                 n.chips[chip].take_in(op, overtakes, now);
                 n.activate(chip, now, events);
             }
+            Nand::Units(n) => {
+                if !op.is_read() {
+                    return n.write(op, Asked::default(), now, events);
+                }
+                let overtakes = n.reads_overtake();
+                n.chips[chip].take_in(op, overtakes, now);
+                if overtakes {
+                    n.suspend_for_read(chip, now, events);
+                }
+                n.activate_and_woken(chip, now, events);
+            }
         }
     }
 
@@ -405,6 +465,7 @@ impl Nand {
             Nand::Msr(n) => n.first_resource = first,
             Nand::Modern(n) => n.first_resource = first,
             Nand::Layered(n) => n.first_resource = first,
+            Nand::Units(n) => n.first_resource = first,
         }
     }
 
@@ -426,6 +487,13 @@ impl Nand {
                 false => Some(n.on_event(resource, now, events, done)),
             },
             Nand::Layered(n) => Some(n.on_event(resource, now, events, done)),
+            Nand::Units(n) => {
+                let die = n.on_event(resource, now, events, done);
+                if let Some(done) = done {
+                    n.program_done(die, done, now);
+                }
+                Some(die)
+            }
         }
     }
 
@@ -456,17 +524,18 @@ impl Nand {
             Nand::Msr(n) => n.activate(chip, now, events),
             Nand::Modern(n) => n.activate(chip, now, events),
             Nand::Layered(n) => n.activate(chip, now, events),
+            Nand::Units(n) => n.activate_and_woken(chip, now, events),
         }
     }
 
     /// Returns the orders to collect that this drive has received from the array's controller; `None` with
-    /// translation layers per chip, which receive no orders.
+    /// translation layers per chip, or by units, which receive no orders.
     #[inline]
     pub fn orders(&self) -> Option<&Orders> {
         match self {
             Nand::Msr(n) => Some(&n.orders),
-            Nand::Modern(n) => Some(&n.orders),
-            Nand::Layered(_) => None,
+            Nand::Modern(n) => Some(&n.map.orders),
+            Nand::Layered(_) | Nand::Units(_) => None,
         }
     }
 
@@ -475,8 +544,8 @@ impl Nand {
     pub fn orders_mut(&mut self) -> Option<&mut Orders> {
         match self {
             Nand::Msr(n) => Some(&mut n.orders),
-            Nand::Modern(n) => Some(&mut n.orders),
-            Nand::Layered(_) => None,
+            Nand::Modern(n) => Some(&mut n.map.orders),
+            Nand::Layered(_) | Nand::Units(_) => None,
         }
     }
 
@@ -484,8 +553,8 @@ impl Nand {
     pub fn force_gc(&mut self, force: Force) {
         match self {
             Nand::Msr(n) => n.orders.force(&n.ftl, force),
-            Nand::Modern(n) => n.orders.force(&n.ftl, force),
-            Nand::Layered(_) => {}
+            Nand::Modern(n) => n.map.orders.force(&n.map.ftl, force),
+            Nand::Layered(_) | Nand::Units(_) => {}
         }
     }
 
@@ -493,8 +562,8 @@ impl Nand {
     pub fn force_one_each(&mut self, die: Option<u32>) {
         let (orders, ftl) = match self {
             Nand::Msr(n) => (&mut n.orders, &n.ftl),
-            Nand::Modern(n) => (&mut n.orders, &n.ftl),
-            Nand::Layered(_) => return,
+            Nand::Modern(n) => (&mut n.map.orders, &n.map.ftl),
+            Nand::Layered(_) | Nand::Units(_) => return,
         };
         let each = ftl.shape.pools_per_chip;
         let dies = match die {
@@ -508,8 +577,8 @@ impl Nand {
     #[inline]
     pub fn is_dead(&self, die: u32) -> bool {
         match self {
-            Nand::Modern(n) => n.ftl.is_retired(die),
-            Nand::Msr(_) | Nand::Layered(_) => false,
+            Nand::Modern(n) => n.map.ftl.is_retired(die),
+            Nand::Msr(_) | Nand::Layered(_) | Nand::Units(_) => false,
         }
     }
 
@@ -523,8 +592,8 @@ impl Nand {
     pub fn fill_order(&self, chip: u32, n: u32) -> u32 {
         match self {
             Nand::Msr(nand) => nand.fill_order(chip, n),
-            Nand::Modern(nand) => chip * nand.ftl.shape.blocks_per_pool + n,
-            Nand::Layered(_) => n,
+            Nand::Modern(nand) => chip * nand.map.ftl.shape.blocks_per_pool + n,
+            Nand::Layered(_) | Nand::Units(_) => n,
         }
     }
 
@@ -535,6 +604,7 @@ impl Nand {
             Nand::Msr(n) => n.write_untimed(chip, lpn, asked),
             Nand::Modern(n) => n.write_untimed(chip, lpn, asked),
             Nand::Layered(n) => n.write_untimed(chip, lpn),
+            Nand::Units(n) => n.write_untimed(lpn),
         }
     }
 
@@ -543,14 +613,14 @@ impl Nand {
     pub fn next_chip(&mut self) -> Option<u32> {
         match self {
             Nand::Modern(n) => n.next_die(),
-            Nand::Msr(_) | Nand::Layered(_) => None,
+            Nand::Msr(_) | Nand::Layered(_) | Nand::Units(_) => None,
         }
     }
 
     /// Copies the number of erases that blocks survive from `of`.
     pub fn limit_erases(&mut self, of: &Nand) {
         if let (Nand::Modern(n), Nand::Modern(of)) = (self, of) {
-            n.ftl.shape.erase_limit = of.ftl.shape.erase_limit;
+            n.map.ftl.shape.erase_limit = of.map.ftl.shape.erase_limit;
         }
     }
 
@@ -559,7 +629,7 @@ impl Nand {
         match self {
             Nand::Msr(n) => n.cursors(out),
             Nand::Modern(n) => out.extend(n.turns()),
-            Nand::Layered(_) => {}
+            Nand::Layered(_) | Nand::Units(_) => {}
         }
     }
 
@@ -568,7 +638,7 @@ impl Nand {
         match self {
             Nand::Msr(n) => n.set_cursors(cursors),
             Nand::Modern(n) => n.set_turns(cursors),
-            Nand::Layered(_) => cursors.is_empty(),
+            Nand::Layered(_) | Nand::Units(_) => cursors.is_empty(),
         }
     }
 
@@ -576,8 +646,8 @@ impl Nand {
     pub fn ftl(&self) -> &PageMap {
         match self {
             Nand::Msr(n) => &n.ftl,
-            Nand::Modern(n) => &n.ftl,
-            Nand::Layered(_) => panic!("no page map"),
+            Nand::Modern(n) => &n.map.ftl,
+            Nand::Layered(_) | Nand::Units(_) => panic!("no page map"),
         }
     }
 
@@ -585,8 +655,8 @@ impl Nand {
     pub fn ftl_mut(&mut self) -> &mut PageMap {
         match self {
             Nand::Msr(n) => &mut n.ftl,
-            Nand::Modern(n) => &mut n.ftl,
-            Nand::Layered(_) => panic!("no page map"),
+            Nand::Modern(n) => &mut n.map.ftl,
+            Nand::Layered(_) | Nand::Units(_) => panic!("no page map"),
         }
     }
 
@@ -596,6 +666,7 @@ impl Nand {
             Nand::Msr(n) => &n.chips,
             Nand::Modern(n) => &n.chips,
             Nand::Layered(n) => &n.chips,
+            Nand::Units(n) => &n.chips,
         }
     }
 
@@ -605,6 +676,7 @@ impl Nand {
             Nand::Msr(n) => &mut n.chips,
             Nand::Modern(n) => &mut n.chips,
             Nand::Layered(n) => &mut n.chips,
+            Nand::Units(n) => &mut n.chips,
         }
     }
 
@@ -615,6 +687,7 @@ impl Nand {
         let ftl = match self.placed() {
             Placed::Map(ftl) => ftl,
             Placed::Layers(layers) => return layers.drain_time(chip, exact, now),
+            Placed::Units(_) => return self.drain_time_by_units(chip, now),
         };
         let of = &self.chips()[chip];
         debug_assert_eq!(of.inside, self.count_inside(chip, now));
@@ -623,6 +696,13 @@ impl Nand {
         }
         let waiting_writes = of.inside[1] - self.writes_in_service(chip);
         Drain::of(ftl, chip as u32, of.inside, waiting_writes, of.in_gc, 0).time(self.times())
+    }
+
+    /// The time until a chip of units has completed its work. Its collection is that of a group, of which the chip has
+    /// its share.
+    fn drain_time_by_units(&self, chip: usize, now: Time) -> Time {
+        let gc_rest = self.in_hand(chip, now).gc_rest;
+        self.load(chip) + gc_rest.unwrap_or(Time::ZERO)
     }
 
     fn drain_time_exact(&self, ftl: &PageMap, chip: usize, now: Time) -> Time {
@@ -641,6 +721,7 @@ impl Nand {
             Nand::Msr(n) => n.writes_in_service(chip),
             Nand::Modern(n) => n.writes_in_service(chip),
             Nand::Layered(n) => n.writes_in_service(chip),
+            Nand::Units(n) => n.writes_in_service(chip),
         }
     }
 
@@ -669,6 +750,7 @@ impl Nand {
             Nand::Msr(n) => n.in_hand(chip, now),
             Nand::Modern(n) => n.in_hand(chip, now),
             Nand::Layered(n) => n.in_hand(chip, now),
+            Nand::Units(n) => n.in_hand(chip, now),
         }
     }
 
@@ -678,6 +760,7 @@ impl Nand {
             Nand::Msr(n) => &n.times,
             Nand::Modern(n) => &n.times,
             Nand::Layered(n) => &n.times,
+            Nand::Units(n) => &n.times,
         }
     }
 
@@ -698,6 +781,7 @@ impl Nand {
             Nand::Msr(n) => &n.chips_in_gc,
             Nand::Modern(n) => &n.chips_in_gc,
             Nand::Layered(n) => &n.chips_in_gc,
+            Nand::Units(n) => &n.chips_in_gc,
         }
     }
 
@@ -706,6 +790,7 @@ impl Nand {
             Nand::Msr(n) => &n.stats,
             Nand::Modern(n) => &n.stats,
             Nand::Layered(n) => &n.stats,
+            Nand::Units(n) => &n.stats,
         }
     }
 
@@ -719,6 +804,7 @@ impl Nand {
             Nand::Msr(n) => n.stats = FlashStats::default(),
             Nand::Modern(n) => n.stats = FlashStats::default(),
             Nand::Layered(n) => n.reset_stats(),
+            Nand::Units(n) => n.stats = FlashStats::default(),
         }
     }
 
@@ -731,6 +817,7 @@ impl Nand {
                 n.log = on.then(Vec::new);
                 n.forget_notes();
             }
+            Nand::Units(n) => n.set_log(on),
         }
     }
 
@@ -739,6 +826,7 @@ impl Nand {
             Nand::Msr(n) => &mut n.log,
             Nand::Modern(n) => &mut n.log,
             Nand::Layered(n) => &mut n.log,
+            Nand::Units(n) => &mut n.log,
         }
     }
 
@@ -748,6 +836,7 @@ impl Nand {
             Nand::Msr(n) => n.log.is_some(),
             Nand::Modern(n) => n.log.is_some(),
             Nand::Layered(n) => n.log.is_some(),
+            Nand::Units(n) => n.log.is_some(),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::io::{self, Read, Write};
 
-use super::{FlashStats, Layered, Nand};
+use super::{FlashStats, Layered, Modern, Nand, Units};
 use crate::buffer::Filter;
 use crate::events::EventQueue;
 use crate::ftl::chip::Counters;
@@ -28,12 +28,14 @@ pub(crate) struct PoolBlocks {
 pub(super) enum Placed<'a> {
     Map(&'a PageMap),
     Layers(&'a Layered),
+    Units(&'a Modern<Units>),
 }
 
 /// [`Placed`], mutable.
 enum PlacedMut<'a> {
     Map(&'a mut PageMap),
     Layers(&'a mut Layered),
+    Units(&'a mut Modern<Units>),
 }
 
 impl Nand {
@@ -41,8 +43,9 @@ impl Nand {
     pub(super) fn placed(&self) -> Placed<'_> {
         match self {
             Nand::Msr(n) => Placed::Map(&n.ftl),
-            Nand::Modern(n) => Placed::Map(&n.ftl),
+            Nand::Modern(n) => Placed::Map(&n.map.ftl),
             Nand::Layered(n) => Placed::Layers(n),
+            Nand::Units(n) => Placed::Units(n),
         }
     }
 
@@ -50,8 +53,9 @@ impl Nand {
     fn placed_mut(&mut self) -> PlacedMut<'_> {
         match self {
             Nand::Msr(n) => PlacedMut::Map(&mut n.ftl),
-            Nand::Modern(n) => PlacedMut::Map(&mut n.ftl),
+            Nand::Modern(n) => PlacedMut::Map(&mut n.map.ftl),
             Nand::Layered(n) => PlacedMut::Layers(n),
+            Nand::Units(n) => PlacedMut::Units(n),
         }
     }
 
@@ -61,6 +65,7 @@ impl Nand {
         match self.placed() {
             Placed::Map(map) => map.lookup(lpn).is_some(),
             Placed::Layers(layers) => layers.is_mapped(lpn),
+            Placed::Units(units) => units.die_of_copy(lpn).is_some(),
         }
     }
 
@@ -71,6 +76,7 @@ impl Nand {
         match self.placed() {
             Placed::Map(map) => map.lookup(lpn).map(|ppn| map.chip_of(ppn)),
             Placed::Layers(_) => None,
+            Placed::Units(units) => units.die_of_copy(lpn),
         }
     }
 
@@ -80,14 +86,17 @@ impl Nand {
         match self.placed() {
             Placed::Map(map) => map.prefetch(lpn),
             Placed::Layers(layers) => layers.prefetch(lpn),
+            Placed::Units(units) => units.map.device.prefetch(lpn),
         }
     }
 
     /// Prefetches the state of the block with the page's old copy, once the map entry is in the cache.
     #[inline(always)]
     pub fn prefetch_old_copy(&self, lpn: Lpn) {
-        if let Placed::Map(map) = self.placed() {
-            map.prefetch_old_copy(lpn);
+        match self.placed() {
+            Placed::Map(map) => map.prefetch_old_copy(lpn),
+            Placed::Units(units) => units.map.device.prefetch_old_copy(lpn),
+            Placed::Layers(_) => {}
         }
     }
 
@@ -101,6 +110,10 @@ impl Nand {
                 map.prefetch_old_copy(next);
             }
             Placed::Layers(layers) => layers.prefetch(later),
+            Placed::Units(units) => {
+                units.map.device.prefetch(later);
+                units.map.device.prefetch_old_copy(next);
+            }
         }
     }
 
@@ -110,6 +123,7 @@ impl Nand {
         match self.placed() {
             Placed::Map(map) => map.host_stream(lpn, asked),
             Placed::Layers(_) => asked,
+            Placed::Units(_) => asked,
         }
     }
 
@@ -118,8 +132,8 @@ impl Nand {
     pub fn note_write(&mut self, lpn: Lpn, now: Time) {
         match self {
             Nand::Msr(n) => n.ftl.note_write(lpn, now),
-            Nand::Modern(n) => n.ftl.note_write(lpn, now),
-            Nand::Layered(_) => {}
+            Nand::Modern(n) => n.map.ftl.note_write(lpn, now),
+            Nand::Layered(_) | Nand::Units(_) => {}
         }
     }
 
@@ -127,7 +141,7 @@ impl Nand {
     pub fn exchange_classes(&mut self, classes: Option<Box<Filter>>) -> Option<Box<Filter>> {
         match self.placed_mut() {
             PlacedMut::Map(map) => map.exchange_classes(classes),
-            PlacedMut::Layers(_) => None,
+            PlacedMut::Layers(_) | PlacedMut::Units(_) => None,
         }
     }
 
@@ -137,6 +151,7 @@ impl Nand {
         match self.placed() {
             Placed::Map(map) => map.streams() > 1,
             Placed::Layers(_) => true,
+            Placed::Units(_) => true,
         }
     }
 
@@ -147,6 +162,7 @@ impl Nand {
                 map.unmap(lpn);
             }
             PlacedMut::Layers(layers) => layers.trim(lpn, now, events),
+            PlacedMut::Units(units) => units.map.device.trim(lpn, 1),
         }
     }
 
@@ -157,6 +173,7 @@ impl Nand {
                 map.unmap(lpn);
             }
             PlacedMut::Layers(layers) => layers.trim_untimed(lpn),
+            PlacedMut::Units(units) => units.map.device.trim(lpn, 1),
         }
     }
 
@@ -165,6 +182,7 @@ impl Nand {
         match self.placed() {
             Placed::Map(map) => map.free_blocks_of_chip(chip as u32),
             Placed::Layers(layers) => layers.outlook(chip).free_blocks,
+            Placed::Units(units) => units.free_blocks(chip),
         }
     }
 
@@ -173,6 +191,7 @@ impl Nand {
         match self.placed() {
             Placed::Map(map) => map.gc_trigger_blocks_of_chip(chip as u32),
             Placed::Layers(layers) => layers.outlook(chip).trigger_blocks,
+            Placed::Units(units) => units.gc_trigger_blocks(),
         }
     }
 
@@ -181,6 +200,7 @@ impl Nand {
         match self.placed() {
             Placed::Map(map) => map.open_pages_of_chip(chip as u32),
             Placed::Layers(layers) => layers.outlook(chip).open_pages,
+            Placed::Units(units) => units.open_pages(chip),
         }
     }
 
@@ -189,6 +209,7 @@ impl Nand {
         match self.placed() {
             Placed::Map(map) => map.check(),
             Placed::Layers(layers) => layers.check(),
+            Placed::Units(units) => units.map.device.check(),
         }
     }
 
@@ -197,6 +218,7 @@ impl Nand {
         match self.placed() {
             Placed::Map(map) => map.pages_mapped(),
             Placed::Layers(layers) => layers.pages_mapped(),
+            Placed::Units(units) => units.map.device.pages_mapped(),
         }
     }
 
@@ -205,6 +227,7 @@ impl Nand {
         match self.placed() {
             Placed::Map(map) => map.free_pages(),
             Placed::Layers(layers) => layers.erased_pages(),
+            Placed::Units(units) => units.map.device.free_pages(),
         }
     }
 
@@ -212,7 +235,7 @@ impl Nand {
     pub fn slc_pages_lacked(&self) -> u64 {
         match self.placed() {
             Placed::Map(map) => map.slc_pages_lacked(),
-            Placed::Layers(_) => 0,
+            Placed::Layers(_) | Placed::Units(_) => 0,
         }
     }
 
@@ -221,7 +244,7 @@ impl Nand {
     pub fn take_lowest(&mut self) -> Option<u32> {
         match self.placed_mut() {
             PlacedMut::Map(map) => map.take_lowest(),
-            PlacedMut::Layers(_) => None,
+            PlacedMut::Layers(_) | PlacedMut::Units(_) => None,
         }
     }
 
@@ -243,6 +266,7 @@ impl Nand {
         match self.placed() {
             Placed::Map(map) => map.erase_counts(),
             Placed::Layers(layers) => layers.erase_counts(),
+            Placed::Units(units) => units.erase_counts(),
         }
     }
 
@@ -250,7 +274,7 @@ impl Nand {
     pub fn spent_blocks(&self) -> u32 {
         match self.placed() {
             Placed::Map(map) => map.spent_blocks(),
-            Placed::Layers(_) => 0,
+            Placed::Layers(_) | Placed::Units(_) => 0,
         }
     }
 
@@ -259,13 +283,14 @@ impl Nand {
         match self.placed_mut() {
             PlacedMut::Map(map) => map.reset_wear(),
             PlacedMut::Layers(layers) => layers.reset_wear(),
+            PlacedMut::Units(units) => units.map.device.reset_wear(),
         }
     }
 
     /// Counters of the translation layers; `None` with the page map.
     pub fn ftl_counters(&self) -> Option<Counters> {
         match self.placed() {
-            Placed::Map(_) => None,
+            Placed::Map(_) | Placed::Units(_) => None,
             Placed::Layers(layers) => Some(layers.counters()),
         }
     }
@@ -274,8 +299,10 @@ impl Nand {
 
     /// Writes every exported page once in ascending order, on new flash.
     pub fn fill_sequential(&mut self) {
-        if let Nand::Layered(layers) = self {
-            return layers.fill_sequential();
+        match self {
+            Nand::Layered(layers) => return layers.fill_sequential(),
+            Nand::Units(units) => return units.fill_sequential(),
+            Nand::Msr(_) | Nand::Modern(_) => {}
         }
         let fresh = self.clone();
         let keep_last_open = matches!(self, Nand::Msr(_));
@@ -295,7 +322,7 @@ impl Nand {
     /// map, which does not reach it by itself.
     pub fn fill_steady(&mut self, rng: &mut Rng, watch: &dyn Watch) -> Option<bool> {
         match self.placed_mut() {
-            PlacedMut::Map(_) => None,
+            PlacedMut::Map(_) | PlacedMut::Units(_) => None,
             PlacedMut::Layers(layers) => Some(layers.fill_steady(rng, watch)),
         }
     }
@@ -303,7 +330,7 @@ impl Nand {
     /// Number of pages that [`Nand::fill_steady`] writes; `None` with the page map.
     pub fn steady_pages(&self) -> Option<u64> {
         match self.placed() {
-            Placed::Map(_) => None,
+            Placed::Map(_) | Placed::Units(_) => None,
             Placed::Layers(layers) => Some(layers.steady_pages()),
         }
     }
@@ -313,6 +340,7 @@ impl Nand {
         match self.placed() {
             Placed::Map(map) => map.save(out),
             Placed::Layers(layers) => layers.save(out),
+            Placed::Units(units) => units.map.device.save(out),
         }
     }
 
@@ -321,6 +349,7 @@ impl Nand {
         match self.placed() {
             Placed::Map(map) => *self.stats() == FlashStats::default() && map.is_new(),
             Placed::Layers(_) => false,
+            Placed::Units(units) => units.map.device.is_new(),
         }
     }
 
@@ -329,6 +358,7 @@ impl Nand {
         match self.placed_mut() {
             PlacedMut::Map(map) => map.load(input),
             PlacedMut::Layers(layers) => layers.load(input),
+            PlacedMut::Units(units) => units.map.device.load(input),
         }
     }
 }

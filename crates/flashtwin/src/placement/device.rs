@@ -7,7 +7,7 @@
 use std::fmt;
 
 use super::events::{Event, EventType, Events};
-use super::ids::Ids;
+use super::ids::{Ids, Resolved};
 use super::scheme::{
     Class, HostPage, Isolated, MovedPage, Needs, Scheme, Survivors, UnitView, UserScheme, NEVER,
     NO_AGE,
@@ -66,15 +66,40 @@ impl fmt::Display for NoRoom {
 
 impl std::error::Error for NoRoom {}
 
+/// A page of the host that the scheme has a class for, on its way to a unit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageToPut {
+    pub lpn: Lpn,
+    pub class: Class,
+    /// The group that its id names, or that it roams to.
+    pub group: u32,
+    /// Host clock of its next write.
+    next: u64,
+}
+
+/// A unit that is being collected.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Collection {
+    pub unit: u32,
+    /// Class of the page that needs room; `None` if none waits.
+    class: Option<Class>,
+    /// The unit when its collection began.
+    pub view: UnitView,
+    /// The owner of the survivors; `None` if the scheme places each.
+    to: Option<Owner>,
+    /// Pages moved so far.
+    pub moved: u32,
+}
+
 /// Data kept of each logical page, as far as the scheme needs them.
 #[derive(Clone, Debug, Default)]
-struct Pages {
+pub(super) struct Pages {
     /// Host clock at the last write, its low 32 bits.
-    written_at: Vec<u32>,
+    pub written_at: Vec<u32>,
     /// Moves since.
-    moves: Vec<u8>,
+    pub moves: Vec<u8>,
     /// Host clock at the next write.
-    next: Vec<u64>,
+    pub next: Vec<u64>,
 }
 
 /// The device.
@@ -84,17 +109,17 @@ pub struct Placed {
     pub(super) units: Units,
     pub(super) classes: Classes,
     pub(super) ids: Ids,
-    scheme: AnyScheme,
+    pub(super) scheme: AnyScheme,
     needs: Needs,
-    survivors: Survivors,
+    pub(super) survivors: Survivors,
     victim: AnyVictim,
-    scope: AnyScope,
+    pub(super) scope: AnyScope,
     /// Live pages by which the scope's victim may exceed the best of all.
     tolerance: Option<u32>,
     pub(super) low: u32,
-    pages: Pages,
+    pub(super) pages: Pages,
     /// By class, the group that writes without an id go to while the class has a unit there.
-    roams: Vec<Option<u32>>,
+    pub(super) roams: Vec<Option<u32>>,
     pub(super) events: Events,
     /// Pages accepted by handle.
     pub(super) accepted: Vec<u64>,
@@ -103,6 +128,15 @@ pub struct Placed {
     /// Victims for which the scope had none with anything to gain.
     pub(super) fallbacks: u64,
     did: Option<Vec<Did>>,
+    pub(super) untimed: Untimed,
+}
+
+/// Work of the collections that took no time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Untimed {
+    pub moves: u64,
+    /// Units erased.
+    pub erases: u64,
 }
 
 impl Placed {
@@ -127,7 +161,7 @@ impl Placed {
     fn build(setup: &Setup, scheme: AnyScheme, scope: AnyScope) -> Result<Placed, SetupError> {
         let needs = scheme.needs();
         let (survivors, isolated) = setup.survivors(&needs)?;
-        setup.check_room(&needs, survivors, &isolated)?;
+        setup.check_room(&needs, survivors, &isolated, 1)?;
         let classes = Classes::new(needs.classes, isolated, setup.groups);
         let pages = setup.logical_pages as usize;
         let table = |needed: bool| if needed { pages } else { 0 };
@@ -162,6 +196,7 @@ impl Placed {
             redirected: 0,
             fallbacks: 0,
             did: None,
+            untimed: Untimed::default(),
             classes,
             setup: Box::new(setup.clone()),
         })
@@ -234,31 +269,42 @@ impl Placed {
             n <= self.setup.logical_pages && first.0 <= self.setup.logical_pages - n,
             "pages {first:?} and {n} on are beyond the device"
         );
+        let to = self.accept(id, n);
+        for i in 0..n {
+            let next = next.get(i as usize).copied().unwrap_or(NEVER);
+            let asked = self.ask(Lpn(first.0 + i), to, id, n, next);
+            let group = self.room_for(&asked)?;
+            self.put(&asked, group);
+        }
+        Ok(())
+    }
+
+    /// Counts a command that writes `n` pages through the handle of its id; an id that is not valid is an event of
+    /// the whole command.
+    #[inline]
+    pub(crate) fn accept(&mut self, id: Option<u16>, n: u32) -> Resolved {
         let to = self.ids.resolve(id);
         if to.invalid {
             let event = of_handle(to.handle, id, 0);
             self.raise(EventType::InvalidId, event);
         }
-        for i in 0..n {
-            let next = next.get(i as usize).copied().unwrap_or(NEVER);
-            self.write_page(Lpn(first.0 + i), to.group, to.handle, id, n, next)?;
-        }
-        Ok(())
+        self.accepted[usize::from(to.handle)] += u64::from(n);
+        to
     }
 
-    #[inline]
-    fn write_page(
+    /// Asks the scheme for the class of a page that the host's next program writes.
+    #[inline(always)]
+    pub(crate) fn ask(
         &mut self,
         lpn: Lpn,
-        group: Option<u32>,
-        handle: u16,
+        to: Resolved,
         id: Option<u16>,
         request_pages: u32,
         next: u64,
-    ) -> Result<(), NoRoom> {
+    ) -> PageToPut {
         let page = HostPage {
             lpn,
-            handle,
+            handle: to.handle,
             id,
             clock: self.classes.clock(),
             old_class: self.old_class(lpn),
@@ -268,24 +314,41 @@ impl Placed {
         };
         let class = self.scheme.host(&page);
         let class = self.known(class);
-        let owner = self.classes.host(class);
-        let wanted = match group {
+        let group = match to.group {
             Some(group) => group,
             None if self.setup.groups == 1 => 0,
             None => self.roam(class),
         };
-        self.make_room(wanted, class);
-        let group = match self.units.frontier(wanted, owner) {
-            Some(_) => wanted,
-            None => self.group_with_room(wanted, class, lpn)?,
-        };
+        PageToPut {
+            lpn,
+            class,
+            group,
+            next,
+        }
+    }
+
+    /// Makes room for a page, without time; returns the group that has it.
+    #[inline(always)]
+    pub(crate) fn room_for(&mut self, page: &PageToPut) -> Result<u32, NoRoom> {
+        self.make_room(page.group, page.class);
+        let owner = self.classes.host(page.class);
+        match self.units.frontier(page.group, owner) {
+            Some(_) => Ok(page.group),
+            None => self.group_with_room(page.group, page.class, page.lpn),
+        }
+    }
+
+    /// Gives a page of the host to the open unit of its class in a group, which is bound.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, page: &PageToPut, group: u32) -> Ppn {
+        let (lpn, class) = (page.lpn, page.class);
+        let owner = self.classes.host(class);
         let clock = self.classes.clock();
         match self.units.lookup(lpn) {
             Some(ppn) => self.overwrite(ppn, class, clock),
             None => self.units.count_mapped(),
         }
-        let (unit, full) = self.units.give(group, owner, lpn);
-        self.accepted[usize::from(handle)] += 1;
+        let given = self.units.give(group, owner, lpn);
         self.classes.count_host(class);
         if self.needs.age {
             self.pages.written_at[lpn.0 as usize] = clock as u32;
@@ -294,12 +357,12 @@ impl Placed {
             self.pages.moves[lpn.0 as usize] = 0;
         }
         if self.needs.future {
-            self.pages.next[lpn.0 as usize] = next;
+            self.pages.next[lpn.0 as usize] = page.next;
         }
-        if full {
-            self.filled(unit);
+        if given.full {
+            self.filled(given.unit);
         }
-        Ok(())
+        given.ppn
     }
 
     #[inline(always)]
@@ -357,9 +420,7 @@ impl Placed {
             return Ok(wanted);
         }
         let owner = self.classes.host(class);
-        let mut others: Vec<u32> = (0..self.setup.groups).filter(|&g| g != wanted).collect();
-        others.sort_by_key(|&group| (std::cmp::Reverse(self.units.free(group)), group));
-        for group in others {
+        for group in self.others_by_room(wanted) {
             self.make_room(group, class);
             if self.units.frontier(group, owner).is_some() || self.open(group, class) {
                 self.redirected += 1;
@@ -370,7 +431,7 @@ impl Placed {
     }
 
     /// Opens a unit for pages of the host if more than `low` are free.
-    fn open(&mut self, group: u32, class: Class) -> bool {
+    pub(super) fn open(&mut self, group: u32, class: Class) -> bool {
         self.units.free(group) > self.low && self.bind(group, self.classes.host(class))
     }
 
@@ -460,7 +521,7 @@ impl Placed {
     }
 
     /// The next victim of a group; `None` if no closed unit has anything to gain.
-    fn choose(&mut self, group: u32, class: Option<Class>) -> Option<u32> {
+    pub(crate) fn choose(&mut self, group: u32, class: Option<Class>) -> Option<u32> {
         let asked = Asked {
             units: &self.units,
             classes: &self.classes,
@@ -481,6 +542,25 @@ impl Placed {
 
     /// Moves the live pages of a unit, in their order, and erases it.
     fn collect(&mut self, unit: u32, class: Option<Class>) {
+        let mut run = self.begin_collection(unit, class);
+        let words = self.units.live_words(unit).len() as u32;
+        self.units.prefetch_moves(unit, 0);
+        for word in 0..words {
+            self.units.prefetch_moves(unit, word + 1);
+            let mut bits = self.units.live_words(unit)[word as usize];
+            while bits != 0 {
+                let page = word * 64 + bits.trailing_zeros();
+                bits &= bits - 1;
+                self.move_page(&mut run, page);
+            }
+        }
+        self.end_collection(&run);
+        self.untimed.moves += u64::from(run.moved);
+        self.untimed.erases += 1;
+    }
+
+    /// Begins to collect a unit, for a page of `class` that needs room.
+    pub(crate) fn begin_collection(&mut self, unit: u32, class: Option<Class>) -> Collection {
         let view = self.view(unit);
         let u = *self.units.unit(unit);
         let group = view.group;
@@ -497,58 +577,64 @@ impl Placed {
             };
             self.raise(EventType::Reallocated, event);
         }
-        self.classes
-            .count_collected(&u, self.setup.unit_pages, class);
-        let fixed = match self.survivors {
+        self.classes.count_collected(&u, self.setup.unit_pages);
+        let to = match self.survivors {
             Survivors::Scheme => None,
             _ => Some(self.destination(u.owner)),
         };
-        let words = self.units.live_words(unit).len() as u32;
-        self.units.prefetch_moves(unit, 0);
-        for word in 0..words {
-            self.units.prefetch_moves(unit, word + 1);
-            let mut bits = self.units.live_words(unit)[word as usize];
-            while bits != 0 {
-                let page = word * 64 + bits.trailing_zeros();
-                bits &= bits - 1;
-                self.move_page(unit, page, &view, fixed);
-            }
+        Collection {
+            unit,
+            class,
+            view,
+            to,
+            moved: 0,
         }
-        self.classes.count_erased(group, self.units.unit(unit));
-        self.units.erase(unit);
-        let view = UnitView {
-            erases: view.erases + 1,
-            ..view
-        };
-        self.scheme.erased(&view, u.live, self.classes.clock());
-        self.note(Did::Erase {
-            group,
-            unit: view.number,
-        });
     }
 
+    /// Moves a live page of the unit of a collection in the map; returns its new place.
     #[inline(always)]
-    fn move_page(&mut self, unit: u32, page: u32, view: &UnitView, fixed: Option<Owner>) {
-        let lpn = self.units.lpn_at(unit, page);
-        let owner = match fixed {
+    pub(crate) fn move_page(&mut self, run: &mut Collection, page: u32) -> Ppn {
+        let lpn = self.units.lpn_at(run.unit, page);
+        let owner = match run.to {
             Some(owner) => owner,
-            None => self.ask_where(lpn, view),
+            None => self.ask_where(lpn, &run.view),
         };
-        let group = view.group;
+        let group = run.view.group;
         if self.units.frontier(group, owner).is_none() {
             let bound = self.bind(group, owner);
             assert!(bound, "a victim's survivors find room");
         }
-        self.units.clear(unit, page);
-        let (to, full) = self.units.give(group, owner, lpn);
+        self.units.clear(run.unit, page);
+        let given = self.units.give(group, owner, lpn);
         self.classes.count_moved(owner);
+        run.moved += 1;
         if self.needs.moves {
             let moves = &mut self.pages.moves[lpn.0 as usize];
             *moves = moves.saturating_add(1);
         }
-        if full {
-            self.filled(to);
+        if given.full {
+            self.filled(given.unit);
         }
+        given.ppn
+    }
+
+    /// Erases the unit of a collection, which holds no live page.
+    pub(crate) fn end_collection(&mut self, run: &Collection) {
+        let view = &run.view;
+        let owner = self.units.unit(run.unit).owner;
+        self.classes.count_moved_out(owner, run.class, run.moved);
+        self.classes
+            .count_erased(view.group, self.units.unit(run.unit));
+        self.units.erase(run.unit);
+        let erased = UnitView {
+            erases: view.erases + 1,
+            ..*view
+        };
+        self.scheme.erased(&erased, run.moved, self.classes.clock());
+        self.note(Did::Erase {
+            group: view.group,
+            unit: view.number,
+        });
     }
 
     /// The owner of a survivor, as the scheme has it.
@@ -640,12 +726,9 @@ impl Placed {
         let host: u64 = (0..self.needs.classes)
             .map(|class| self.classes.host_pages(class))
             .sum();
-        let accepted: u64 = self.accepted.iter().sum();
-        if host != self.classes.clock() || accepted != host {
-            return Err(format!(
-                "{host} pages of the host by class, {accepted} by handle, {} in all",
-                self.classes.clock()
-            ));
+        if host != self.classes.clock() {
+            let all = self.classes.clock();
+            return Err(format!("{host} pages of the host by class, {all} in all"));
         }
         let out: u64 = self.classes.counts.iter().map(|c| c.moved_out).sum();
         if out != self.classes.moved() {

@@ -96,6 +96,46 @@ impl Events {
         kept.push_back(event);
     }
 
+    /// The events as a list, for a saved state.
+    pub fn words(&self) -> Vec<u64> {
+        let mut words = self.totals.to_vec();
+        words.push(self.host.len() as u64);
+        for event in self.host.iter().chain(&self.device) {
+            words.extend([
+                event.kind as u64,
+                event.handle.map_or(NONE, u64::from),
+                event.id.map_or(NONE, u64::from),
+                event.group.into(),
+                event.clock,
+                event.moved.into(),
+            ]);
+        }
+        words
+    }
+
+    /// Sets the events to those of a saved state; false if they are none.
+    pub fn set_words(&mut self, words: &[u64]) -> bool {
+        let totals = self.totals.len();
+        if words.len() <= totals || !(words.len() - totals - 1).is_multiple_of(EVENT_WORDS) {
+            return false;
+        }
+        self.totals.copy_from_slice(&words[..totals]);
+        let events = words[totals + 1..].chunks_exact(EVENT_WORDS).map(of_words);
+        let Some(mut events) = events.collect::<Option<VecDeque<Event>>>() else {
+            return false;
+        };
+        let of_host = words[totals];
+        if of_host > events.len() as u64 {
+            return false;
+        }
+        self.device = events.split_off(of_host as usize);
+        self.host = events;
+        let fits = |kept: &VecDeque<Event>, of_host| {
+            kept.len() <= KEPT && kept.iter().all(|e| e.kind.is_of_host() == of_host)
+        };
+        fits(&self.host, true) && fits(&self.device, false)
+    }
+
     /// The last events of the host, or of the device, the oldest first.
     pub fn last(&self, of_host: bool) -> Vec<Event> {
         let kept = match of_host {
@@ -109,4 +149,24 @@ impl Events {
     pub fn total(&self, kind: EventType) -> u64 {
         self.totals[kind as usize]
     }
+}
+
+/// Word for "none" in a saved event.
+const NONE: u64 = u64::MAX;
+/// Words of a saved event.
+const EVENT_WORDS: usize = 6;
+
+fn of_words(words: &[u64]) -> Option<Event> {
+    let optional = |word: u64| match word {
+        NONE => Some(None),
+        word => u16::try_from(word).ok().map(Some),
+    };
+    Some(Event {
+        kind: *EventType::ALL.get(usize::try_from(words[0]).ok()?)?,
+        handle: optional(words[1])?,
+        id: optional(words[2])?,
+        group: u32::try_from(words[3]).ok()?,
+        clock: words[4],
+        moved: u32::try_from(words[5]).ok()?,
+    })
 }

@@ -3,7 +3,7 @@
 
 /// The destination of a write, by its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Resolved {
+pub(crate) struct Resolved {
     /// The group; `None` if the host leaves it to the device.
     pub group: Option<u32>,
     /// Position of the placement handle.

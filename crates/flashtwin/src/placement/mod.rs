@@ -12,6 +12,7 @@ mod events;
 mod fdp;
 mod ids;
 mod report;
+mod saved;
 mod scheme;
 mod schemes;
 mod scopes;
@@ -21,9 +22,11 @@ mod state;
 #[cfg(test)]
 mod tests;
 pub mod theory;
+mod timed;
 mod victims;
 mod words;
 
+pub(crate) use device::{Collection, PageToPut, Untimed};
 pub use device::{Did, NoRoom, Placed};
 pub use events::{Event, EventType};
 pub use fdp::{HandleStatus, InvalidField, Totals};
@@ -37,3 +40,4 @@ pub use setup::{FreeUnit, Isolation, Setup, SetupError};
 pub use state::{OwnerCounts, LIFESPAN_BINS, LIVE_BINS};
 pub use victims::{UserVictim, VictimPool, VictimUnit};
 pub use words::{components, Choice, WORDS};
+pub(crate) use words::{handles, namespace};

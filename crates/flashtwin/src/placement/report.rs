@@ -46,6 +46,11 @@ pub struct PlacementReport {
 }
 
 impl Placed {
+    /// Free units of a group.
+    pub fn units_free(&self, group: u32) -> u32 {
+        self.units.free(group)
+    }
+
     /// Counts since the device was made: costs a pass over the units.
     pub fn report(&self) -> PlacementReport {
         let c = &self.classes;
@@ -82,6 +87,11 @@ impl Placed {
 }
 
 impl PlacementReport {
+    /// Counts of the owner with this name; `None` if it has had no unit.
+    pub fn owner(&self, name: &str) -> Option<&OwnerReport> {
+        self.owners.iter().find(|owner| owner.name == name)
+    }
+
     /// Pages programmed for each page that the host wrote since `before`, an earlier report of the device; `None` if
     /// the host wrote none.
     pub fn write_amplification(&self, before: &PlacementReport) -> Option<f64> {

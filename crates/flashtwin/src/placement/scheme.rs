@@ -174,6 +174,16 @@ pub trait Scheme: Send + Sync {
     /// The host has trimmed a page.
     fn trimmed(&mut self, _lpn: Lpn) {}
 
+    /// State for a snapshot; empty if there is none.
+    fn words(&self) -> Vec<u64> {
+        Vec::new()
+    }
+
+    /// Sets the state to that of a snapshot; false if it is none of this scheme.
+    fn set_words(&mut self, words: &[u64]) -> bool {
+        words.is_empty()
+    }
+
     /// State in the notation of the documentation; empty if there is none.
     fn state(&self) -> String {
         String::new()

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::scheme::Scheme as _;
 use super::scheme::{Isolated, Needs, Survivors, CLASSES_MAX};
 use super::schemes::{AnyScheme, Device};
 use super::scopes::AnyScope;
@@ -87,6 +88,21 @@ impl Setup {
         let scheme = AnyScheme::new(&self.scheme, &device).map_err(SetupError)?;
         let scope = AnyScope::new(&self.scope, self).map_err(SetupError)?;
         Ok(Parts { scheme, scope })
+    }
+
+    /// Checks the setup of a device that runs in time: every load finds room also while units wait for their programs
+    /// (P-3), and the scheme needs nothing that only a known load has.
+    pub(crate) fn check_timed(&self) -> Result<(), SetupError> {
+        let needs = self.parts()?.scheme.needs();
+        if needs.future {
+            return Err(SetupError(format!(
+                "scheme {} needs to know the load in advance: it runs without time only (flashtwin placement waf)",
+                self.scheme.name
+            )));
+        }
+        let (survivors, isolated) = self.survivors(&needs)?;
+        // Of each owner, one unit more may be full and not programmed yet.
+        self.check_room(&needs, survivors, &isolated, 2)
     }
 
     fn device(&self) -> Device {
@@ -190,12 +206,13 @@ impl Setup {
         Ok((survivors, isolated))
     }
 
-    /// Checks that every load finds room (P-3): each owner may hold one unit that is not full.
+    /// Checks that every load finds room (P-3): each owner may hold `units_of_owner` units that cannot be collected.
     pub(super) fn check_room(
         &self,
         needs: &Needs,
         survivors: Survivors,
         isolated: &[bool],
+        units_of_owner: u32,
     ) -> Result<(), SetupError> {
         let host = u32::from(needs.classes);
         let own = isolated.iter().filter(|&&isolated| isolated).count() as u32;
@@ -213,7 +230,7 @@ impl Setup {
             )));
         }
         let needed = u64::from(self.logical_pages / self.unit_pages)
-            + u64::from(self.groups) * u64::from(host + moved + self.low);
+            + u64::from(self.groups) * u64::from((host + moved) * units_of_owner + self.low);
         let there = u64::from(self.groups) * u64::from(self.units);
         match needed > there {
             false => Ok(()),

@@ -11,6 +11,9 @@ pub const LIVE_BINS: usize = 20;
 /// Bins of lifespans: powers of two of host pages.
 pub const LIFESPAN_BINS: usize = 48;
 
+/// Largest count in a saved state: no device programs as many pages.
+const COUNT_MAX: u64 = 1 << 48;
+
 /// Counts of an owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnerCounts {
@@ -157,15 +160,19 @@ impl Classes {
         &mut self.in_use[group as usize * owners + usize::from(owner.0)]
     }
 
-    /// A unit with `live` pages is about to be collected while a page of `class` waits for room.
-    pub fn count_collected(&mut self, unit: &Unit, pages: u32, class: Option<Class>) {
+    /// A unit is about to be collected.
+    pub fn count_collected(&mut self, unit: &Unit, pages: u32) {
         let bin = u64::from(unit.live) * LIVE_BINS as u64 / u64::from(pages);
         let counts = &mut self.counts[usize::from(unit.owner.0)];
         counts.live_at_collection[(bin as usize).min(LIVE_BINS - 1)] += 1;
-        counts.moved_out += u64::from(unit.live);
+    }
+
+    /// Pages have left a unit of the owner, while a page of `class` waited for room.
+    pub fn count_moved_out(&mut self, owner: Owner, class: Option<Class>, pages: u32) {
+        self.counts[usize::from(owner.0)].moved_out += u64::from(pages);
         if let Some(class) = class {
-            let at = usize::from(class) * usize::from(self.owners()) + usize::from(unit.owner.0);
-            self.caused[at] += u64::from(unit.live);
+            let at = usize::from(class) * usize::from(self.owners()) + usize::from(owner.0);
+            self.caused[at] += u64::from(pages);
         }
     }
 
@@ -199,6 +206,44 @@ impl Classes {
     /// Units of a group that an owner holds.
     pub fn in_use_of(&self, group: u32, owner: Owner) -> u32 {
         self.in_use[group as usize * usize::from(self.owners()) + usize::from(owner.0)]
+    }
+
+    /// The counts as a list of fixed length, for a saved state.
+    pub fn words(&self) -> Vec<u64> {
+        let mut words = vec![self.clock, self.erases, self.crossed];
+        for of in &self.counts {
+            words.extend([of.host_pages, of.moved_in, of.moved_out, of.erases]);
+            words.extend(of.live_at_collection);
+            words.extend(of.lifespans);
+        }
+        words.extend(&self.caused);
+        words.extend(self.in_use.iter().map(|&units| u64::from(units)));
+        words
+    }
+
+    /// Sets the counts to those of a saved state; false if they are of other classes.
+    pub fn set_words(&mut self, words: &[u64]) -> bool {
+        if words.len() != self.words().len() {
+            return false;
+        }
+        let mut words = words.iter().copied();
+        let mut next = || words.next().unwrap_or(0);
+        (self.clock, self.erases, self.crossed) = (next(), next(), next());
+        for of in &mut self.counts {
+            (of.host_pages, of.moved_in) = (next(), next());
+            (of.moved_out, of.erases) = (next(), next());
+            of.live_at_collection.fill_with(&mut next);
+            of.lifespans.fill_with(&mut next);
+        }
+        self.caused.fill_with(&mut next);
+        self.in_use
+            .fill_with(|| next().min(u64::from(u32::MAX)) as u32);
+        // Sums of them must not overflow.
+        let counts = self.counts.iter();
+        counts
+            .flat_map(|of| [of.host_pages, of.moved_in, of.moved_out, of.erases])
+            .chain([self.clock, self.erases])
+            .all(|n| n < COUNT_MAX)
     }
 
     /// Live pages in units of the class: costs a pass over the units.

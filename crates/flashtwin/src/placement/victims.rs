@@ -327,7 +327,7 @@ impl<'a> Pool for Closed<'a> {
         let unit = self.opened[place as usize];
         let of = units.unit(unit);
         let in_scope = || !self.scoped || self.choice.scope.has(self.choice.asked, unit, of);
-        (!of.bound && self.fits(of) && in_scope()).then(|| ClosedUnit {
+        (!of.bound && of.awaited == 0 && self.fits(of) && in_scope()).then(|| ClosedUnit {
             unit,
             of,
             newest: units.sequence(*group),

@@ -95,7 +95,8 @@ impl Setup {
             units: reader.number("units")?,
             unit_pages: reader.number("unit_pages")?,
             logical_pages: reader.number("logical_pages")?,
-            handles: reader.handles()?,
+            handles: handles(reader.text("handles"))
+                .map_err(|e| SetupError(format!("handles: {e}")))?,
             namespace: Vec::new(),
             group_bits: 0,
             scheme: chosen(Choice::Scheme, scheme)?,
@@ -114,14 +115,8 @@ impl Setup {
                 all.join(", ")
             )));
         }
-        let namespace = match reader.text("namespace") {
-            "all" => (0..setup.handles.len().min(128) as u16).collect(),
-            list => numbers(list).ok_or_else(|| {
-                SetupError(format!(
-                    "namespace: found \"{list}\"; must be \"all\", or handles with commas between"
-                ))
-            })?,
-        };
+        let namespace = namespace(reader.text("namespace"), setup.handles.len())
+            .map_err(|e| SetupError(format!("namespace: {e}")))?;
         let group_bits = match reader.text("group_bits") {
             "auto" => setup.groups.max(1).next_power_of_two().ilog2(),
             _ => reader.number("group_bits")?,
@@ -190,21 +185,31 @@ impl<'a> Reader<'a> {
             _ => self.word(key, words).map(Some),
         }
     }
+}
 
-    fn handles(&self) -> Result<Vec<Isolation>, SetupError> {
-        let text = self.text("handles");
-        if let Ok(n) = text.parse::<u16>() {
-            return Ok(vec![Isolation::Initially; usize::from(n)]);
-        }
-        let types = text
-            .split(',')
-            .map(|word| Isolation::from_word(word.trim()));
-        types.collect::<Option<_>>().ok_or_else(|| {
-            SetupError(format!(
-                "handles: found \"{text}\"; must be a number, or {} for each handle, with commas between",
-                Isolation::WORDS.join(" or ")
-            ))
-        })
+/// The types of handles out of text: `8` is eight of type `ii`, and `ii,pi` one of each.
+pub(crate) fn handles(text: &str) -> Result<Vec<Isolation>, String> {
+    if let Ok(n) = text.parse::<u16>() {
+        return Ok(vec![Isolation::Initially; usize::from(n)]);
+    }
+    let types = text
+        .split(',')
+        .map(|word| Isolation::from_word(word.trim()));
+    types.collect::<Option<_>>().ok_or_else(|| {
+        format!(
+            "found \"{text}\"; must be a number, or {} for each handle, with commas between",
+            Isolation::WORDS.join(" or ")
+        )
+    })
+}
+
+/// The handle of each placement handle out of text: `all` of them in order, or numbers.
+pub(crate) fn namespace(text: &str, handles: usize) -> Result<Vec<u16>, String> {
+    match text {
+        "all" => Ok((0..handles.min(128) as u16).collect()),
+        list => numbers(list).ok_or_else(|| {
+            format!("found \"{text}\"; must be \"all\", or handles with commas between")
+        }),
     }
 }
 

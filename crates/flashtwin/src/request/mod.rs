@@ -36,7 +36,7 @@ pub struct Request {
     pub op: Op,
     /// Force unit access: a write that completes only once it is on the medium.
     pub fua: bool,
-    /// Placement id of a write. Only runs without time use it ([`crate::placement`]).
+    /// Placement id of a write; devices without [`crate::placement`] ignore it.
     pub placement: PlacementId,
 }
 

@@ -174,7 +174,7 @@ section! {
         watermark: Watermark = "gc.watermark", Kind::Choice(Watermark::WORDS), Some("\"blocks\""), MODERN_BLOCKS,
             "Free space that is compared with `low_percent`. `blocks`: free blocks. `pages`: free pages, including those of open blocks, beyond the pages of one block (D-207).", "the reference: blocks";
         idle_percent: Option<f64> = "gc.idle_percent", Kind::Percent, OPTIONAL, MODERN_PAGE,
-            "With `background_gc`, the GC watermark of a chip while no host operation waits; default: `low_percent`.", "common firmware practice";
+            "With `background_gc`, the GC watermark of a chip while no host operation waits; default: `low_percent`. On devices that write by units with `preemptible`, it is the watermark also while host operations wait: those then pass without limit until `low_percent` is reached.", "common firmware practice";
         preemptible: bool = "gc.preemptible", Kind::Bool, Some("false"), MODERN_PAGE,
             "Host writes may run between two moves of a collection: without limit while the free blocks are above `low_percent`, otherwise in proportion to the moves done (D-170). For host reads, see `nand.read_priority`.", "semi-preemptive GC (Lee, Kim, Oral, Shipman, Kim, ISPASS 2011)";
         moves: Moves = "gc.moves", Kind::Choice(Moves::WORDS), Some("\"cold\""), PAGE,

@@ -12,7 +12,7 @@ use super::suggest::nearest;
 use super::tree::split;
 use super::{
     Buffer, Controller, DeviceSpec, Ftl, Gc, Geometry, Host, Link, ModernNand, MsrNand, Published,
-    SlcCache, Timing, Wear,
+    SlcCache, Timing, Wear, WriteUnits,
 };
 use crate::buffer::catalog::{entries, Entry, FILTER};
 use crate::buffer::ChosenPolicy;
@@ -30,6 +30,7 @@ pub(super) const ROWS: &[&[Row<DeviceSpec>]] = &[
     SlcCache::ROWS,
     Ftl::ROWS,
     Gc::ROWS,
+    WriteUnits::ROWS,
     Wear::ROWS,
     Controller::ROWS,
     Buffer::ROWS,
@@ -37,7 +38,7 @@ pub(super) const ROWS: &[&[Row<DeviceSpec>]] = &[
 ];
 
 /// All sections, in the order of the documentation.
-const SECTIONS: [&str; 12] = [
+const SECTIONS: [&str; 13] = [
     "",
     "geometry",
     "timing",
@@ -46,6 +47,7 @@ const SECTIONS: [&str; 12] = [
     "nand",
     "ftl",
     "gc",
+    "placement",
     "wear",
     "controller",
     "buffer",

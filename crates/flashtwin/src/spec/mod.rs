@@ -39,6 +39,7 @@ mod suggest;
 #[allow(clippy::cast_possible_truncation)]
 mod tests;
 mod tree;
+mod units;
 mod watermark;
 mod write;
 
@@ -59,6 +60,7 @@ pub use nand::{AllocationPool, Cell, ModernNand, MsrNand, Nand, PlaneMapping, Pp
 pub use profiles::{builtin, builtin_array, builtin_array_names, builtin_names};
 pub use published::Published;
 pub use section::KeyDoc;
+pub use units::WriteUnits;
 
 use crate::component::Kind;
 use nand::Backend;
@@ -101,6 +103,8 @@ section! {
         ftl: Ftl = Ftl::from_values(v);
         /// Garbage collection.
         gc: Gc = Gc::from_values(v);
+        /// Placement of pages in units, if the device writes by units.
+        placement: Option<WriteUnits> = units::is_on(v).then(|| WriteUnits::from_values(v));
         /// Block endurance.
         wear: Wear = Wear::from_values(v);
         /// The controller's processor.

@@ -11,7 +11,7 @@ macro_rules! files {
 #[rustfmt::skip]
 const PROFILES: &[(&str, &str)] = files![
     "cbm", "cosmos", "demo", "ecr", "gcar", "gcar-14g",
-    "harmonia", "instant", "jasmine", "nvme-tlc", "optane", "qlc",
+    "harmonia", "instant", "jasmine", "nvme-fdp", "nvme-tlc", "optane", "qlc",
     "qlc-client", "sata-dc", "sata-tlc", "tlc-client"
 ];
 

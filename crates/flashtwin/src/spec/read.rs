@@ -89,7 +89,8 @@ pub(super) fn read(
 fn apply(tree: &mut Tree, overrides: Vec<(&str, Entry)>) -> Result<(), SpecError> {
     let mut set: Vec<&str> = Vec::new();
     for (key, entry) in overrides {
-        let removes = matches!(&entry.node, Node::Str(word) if word.trim() == "none");
+        let removes = matches!(&entry.node, Node::Str(word) if word.trim() == "none")
+            && !find(key).is_some_and(has_none);
         let is_section = !key.is_empty() && keys().iter().any(|doc| section_of(doc) == key);
         let is_known = is_section || find(key).is_some();
         if !is_known || is_section && !removes {
@@ -123,6 +124,14 @@ fn apply(tree: &mut Tree, overrides: Vec<(&str, Entry)>) -> Result<(), SpecError
         tree.remove(key);
     }
     Ok(())
+}
+
+/// Whether `none` is a value of the key, and another one than its default.
+fn has_none(doc: &KeyDoc) -> bool {
+    let is_default = doc
+        .default
+        .is_some_and(|text| text.trim_matches('"') == "none");
+    matches!(doc.kind, Kind::Choice(words) if words.contains(&"none")) && !is_default
 }
 
 /// A file, and the keys that it may have.

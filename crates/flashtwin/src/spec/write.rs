@@ -4,7 +4,7 @@ use super::convert::text;
 use super::keys::{find, has_meaning, keys, row, ROWS};
 use super::section::KeyDoc;
 use super::tree::split;
-use super::{Buffer, DeviceSpec, Ftl, Gc, Wear};
+use super::{Buffer, DeviceSpec, Ftl, Gc, Wear, WriteUnits};
 use crate::component::Value;
 
 impl DeviceSpec {
@@ -43,8 +43,12 @@ impl DeviceSpec {
     fn parameter_toml(&self, doc: &KeyDoc) -> Option<String> {
         let (section, name) = split(doc.key);
         let is_of = |selector: &str| split(selector).0 == section;
+        let placement = self.placement.as_ref();
         let value = if is_of(Gc::victim.name()) {
-            self.gc.victim.settings.value(name)?
+            let of_scope = || placement?.scope.settings.value(name);
+            self.gc.victim.settings.value(name).or_else(of_scope)?
+        } else if is_of(WriteUnits::scheme.name()) {
+            placement?.scheme.settings.value(name)?
         } else if is_of(Wear::levelling.name()) {
             self.wear.levelling.settings.value(name)?
         } else if is_of(Buffer::policy.name()) {

@@ -16,7 +16,8 @@ use crate::events::EventQueue;
 use crate::ftl::Apart;
 use crate::gc::{Force, Orders};
 use crate::metrics::FlashReport;
-use crate::nand::{Done, Finished, FlashEvent, Nand, PageOp, PoolBlocks};
+use crate::nand::{Asked, Done, Finished, FlashEvent, Nand, PageOp, PoolBlocks};
+use crate::placement::Placed;
 use crate::spec::{DeviceSpec, Placement};
 use crate::units::{ChipId, Lpn, Time};
 use classes::classes;
@@ -82,7 +83,7 @@ unsafe impl Work for Flash {
         match &self.nand {
             _ if !self.placement.is_static => ANY,
             Nand::Msr(n) if n.ftl.shape.apart == Apart::AsAsked => STATIC_MSR,
-            Nand::Modern(n) if n.ftl.shape.apart == Apart::AsAsked => STATIC_MODERN,
+            Nand::Modern(n) if n.map.ftl.shape.apart == Apart::AsAsked => STATIC_MODERN,
             _ => ANY,
         }
     }
@@ -100,7 +101,7 @@ unsafe impl Work for Flash {
     unsafe fn assume(&self, kind: u8) {
         let is_kind = match (kind, &self.nand) {
             (STATIC_MSR, Nand::Msr(n)) => n.ftl.shape.apart == Apart::AsAsked,
-            (STATIC_MODERN, Nand::Modern(n)) => n.ftl.shape.apart == Apart::AsAsked,
+            (STATIC_MODERN, Nand::Modern(n)) => n.map.ftl.shape.apart == Apart::AsAsked,
             _ => kind == ANY,
         };
         // SAFETY: the caller guarantees that the kind is `kind`.
@@ -148,6 +149,26 @@ unsafe impl Work for Flash {
     #[inline(always)]
     fn enqueue(&mut self, unit: usize, op: PageOp, now: Time, events: &mut EventQueue) {
         self.nand.enqueue(unit, op, now, events);
+    }
+
+    #[inline(always)]
+    fn enqueue_write(&mut self, op: PageOp, asked: Asked, now: Time, events: &mut EventQueue) {
+        if self.nand.has_units() {
+            return self.nand.write_by_unit(op, asked, now, events);
+        }
+        let unit = self.unit_for_write(op.lpn);
+        self.nand.enqueue(unit as usize, op, now, events);
+    }
+
+    #[inline(always)]
+    fn heeds_placement(&self) -> bool {
+        self.nand.has_units()
+    }
+
+    fn accept(&mut self, asked: Asked) {
+        if let Some(units) = self.nand.units_mut() {
+            units.accept(asked.placement.get(), asked.pages);
+        }
     }
 
     #[inline(always)]
@@ -313,6 +334,7 @@ fn front(spec: &DeviceSpec) -> Front<'_> {
         buffer: spec.buffer.as_ref(),
         partial: spec.partial(),
         setup: Setup::of(spec),
+        heeds_placement: spec.placement.is_some(),
     }
 }
 
@@ -348,6 +370,16 @@ impl Ssd {
         let spec = self.backend.spec.clone();
         self.backend.nand.exchange_classes(classes(&spec));
         self.start_again(&front(&spec), steps)
+    }
+
+    /// Returns the tables and rules by which the device writes by units; `None` for other devices.
+    pub fn placement(&self) -> Option<&Placed> {
+        self.backend.nand.units()
+    }
+
+    /// Returns the tables and rules by which the device writes by units, mutably, for commands of the host.
+    pub fn placement_mut(&mut self) -> Option<&mut Placed> {
+        self.backend.nand.units_mut()
     }
 
     /// Returns the device's specification.

@@ -91,6 +91,7 @@ impl<B: Backend> Device<B> {
             p.dirty = true;
             p.valid |= sectors;
             cache.set_unstable(id);
+            self.note_asked(request, id);
         }
         if self.logs_buffer() {
             self.log_access(request, lpn, true);
@@ -106,6 +107,14 @@ impl<B: Backend> Device<B> {
             self.write_cached(request, id);
         } else {
             self.read_cached(request, id, sectors);
+        }
+    }
+
+    /// Keeps the placement of the last write of a page.
+    #[inline(always)]
+    pub(super) fn note_asked(&mut self, request: ReqId, id: u32) {
+        if !B::PLAIN && !self.cache.asked.is_empty() {
+            self.cache.asked[id as usize] = self.requests[request].asked();
         }
     }
 
@@ -218,6 +227,7 @@ impl<B: Backend> Device<B> {
             self.backend.note_write(lpn, self.now);
             self.link_older(id, older);
             self.cache().set_unstable(id);
+            self.note_asked(request, id);
         }
         self.seek_slot(id, pool, evicted);
         if !write {

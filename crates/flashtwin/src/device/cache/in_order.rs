@@ -95,6 +95,7 @@ impl<B: Backend> Device<B> {
         cache.directory.insert_again(lpn, PageId(id));
         if write {
             cache.set_unstable(id);
+            self.note_asked(request, id);
         }
         if older.is_some() {
             self.link_older(id, older);
@@ -137,12 +138,11 @@ impl<B: Backend> Device<B> {
         };
         p.dirty = false;
         let (lpn, by) = (p.lpn, p.by);
-        let unit = match home {
-            NO_HOME => self.backend.unit_for_write(lpn),
-            unit => unit,
-        };
         let owner = Owner::cached_page(victim);
-        self.queue_for(by, unit, lpn, Cause::Destage, owner, (stream, false));
+        match home {
+            NO_HOME => self.queue_program_for(by, lpn, Cause::Destage, owner, (stream, false)),
+            unit => self.queue_for(by, unit, lpn, Cause::Destage, owner, (stream, false)),
+        }
     }
 
     /// Lets the access wait for the slot of its page. The slot may already be there.

@@ -45,6 +45,7 @@ use crate::buffer::{
 };
 use crate::memory::TrustedTable;
 use crate::metrics::FlashReport;
+use crate::nand::Asked;
 use crate::request::Status;
 use crate::spec::{self, EvictMode};
 use crate::units::{Lpn, Time};
@@ -103,6 +104,10 @@ pub(super) struct Cache {
     ended: Ended,
     /// For each page, the operation that ended as it got its slot, if accesses were waiting for it then.
     slot_ends: Vec<Ended>,
+    /// For each page, the placement of its last write; empty if the flash has no use for it.
+    asked: Vec<Asked>,
+    /// Whether the flash has a use for the placement of writes.
+    heeds_placement: bool,
     /// Hint for prefetches, set at each eviction: the fourth, third and second next victims.
     ahead: [PageId; 3],
     groups: Vec<Group>,
@@ -178,6 +183,8 @@ impl Cache {
             waiters: Waiters::default(),
             ended: Ended::default(),
             slot_ends: Vec::new(),
+            asked: Vec::new(),
+            heeds_placement: front.heeds_placement,
             ahead: [PageId(0); 3],
             groups: Vec::new(),
             free_groups: Vec::new(),
@@ -272,11 +279,20 @@ impl Cache {
         id
     }
 
+    /// Returns the placement of a page's last write.
+    #[inline(always)]
+    pub fn asked(&self, id: u32) -> Asked {
+        self.asked.get(id as usize).copied().unwrap_or_default()
+    }
+
     /// Adds a record to the table.
     #[cold]
     fn one_more_page(&mut self) -> u32 {
         self.pages.push(Page::new(Lpn(0), Pool::Policy));
         self.slot_ends.push(Ended::default());
+        if self.heeds_placement {
+            self.asked.push(Asked::default());
+        }
         if self.pages.len() > self.unstable.len() * 64 {
             self.unstable.push(0);
         }

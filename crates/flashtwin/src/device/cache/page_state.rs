@@ -237,10 +237,8 @@ impl<B: Backend> Device<B> {
         } else {
             self.drop_want(id);
         }
-        let chip = self.backend.unit_for_write(lpn);
         let stream = self.cache.room.policy.stream(PageId(id));
         self.queue_program(
-            chip,
             lpn,
             cause,
             Owner::cached_page(id),

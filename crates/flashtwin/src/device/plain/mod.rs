@@ -12,7 +12,7 @@ use crate::chips::ChipSet;
 use crate::device::Work;
 use crate::events::EventQueue;
 use crate::metrics::FlashReport;
-use crate::nand::{Done, PageOp};
+use crate::nand::{Asked, Done, PageOp};
 use crate::units::{ChipId, Lpn, Time};
 
 /// A copy of the request path.
@@ -71,7 +71,11 @@ impl<B: Backend> Device<B> {
             && self.latencies.are_none
             && self.controller.is_free_of_cost()
             && self.address.page_shift.is_some();
-        front && self.cache.is_plain() && !self.programs.is_on() && !self.metrics.are_elsewhere()
+        front
+            && self.cache.is_plain()
+            && !self.programs.is_on()
+            && !self.metrics.are_elsewhere()
+            && !self.backend.heeds_placement()
     }
 
     /// Chooses the copy again. Must be called after every change of a condition of [`Device::is_plain`].
@@ -160,6 +164,11 @@ unsafe impl<B: Backend, const KIND: u8> Work for Plain<B, KIND> {
     #[inline(always)]
     fn enqueue(&mut self, unit: usize, op: PageOp, now: Time, events: &mut EventQueue) {
         self.get_mut().enqueue(unit, op, now, events);
+    }
+
+    #[inline(always)]
+    fn enqueue_write(&mut self, op: PageOp, asked: Asked, now: Time, events: &mut EventQueue) {
+        self.get_mut().enqueue_write(op, asked, now, events);
     }
 
     #[inline(always)]

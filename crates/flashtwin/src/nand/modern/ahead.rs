@@ -8,7 +8,7 @@
 use super::lane::Step;
 use super::*;
 
-impl Modern {
+impl<M: Map> Modern<M> {
     /// Returns the lane of the operation begun ahead.
     pub(super) fn ahead(&self, die: usize) -> usize {
         die + 2 * self.chips.len()
@@ -97,20 +97,7 @@ impl Modern {
                 }
             }
             Some(Step::Pulse(_)) if !first.op.is_read() => {
-                let is_write = |op: &PageOp| !op.is_read();
-                // If a collection is due or running, it takes precedence.
-                if self.collecting[die].is_some()
-                    || self.in_run()
-                    || self.must_hold(die)
-                    || self.is_short(die)
-                    || !self.chips[die].queue.front().is_some_and(is_write)
-                    || self.waits_for_writes(die, now, events)
-                {
-                    return;
-                }
-                if let Some(op) = self.chips[die].queue.pop_front() {
-                    self.start_writes(at, op, now, events);
-                }
+                M::write_ahead(self, die, at, now, events)
             }
             _ => {}
         }

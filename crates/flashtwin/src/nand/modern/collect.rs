@@ -85,16 +85,17 @@ impl Modern {
     #[inline(never)]
     pub(super) fn pick_victim(&mut self, die: usize, low: u32, now: Time) -> bool {
         let pool = die as u32;
-        if !self.orders.wants(pool, self.free_of(die), low) {
+        if !self.map.orders.wants(pool, self.free_of(die), low) {
             return false;
         }
         // Blocks of the SLC cache are collected first: in SLC mode, even a block full of live pages frees more pages
         // than its data take.
-        let victim = self.ftl.oldest_slc(pool);
-        let victim = victim.or_else(|| gc::victim(&self.ftl, pool, self.victims, Tie::Lowest));
+        let victim = self.map.ftl.oldest_slc(pool);
+        let victim =
+            victim.or_else(|| gc::victim(&self.map.ftl, pool, self.map.victims, Tie::Lowest));
         let taken = victim.is_some_and(|(bit, valid)| self.begin_collection(die, bit, valid, now));
         if !taken {
-            self.orders.collected(&self.ftl, pool, false);
+            self.map.orders.collected(&self.map.ftl, pool, false);
         }
         taken
     }
@@ -102,40 +103,41 @@ impl Modern {
     /// Returns the free space of a die that is compared with the watermark, in blocks.
     #[inline(always)]
     pub(super) fn free_of(&self, die: usize) -> u32 {
-        match self.in_pages {
-            true => self.ftl.free_beside_open(die as u32),
-            false => self.ftl.pool(die as u32).free,
+        match self.map.in_pages {
+            true => self.map.ftl.free_beside_open(die as u32),
+            false => self.map.ftl.pool(die as u32).free,
         }
     }
 
     /// Whether the die is at its watermark, so that a collection is due before the next write.
     #[inline]
     pub(super) fn is_short(&self, die: usize) -> bool {
-        self.ftl.is_needy(die as u32) || self.in_pages && self.free_of(die) <= self.ftl.low()
+        self.map.ftl.is_needy(die as u32)
+            || self.map.in_pages && self.free_of(die) <= self.map.ftl.low()
     }
 
     /// Begins to collect a block of the die, if there is room for its live pages.
     fn begin_collection(&mut self, die: usize, bit: u32, valid: u32, now: Time) -> bool {
         let pool = die as u32;
-        if !gc::worth_collecting(&self.ftl, pool, valid) {
+        if !gc::worth_collecting(&self.map.ftl, pool, valid) {
             return false;
         }
-        let block = pool * self.ftl.shape.blocks_per_pool + bit;
-        self.collecting[die] = Some(Run {
+        let block = pool * self.map.ftl.shape.blocks_per_pool + bit;
+        self.map.collecting[die] = Some(Run {
             block,
-            from: self.ftl.live_from(block),
-            unloaded: self.ftl.first_ppn(block).0,
-            folds: self.ftl.is_slc(block),
+            from: self.map.ftl.live_from(block),
+            unloaded: self.map.ftl.first_ppn(block).0,
+            folds: self.map.ftl.is_slc(block),
             live: valid,
             moved: 0,
             passed: 0,
         });
-        self.ftl.prefetch_block(block, FAR_AHEAD);
+        self.map.ftl.prefetch_block(block, FAR_AHEAD);
         if let Some(log) = &mut self.log {
             log.push(FlashEvent::Victim {
                 at: now,
                 chip: pool,
-                plane: bit / self.ftl.shape.blocks_per_plane,
+                plane: bit / self.map.ftl.shape.blocks_per_plane,
                 block: bit,
                 valid,
             });
@@ -155,7 +157,7 @@ impl Modern {
         let Some(cache) = &self.params.slc_cache else {
             return false;
         };
-        let Some((bit, valid)) = self.ftl.oldest_slc(die as u32) else {
+        let Some((bit, valid)) = self.map.ftl.oldest_slc(die as u32) else {
             return false;
         };
         let due = self.lanes[die].served + cache.idle;
@@ -175,29 +177,32 @@ impl Modern {
     /// returns `None`.
     #[inline(always)]
     fn collect_page(&mut self, die: usize) -> Option<Move> {
-        let run = self.collecting[die].as_mut().expect("a run is under way");
-        let Some(from) = self.ftl.first_live(run.block, &mut run.from) else {
-            self.ftl.erase(run.block);
+        let run = self.map.collecting[die]
+            .as_mut()
+            .expect("a run is under way");
+        let Some(from) = self.map.ftl.first_live(run.block, &mut run.from) else {
+            self.map.ftl.erase(run.block);
             self.stats.add(Cause::Erase, 1);
-            self.collecting[die] = None;
-            self.orders.collected(&self.ftl, die as u32, true);
+            self.map.collecting[die] = None;
+            self.map.orders.collected(&self.map.ftl, die as u32, true);
             return None;
         };
         run.moved += 1;
-        run.load_ahead(from, &self.ftl);
-        let from_page = from.0 - self.ftl.first_ppn(run.block).0;
+        run.load_ahead(from, &self.map.ftl);
+        let from_page = from.0 - self.map.ftl.first_ppn(run.block).0;
         let block = run.block;
         let cause = run.moves();
-        let lpn = self.ftl.lpn_at(from);
+        let lpn = self.map.ftl.lpn_at(from);
         let pool = die as u32;
         let stream = self
+            .map
             .ftl
-            .make_room(pool, self.ftl.move_stream(block, lpn))
+            .make_room(pool, self.map.ftl.move_stream(block, lpn))
             .expect("worth_collecting saw the room");
-        let page = self.ftl.next_page(pool, stream);
-        let sealed = self.ftl.move_page(block, from_page, pool, stream);
+        let page = self.map.ftl.next_page(pool, stream);
+        let sealed = self.map.ftl.move_page(block, from_page, pool, stream);
         self.stats.add(cause, 1);
-        if sealed && self.summary_transfer.is_some() {
+        if sealed && self.map.summary_transfer.is_some() {
             self.stats.add(Cause::Summary, 1);
         }
         Some(Move {
@@ -210,10 +215,10 @@ impl Modern {
 
     /// Whether the block under collection has another live page, which goes to the same stream as the previous one.
     fn has_more(&self, die: usize, stream: Stream) -> bool {
-        let next = self.collecting[die].and_then(|run| {
-            let page = self.ftl.first_live(run.block, &mut { run.from })?;
-            let lpn = self.ftl.lpn_at(page);
-            Some(self.ftl.move_stream(run.block, lpn))
+        let next = self.map.collecting[die].and_then(|run| {
+            let page = self.map.ftl.first_live(run.block, &mut { run.from })?;
+            let lpn = self.map.ftl.lpn_at(page);
+            Some(self.map.ftl.move_stream(run.block, lpn))
         });
         next == Some(stream)
     }
@@ -248,6 +253,7 @@ impl Modern {
     #[inline(always)]
     pub(super) fn start_gc_step(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         match self
+            .map
             .plain_move
             .and_then(|time| self.move_plainly(die, time))
         {
@@ -261,10 +267,10 @@ impl Modern {
     /// if another block must be opened.
     #[inline(always)]
     pub(super) fn move_plainly(&mut self, die: usize, time: Time) -> Option<Time> {
-        let run = self.collecting[die].as_mut()?;
-        let (page, sealed) = self.ftl.move_first(run.block, run.from, die as u32)?;
+        let run = self.map.collecting[die].as_mut()?;
+        let (page, sealed) = self.map.ftl.move_first(run.block, run.from, die as u32)?;
         run.moved += 1;
-        run.load_ahead(page, &self.ftl);
+        run.load_ahead(page, &self.map.ftl);
         self.stats.add(run.moves(), 1);
         match sealed {
             true => Some(time + self.summary()),
@@ -275,7 +281,7 @@ impl Modern {
     /// Counts the summary page, if any, of a block that was sealed; returns the time that programming it takes.
     #[inline(never)]
     fn summary(&mut self) -> Time {
-        let Some(transfer) = self.summary_transfer else {
+        let Some(transfer) = self.map.summary_transfer else {
             return Time::ZERO;
         };
         self.stats.add(Cause::Summary, 1);
@@ -284,7 +290,7 @@ impl Modern {
 
     #[inline(never)]
     pub(super) fn start_any_move(&mut self, die: usize, now: Time, events: &mut EventQueue) {
-        let run = self.collecting[die].expect("a run is under way");
+        let run = self.map.collecting[die].expect("a run is under way");
         let Some(first) = self.collect_page(die) else {
             if self.log.is_some() {
                 self.log_part(die, (Cause::Erase, 0), Some(run.block), now);
@@ -301,7 +307,7 @@ impl Modern {
         }
         let transfer = self.times.transfer;
         let mut summary = Time::ZERO;
-        if let (true, Some(transfer)) = (sealed, self.summary_transfer) {
+        if let (true, Some(transfer)) = (sealed, self.map.summary_transfer) {
             summary = transfer;
             program += self.times.program;
         }
@@ -323,14 +329,14 @@ impl Modern {
     /// Whether a host write may pass although the die is at the watermark: the collection keeps pace, and a free
     /// block remains for its moves (D-170).
     pub(super) fn keeps_pace(&self, die: usize) -> bool {
-        let pages = self.ftl.shape.pages_per_block;
-        self.ftl.pool(die as u32).free > 1
-            && self.collecting[die].is_some_and(|run| run.keeps_pace(pages))
+        let pages = self.map.ftl.shape.pages_per_block;
+        self.map.ftl.pool(die as u32).free > 1
+            && self.map.collecting[die].is_some_and(|run| run.keeps_pace(pages))
     }
 
     /// Counts a page that the host programs during a collection of the die.
     pub(super) fn count_passed(&mut self, die: usize) {
-        if let Some(run) = &mut self.collecting[die] {
+        if let Some(run) = &mut self.map.collecting[die] {
             run.passed += 1;
         }
     }
@@ -341,19 +347,19 @@ impl Modern {
     }
 
     pub fn write_untimed(&mut self, die: usize, lpn: Lpn, asked: Stream) -> bool {
-        match self.ftl.has_sets() {
+        match self.map.ftl.has_sets() {
             true => self.collect_sets_untimed(),
             false => {
-                while self.pick_victim(die, self.ftl.low(), Time::ZERO) {
+                while self.pick_victim(die, self.map.ftl.low(), Time::ZERO) {
                     self.collect_untimed(die);
                 }
             }
         }
-        let stream = self.ftl.stream_at_rest(lpn, asked);
-        let Ok(stream) = self.ftl.make_room(die as u32, stream) else {
+        let stream = self.map.ftl.stream_at_rest(lpn, asked);
+        let Ok(stream) = self.map.ftl.make_room(die as u32, stream) else {
             return false;
         };
-        if self.ftl.append(die as u32, stream, lpn) && self.summary_transfer.is_some() {
+        if self.map.ftl.append(die as u32, stream, lpn) && self.map.summary_transfer.is_some() {
             self.stats.add(Cause::Summary, 1);
         }
         self.stats.add(Cause::HostWrite, 1);

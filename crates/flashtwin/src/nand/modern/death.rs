@@ -11,24 +11,24 @@ impl Modern {
         let lanes = (0..self.lanes.len()).filter(of_die);
         let in_service = lanes.flat_map(|lane| self.lanes[lane].ops.iter());
         let is_there = |lpn: &Lpn| {
-            let ppn = self.ftl.lookup(*lpn);
-            ppn.is_some_and(|ppn| self.ftl.chip_of(ppn) as usize == die)
+            let ppn = self.map.ftl.lookup(*lpn);
+            ppn.is_some_and(|ppn| self.map.ftl.chip_of(ppn) as usize == die)
         };
         let programs = in_service.filter(|done| !done.op.is_read() && done.written);
         let mut pages: Vec<Lpn> = programs.map(|done| done.op.lpn).filter(is_there).collect();
         pages.sort_unstable();
         pages.dedup();
-        self.ftl.pages_in(die as u32) - pages.len() as u32
+        self.map.ftl.pages_in(die as u32) - pages.len() as u32
     }
 
     /// Makes the die fail: none of its pages is free or collected any more. Returns the writes that were waiting for
     /// it, in their order; they have changed nothing yet.
     pub fn kill(&mut self, die: usize, now: Time) -> VecDeque<PageOp> {
-        self.ftl.retire(die as u32);
+        self.map.ftl.retire(die as u32);
         let lane = &self.lanes[die];
         let moves = !lane.is_free() && lane.ops.is_empty();
         // The running step still ends, but the collection does not continue.
-        if self.collecting[die].take().is_some() && !moves {
+        if self.map.collecting[die].take().is_some() && !moves {
             self.leave_gc(die, now);
         }
         let chip = &mut self.chips[die];

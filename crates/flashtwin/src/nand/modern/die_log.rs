@@ -3,7 +3,7 @@
 use super::super::Place;
 use super::*;
 
-impl Modern {
+impl<M: Map> Modern<M> {
     fn place(&self, at: usize) -> Place {
         let die = self.die_of(at) as u32;
         match at >= 2 * self.chips.len() {
@@ -31,7 +31,7 @@ impl Modern {
         });
         let chip = at % self.chips.len();
         for done in lane.ops.iter() {
-            let plane = (self.ftl.lookup(done.op.lpn)).and_then(|ppn| self.layout.plane(ppn));
+            let plane = (self.map.lookup(done.op.lpn)).and_then(|ppn| self.layout.plane(ppn));
             log.push(FlashEvent::Page {
                 at: now,
                 chip: chip as u32,
@@ -45,9 +45,10 @@ impl Modern {
         }
     }
 
-    /// Logs that a die begins a part of a collection: `part` has the cause and the number of pages.
+    /// Logs that a die begins a part of a collection: `part` has the cause and the number of pages; `block` is the
+    /// number of a block in the die.
     #[cold]
-    pub(super) fn log_part(
+    pub(super) fn log_step(
         &mut self,
         die: usize,
         part: (Cause, u32),
@@ -62,7 +63,7 @@ impl Modern {
             cause: part.0,
             pages: part.1,
             lpn: None,
-            block: block.map(|block| block % self.ftl.shape.blocks_per_pool),
+            block,
             request: FlashEvent::NO_REQUEST,
         });
     }

@@ -12,6 +12,7 @@
 //! host and GC. Hot pages on a device with two streams, and host writes to an SLC cache, have a second one.
 
 mod ahead;
+mod blocks;
 mod collect;
 mod death;
 mod die_log;
@@ -19,6 +20,8 @@ mod lane;
 mod layout;
 mod start;
 mod superblock;
+mod units;
+mod write;
 
 use super::{Cause, Chip, Done, FlashEvent, FlashStats, InHand, Latencies, PageOp, Place};
 use crate::chips::ChipSet;
@@ -31,11 +34,12 @@ use crate::spec::{DeviceSpec, ModernNand, Ppm, Watermark};
 use crate::units::Stream;
 use crate::units::{ChipId, Lpn, Ppn, Time};
 
-use collect::{Run, FAR_AHEAD};
+pub(crate) use blocks::Blocks;
 use lane::{Lane, Step};
 use layout::Layout;
 use std::collections::VecDeque;
-use superblock::Superblocks;
+pub use units::Asked;
+pub(crate) use units::Units;
 
 /// Number of waiting reads that are examined to find those that can join a read.
 const READS_LOOKED_AT: usize = 64;
@@ -51,77 +55,64 @@ struct Channel {
     waiting: VecDeque<(u32, Time)>,
 }
 
-/// The back end.
+/// The back end, with the map that its pages are in.
 #[derive(Clone, Debug)]
-pub(crate) struct Modern {
-    pub ftl: PageMap,
+pub(crate) struct Modern<M = Blocks> {
+    pub map: M,
     pub chips: TrustedTable<Chip>,
     pub stats: FlashStats,
     pub log: Option<Vec<FlashEvent>>,
     pub chips_in_gc: ChipSet,
-    victims: Victims,
-    /// Number of free blocks at or below which a die collects while no host operation waits.
-    idle_blocks: u32,
-    /// Whether free pages, instead of free blocks, are compared with the watermark (D-207).
-    in_pages: bool,
-    /// Whether host writes may pass between two moves (D-170).
-    preemptible: bool,
-    /// Whether collections take no time.
-    ideal: bool,
     /// Number of the first lane in the event queue.
     pub first_resource: usize,
     pub times: Latencies,
-    pub orders: Orders,
     /// Lanes of all dies: first those of the work in service; then those of the reads for which a die is suspended;
     /// then, with cached commands, those of operations begun ahead.
     lanes: TrustedTable<Lane>,
-    collecting: TrustedTable<Option<Run>>,
-    /// State of collections by superblocks, which replaces `collecting`.
-    sets: Option<Box<Superblocks>>,
     /// For each die, whether a timer is set at which it stops waiting for more writes.
     timed: Vec<bool>,
     /// For each die, whether a timer is set at which it may have been idle long enough to fold.
     resting: Vec<bool>,
     channels: TrustedTable<Channel>,
     layout: Layout,
-    /// Duration of a move, if all moves take equally long: each is one read and one program, and has no other
-    /// effects.
-    move_time: Option<Time>,
-    /// Equal to `move_time`; `None` while a log is kept.
-    plain_move: Option<Time>,
     params: Box<ModernNand>,
-    summary_transfer: Option<Time>,
     retries: Rng,
 }
 
-impl Modern {
-    pub fn new(spec: &DeviceSpec, params: &ModernNand) -> Modern {
+/// A map of pages, and how a die that serves it finds work and makes room.
+pub(crate) trait Map: Clone + std::fmt::Debug + Sized {
+    /// Returns the flash page with the page's copy.
+    fn lookup(&self, lpn: Lpn) -> Option<Ppn>;
+    /// Whether the flash page is in a block in SLC mode.
+    #[inline(always)]
+    fn is_slc_at(&self, _ppn: Ppn) -> bool {
+        false
+    }
+    /// Begins the next write of a die in lane `at`, while another one programs.
+    fn write_ahead(
+        nand: &mut Modern<Self>,
+        die: usize,
+        at: usize,
+        now: Time,
+        events: &mut EventQueue,
+    );
+    /// Processes the end of the work of a die's first lane; `of_host` if an operation of the host ended with it.
+    fn work_ended(nand: &mut Modern<Self>, die: usize, of_host: bool, now: Time);
+    /// Returns the number of pages that the die has still to move in its collection; `None` if none are left.
+    fn left_to_move(nand: &Modern<Self>, die: usize) -> Option<u32>;
+}
+
+impl<M: Map> Modern<M> {
+    pub fn with_map(spec: &DeviceSpec, params: &ModernNand, map: M) -> Modern<M> {
         let g = &spec.geometry;
         let dies = g.chips as usize;
-        let mut ftl = PageMap::new(Shape::of(spec, false), spec.low_blocks_chip());
-        let victims = Victims::of(&spec.gc.victim);
-        gc::foresee(&mut ftl, victims, Tie::Lowest, FAR_AHEAD, false);
-        let layout = Layout::new(spec, params);
-        let are_alike = params.copy_back
-            && params.slc_cache.is_none()
-            && params.read_retry == Ppm(0)
-            && ftl.moves_to_one_stream();
-        let move_time = layout.move_one().filter(|_| are_alike);
         Modern {
-            move_time,
-            plain_move: move_time,
-            orders: Orders::new(&ftl),
-            ftl,
+            map,
             // SAFETY: indexed by die; the event queue and the placement of pages number as many.
             chips: unsafe { TrustedTable::new(vec![Chip::default(); dies]) },
             stats: FlashStats::default(),
             log: None,
             chips_in_gc: ChipSet::none(spec.geometry.chips),
-            victims,
-            idle_blocks: spec.idle_blocks_chip(),
-            in_pages: spec.gc.watermark == Watermark::Pages,
-            preemptible: spec.gc.preemptible,
-            ideal: spec.gc.ideal,
             first_resource: 0,
             times: Latencies::of(spec, params.copy_back),
             // SAFETY: indexed by die plus a multiple of the number of dies; there is room for all multiples used.
@@ -136,20 +127,13 @@ impl Modern {
                         .collect(),
                 )
             },
-            // SAFETY: indexed by die, as `chips`.
-            collecting: unsafe { TrustedTable::new(vec![None; dies]) },
-            sets: spec
-                .gc
-                .has_superblocks()
-                .then(|| Box::new(Superblocks::new(g.chips))),
             timed: vec![false; dies],
             resting: vec![false; dies],
             // SAFETY: indexed by the channel of a lane, which is modulo their number, or by a resource after those of
             // dies.
             channels: unsafe { TrustedTable::new(vec![Channel::default(); g.channels as usize]) },
-            layout,
+            layout: Layout::new(spec, params),
             params: Box::new(params.clone()),
-            summary_transfer: spec.ftl.summary_page.then(|| spec.summary_transfer()),
             retries: Rng::new(RETRY_SEED),
         }
     }
@@ -190,62 +174,6 @@ impl Modern {
     }
 
     // ---- events ----
-
-    /// If this event is the end of a collection's move and no host operation has precedence, begins the next move, or
-    /// the erase. Has the effect of [`Modern::on_event`] and [`Modern::activate`]. Returns whether it did so.
-    #[inline(always)]
-    pub fn continue_collection(
-        &mut self,
-        resource: usize,
-        now: Time,
-        events: &mut EventQueue,
-    ) -> bool {
-        let die = resource;
-        if die >= self.chips.len() {
-            return false;
-        }
-        let (lane, chip) = (&self.lanes[die], &self.chips[die]);
-        if lane.step != Some(Step::Move) || lane.ends > now || !chip.reads.is_empty() {
-            return false;
-        }
-        let Some(run) = &self.collecting[die] else {
-            return false;
-        };
-        let may_yield = run.folds | self.preemptible | self.orders.yields;
-        if let (false, Some(time)) = (may_yield, self.plain_move) {
-            let since = lane.since;
-            if let Some(time) = self.move_plainly(die, time) {
-                self.chips[die].busy_total += now - since;
-                self.start_next_move(die, time, now, events);
-                return true;
-            }
-        }
-        self.continue_any_collection(die, now, events)
-    }
-
-    /// [`Modern::continue_collection`] for the other cases: moves differ, host operations may have precedence, or a
-    /// log is kept.
-    #[inline(never)]
-    fn continue_any_collection(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
-        let continues = self.log.is_none() && !self.yields(die);
-        if continues {
-            self.chips[die].busy_total += now - self.lanes[die].since;
-            self.start_gc_step(die, now, events);
-        }
-        continues
-    }
-
-    /// Starts or stops keeping a log.
-    pub fn set_log(&mut self, on: bool) {
-        self.log = on.then(Vec::new);
-        self.plain_move = self.move_time.filter(|_| !on);
-    }
-
-    /// Disables the fast path of moves.
-    #[cfg(test)]
-    pub fn move_in_general(&mut self) {
-        self.plain_move = None;
-    }
 
     #[inline(always)]
     pub fn on_event(
@@ -396,15 +324,7 @@ impl Modern {
             return;
         }
         self.chips[die].busy_total += now - self.lanes[die].since;
-        if self.sets.is_some() {
-            if !of_host {
-                self.part_ended(die, now);
-            }
-            return;
-        }
-        if !of_host && self.collecting[die].is_none() {
-            self.leave_gc(die, now);
-        }
+        M::work_ended(self, die, of_host, now);
     }
 
     fn leave_gc(&mut self, die: usize, now: Time) {
@@ -445,15 +365,9 @@ impl Modern {
             in_hand.rest += std::mem::take(&mut step);
         }
         if self.chips[die].in_gc {
-            in_hand.gc_rest = Some(match self.collecting[die] {
-                Some(run) => {
-                    in_hand.gc_moves = self.ftl.valid_of(run.block);
-                    step + self.times.move_one() * in_hand.gc_moves.into() + self.times.erase
-                }
-                None if self.in_run() => {
-                    in_hand.gc_moves = self.moves_of_run(die);
-                    step + self.times.move_one() * in_hand.gc_moves.into() + self.times.erase
-                }
+            in_hand.gc_moves = M::left_to_move(self, die).unwrap_or(0);
+            in_hand.gc_rest = Some(match M::left_to_move(self, die) {
+                Some(left) => step + self.times.move_one() * left.into() + self.times.erase,
                 None => step,
             });
         }
@@ -473,123 +387,6 @@ impl Modern {
             self.read_aside(die, Time::ZERO, now, events);
         }
         true
-    }
-
-    #[inline(always)]
-    pub fn activate(&mut self, die: usize, now: Time, events: &mut EventQueue) {
-        if self.sets.is_some() {
-            return self.activate_by_sets(die, now, events);
-        }
-        if self.is_taken(die, now, events) {
-            return;
-        }
-        if let Some(op) = self.chips[die].reads.pop_front() {
-            return self.start_reads(die, op, Time::ZERO, now, events);
-        }
-        if self.collecting[die].is_none() && self.may_collect(die) {
-            self.begin_to_collect(die, now, events);
-        }
-        let collects = self.collecting[die].is_some();
-        if collects && !self.yields(die) {
-            return self.start_gc_step_again(die, now, events);
-        }
-        if !self.chips[die].queue.is_empty() {
-            self.start_next(die, collects, now, events);
-        }
-    }
-
-    /// Whether [`Modern::begin_to_collect`] may have something to do.
-    #[inline(always)]
-    fn may_collect(&self, die: usize) -> bool {
-        match self.chips[die].queue.is_empty() {
-            true => self.params.background_gc || self.ideal || self.orders.any(die),
-            false => (self.orders).wants(die as u32, self.free_of(die), self.ftl.low()),
-        }
-    }
-
-    /// Whether an operation that arrives now starts immediately, as it would if it were queued and
-    /// [`Modern::activate`] were called.
-    #[inline(always)]
-    pub fn takes_at_once(&self, die: usize, op: &PageOp, overtakes: bool) -> bool {
-        let chip = &self.chips[die];
-        self.lanes[die].is_free()
-            && self.sets.is_none()
-            && !self.params.cached_commands
-            && chip.reads.is_empty()
-            && (overtakes
-                || chip.queue.is_empty()
-                    && (self.layout.unit == 1 || op.is_read())
-                    && self.collecting[die].is_none()
-                    && !(self.orders).wants(die as u32, self.free_of(die), self.ftl.low()))
-    }
-
-    /// Starts an operation for which [`Modern::takes_at_once`] returned true.
-    #[inline(always)]
-    pub fn start_at_once(
-        &mut self,
-        die: usize,
-        mut op: PageOp,
-        now: Time,
-        events: &mut EventQueue,
-    ) {
-        self.chips[die].count_arrival(&mut op, now);
-        match op.is_read() {
-            true => self.start_reads(die, op, Time::ZERO, now, events),
-            false => self.start_writes(die, op, now, events),
-        }
-    }
-
-    /// Begins to collect a block, if a watermark or an order of the array's controller requires that.
-    #[inline(never)]
-    fn begin_to_collect(&mut self, die: usize, now: Time, events: &mut EventQueue) {
-        let waits = !self.chips[die].queue.is_empty();
-        let low = match waits {
-            true => self.ftl.low(),
-            false => self.idle_blocks,
-        };
-        if self.ideal {
-            while self.pick_victim(die, low, now) {
-                self.collect_untimed(die);
-            }
-        }
-        let background = self.params.background_gc;
-        let may = waits || background || self.orders.any(die);
-        if may && self.pick_victim(die, low, now)
-            || !waits && background && self.fold_when_idle(die, now, events)
-        {
-            self.chips[die].enter_gc(now);
-            self.chips_in_gc.set(ChipId(die as u16), true);
-            self.log_gc(die, true, now);
-            self.stats.gc_actions += 1;
-        }
-    }
-
-    /// Starts a waiting operation of a free die. If that operation waits for others to fill its row, starts a step of
-    /// the die's collection instead.
-    #[inline(never)]
-    fn start_next(&mut self, die: usize, collects: bool, now: Time, events: &mut EventQueue) {
-        if self.waits_for_writes(die, now, events) {
-            if collects {
-                self.start_gc_step_again(die, now, events);
-            }
-            return;
-        }
-        if let Some(op) = self.chips[die].queue.pop_front() {
-            if op.is_read() {
-                self.start_reads(die, op, Time::ZERO, now, events);
-            } else {
-                self.start_writes(die, op, now, events);
-            }
-        }
-    }
-
-    /// Whether the collection lets waiting operations go first: there is enough room, or the collection keeps pace.
-    #[inline(always)]
-    fn yields(&self, die: usize) -> bool {
-        let folds = || self.collecting[die].is_some_and(|run| run.folds);
-        !self.chips[die].queue.is_empty()
-            && (self.preemptible || self.orders.yields || folds())
-            && (!self.ftl.is_needy(die as u32) || self.preemptible && self.keeps_pace(die))
     }
 
     // ---- suspending ----

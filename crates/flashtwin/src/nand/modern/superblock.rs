@@ -107,12 +107,12 @@ impl Modern {
     /// Returns the die to which the next host page goes; `None` if the device does not write by superblocks.
     pub fn next_die(&mut self) -> Option<u32> {
         let unit = self.layout.unit;
-        self.sets.as_mut().map(|sets| sets.next_die(HOST, unit))
+        self.map.sets.as_mut().map(|sets| sets.next_die(HOST, unit))
     }
 
     /// Returns the current positions of the distribution.
     pub fn turns(&self) -> &[u32] {
-        self.sets.as_ref().map_or(&[], |sets| &sets.turns)
+        self.map.sets.as_ref().map_or(&[], |sets| &sets.turns)
     }
 
     /// Sets the positions of the distribution; returns false if they are invalid.
@@ -121,7 +121,7 @@ impl Modern {
         if turns.len() != self.turns().len() || turns.iter().any(|&turn| turn >= end) {
             return false;
         }
-        if let Some(sets) = &mut self.sets {
+        if let Some(sets) = &mut self.map.sets {
             sets.turns.copy_from_slice(turns);
         }
         true
@@ -129,21 +129,24 @@ impl Modern {
 
     /// Whether a superblock is being collected.
     pub(super) fn in_run(&self) -> bool {
-        self.sets.as_ref().is_some_and(|sets| sets.run.is_some())
+        self.map
+            .sets
+            .as_ref()
+            .is_some_and(|sets| sets.run.is_some())
     }
 
     /// Returns the number of pages that the die has still to read or program for the run, if its block stays as it
     /// is.
     pub(super) fn moves_of_run(&self, die: usize) -> u32 {
-        let Some(sets) = &self.sets else { return 0 };
+        let Some(sets) = &self.map.sets else { return 0 };
         let part = &sets.parts[die];
-        part.arrived.len() as u32 + part.block.map_or(0, |block| self.ftl.valid_of(block))
+        part.arrived.len() as u32 + part.block.map_or(0, |block| self.map.ftl.valid_of(block))
     }
 
     /// Activates a die, and then the dies that this woke.
     pub(super) fn activate_by_sets(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         self.activate_one(die, now, events);
-        while let Some(die) = self.sets.as_mut().and_then(|sets| sets.woken.pop()) {
+        while let Some(die) = self.map.sets.as_mut().and_then(|sets| sets.woken.pop()) {
             self.activate_one(die as usize, now, events);
         }
     }
@@ -158,22 +161,22 @@ impl Modern {
         let waits = !self.chips[die].queue.is_empty();
         if !self.in_run() {
             let low = match waits {
-                true => self.ftl.low(),
-                false => self.idle_blocks,
+                true => self.map.ftl.low(),
+                false => self.map.idle_blocks,
             };
-            if self.ideal {
+            if self.map.ideal {
                 while self.begin_run(low, now) {
                     self.collect_set_untimed();
                 }
             }
-            let may = waits || self.params.background_gc || self.orders.any(die);
+            let may = waits || self.params.background_gc || self.map.orders.any(die);
             if may && self.begin_run(low, now) {
                 self.enter_run(now);
             }
         }
         let runs = self.in_run();
-        let yields = self.preemptible || self.orders.yields;
-        if runs && (!waits || !yields || self.ftl.is_needy(die as u32)) {
+        let yields = self.map.preemptible || self.map.orders.yields;
+        if runs && (!waits || !yields || self.map.ftl.is_needy(die as u32)) {
             return self.start_part(die, now, events);
         }
         let is_write = |op: &PageOp| !op.is_read();
@@ -193,18 +196,20 @@ impl Modern {
 
     /// Whether the next host write would open a block before another die has opened its own of the same superblock.
     pub(super) fn is_blocked(&self, die: usize) -> bool {
-        self.sets.is_some() && self.ftl.is_full(die as u32) && self.ftl.is_ahead(die as u32, false)
+        self.map.sets.is_some()
+            && self.map.ftl.is_full(die as u32)
+            && self.map.ftl.is_ahead(die as u32, false)
     }
 
     /// Whether the die must wait for another die to open a block. Outside a run, it does not wait for a die that has
     /// no block left.
     pub(super) fn must_hold(&self, die: usize) -> bool {
-        self.is_blocked(die) && (self.in_run() || !self.ftl.is_ahead(die as u32, true))
+        self.is_blocked(die) && (self.in_run() || !self.map.ftl.is_ahead(die as u32, true))
     }
 
     /// Wakes the dies that may have waited until this die opened a block, or found none to open.
     pub(super) fn block_opened(&mut self) {
-        if let Some(sets) = &mut self.sets {
+        if let Some(sets) = &mut self.map.sets {
             sets.wake_all();
         }
     }
@@ -214,16 +219,20 @@ impl Modern {
     /// Begins to collect the superblock with the fewest live pages, if a die has at most `low` free blocks or an
     /// order to collect, and if the collection gains anything. Returns whether it did.
     fn begin_run(&mut self, low: u32, now: Time) -> bool {
-        let wants = |&pool: &u32| self.orders.wants(pool, self.ftl.pool(pool).free, low);
+        let wants = |&pool: &u32| {
+            self.map
+                .orders
+                .wants(pool, self.map.ftl.pool(pool).free, low)
+        };
         let Some(pool) = (0..self.chips.len() as u32).find(wants) else {
             return false;
         };
-        let victim = self
-            .ftl
-            .victim_set()
-            .filter(|&(_, live, gain)| gain > 0 && self.ftl.shares_fit(live, self.layout.unit));
-        let (Some((set, live, _)), Some(sets)) = (victim, &mut self.sets) else {
-            self.orders.collected(&self.ftl, pool, false);
+        let victim =
+            self.map.ftl.victim_set().filter(|&(_, live, gain)| {
+                gain > 0 && self.map.ftl.shares_fit(live, self.layout.unit)
+            });
+        let (Some((set, live, _)), Some(sets)) = (victim, &mut self.map.sets) else {
+            self.map.orders.collected(&self.map.ftl, pool, false);
             return false;
         };
         let mut run = Run {
@@ -233,7 +242,7 @@ impl Modern {
             blocks: 0,
         };
         for (die, part) in sets.parts.iter_mut().enumerate() {
-            part.block = self.ftl.collectable_of_set(set, die as u32);
+            part.block = self.map.ftl.collectable_of_set(set, die as u32);
             part.page = 0;
             part.read = part.block.is_none();
             run.reading += u32::from(!part.read);
@@ -246,7 +255,7 @@ impl Modern {
                 at: now,
                 chip: pool,
                 plane: 0,
-                block: block % self.ftl.shape.blocks_per_pool,
+                block: block % self.map.ftl.shape.blocks_per_pool,
                 valid: live,
             });
         }
@@ -271,13 +280,20 @@ impl Modern {
         if program.is_none() {
             let (pages, time) = self.take_row(die);
             if pages > 0 {
-                return self.start_moves(die, Some(Step::Array(time)), pages, None, now, events);
+                return self.start_step_of_set(
+                    die,
+                    Some(Step::Array(time)),
+                    pages,
+                    None,
+                    now,
+                    events,
+                );
             }
             program = self.row_arrived(die);
         }
         if let Some((page, pages)) = program {
             let program = Step::Pulse(self.program(Stream::Cold, page));
-            return self.start_moves(die, None, pages, Some(program), now, events);
+            return self.start_step_of_set(die, None, pages, Some(program), now, events);
         }
         if let Some(block) = self.block_to_erase(die) {
             self.erase_part(die, block);
@@ -292,7 +308,7 @@ impl Modern {
     /// one of the pages, and their number.
     fn row_arrived(&mut self, die: usize) -> Option<(u32, u32)> {
         let unit = self.layout.unit;
-        let part = &mut self.sets.as_mut()?.parts[die];
+        let part = &mut self.map.sets.as_mut()?.parts[die];
         let page = part.arrived.iter().copied().min()?;
         let of_row = |other: &u32| other / unit == page / unit;
         let pages = part.arrived.iter().filter(|&other| of_row(other)).count() as u32;
@@ -304,8 +320,8 @@ impl Modern {
         Some((page, pages))
     }
 
-    /// Starts a sequence of steps: an optional array read, the transfer of `pages` pages, an optional program.
-    fn start_moves(
+    /// Logs a step of the run, and starts it as [`Modern::start_moves`] does.
+    fn start_step_of_set(
         &mut self,
         die: usize,
         read: Option<Step>,
@@ -316,17 +332,12 @@ impl Modern {
     ) {
         if self.log.is_some() {
             // A program goes to the open block, not to the block under collection.
-            let block = (self.sets.as_ref())
+            let block = (self.map.sets.as_ref())
                 .filter(|_| read.is_some())
                 .and_then(|sets| sets.parts[die].block);
             self.log_part(die, (Cause::GcMove, pages), block, now);
         }
-        let transfer = self.times.transfer;
-        let steps = &mut self.lanes[die].steps;
-        steps.extend(read);
-        steps.extend((0..pages).map(|_| Step::Transfer(transfer)));
-        steps.extend(program);
-        self.start(die, now, events);
+        self.start_moves(die, read, pages, program, now, events);
     }
 
     /// Moves the next live pages of the die's block in the map, as many as one program takes. Returns their number,
@@ -342,7 +353,7 @@ impl Modern {
                 let time = self.sense(from);
                 sensing.add(&self.layout, from, time);
             }
-            if let Some(sets) = &mut self.sets {
+            if let Some(sets) = &mut self.map.sets {
                 sets.parts[die].taken.push((to, page));
                 sets.parts[die].doing = Doing::Reading;
             }
@@ -355,11 +366,11 @@ impl Modern {
     /// the page of that die's open block.
     fn take_page(&mut self, die: usize) -> Option<(Ppn, u32, u32)> {
         let unit = self.layout.unit;
-        let sets = self.sets.as_mut()?;
+        let sets = self.map.sets.as_mut()?;
         let part = &mut sets.parts[die];
         let block = part.block?;
         let run = sets.run.as_mut()?;
-        let Some(page) = self.ftl.next_live(block, part.page) else {
+        let Some(page) = self.map.ftl.next_live(block, part.page) else {
             if !std::mem::replace(&mut part.read, true) {
                 run.reading -= 1;
                 if run.reading == 0 && run.moving == 0 {
@@ -371,12 +382,12 @@ impl Modern {
         part.page = page + 1;
         run.moving += 1;
         let to = sets.next_die(MOVES, unit);
-        let from = Ppn(self.ftl.first_ppn(block).0 + page);
-        let lpn = self.ftl.lpn_at(from);
-        let stream = self.ftl.make_room(to, Stream::Cold);
+        let from = Ppn(self.map.ftl.first_ppn(block).0 + page);
+        let lpn = self.map.ftl.lpn_at(from);
+        let stream = self.map.ftl.make_room(to, Stream::Cold);
         let stream = stream.expect("shares_fit saw the room");
-        let page = self.ftl.next_page(to, stream);
-        self.ftl.append(to, stream, lpn);
+        let page = self.map.ftl.next_page(to, stream);
+        self.map.ftl.append(to, stream, lpn);
         self.stats.add(Cause::GcMove, 1);
         if page == 0 {
             sets.wake_all();
@@ -386,16 +397,16 @@ impl Modern {
 
     /// Returns the die's block, once all pages of the superblock have been moved.
     fn block_to_erase(&self, die: usize) -> Option<u32> {
-        let sets = self.sets.as_ref()?;
+        let sets = self.map.sets.as_ref()?;
         let run = sets.run?;
         let block = sets.parts[die].block?;
         (run.reading == 0 && run.moving == 0).then_some(block)
     }
 
     fn erase_part(&mut self, die: usize, block: u32) {
-        self.ftl.erase(block);
+        self.map.ftl.erase(block);
         self.stats.add(Cause::Erase, 1);
-        if let Some(sets) = &mut self.sets {
+        if let Some(sets) = &mut self.map.sets {
             sets.parts[die].block = None;
             sets.parts[die].doing = Doing::Erasing;
         }
@@ -403,7 +414,9 @@ impl Modern {
 
     /// Processes the end of a step that the die executed for the run.
     pub(super) fn part_ended(&mut self, die: usize, now: Time) {
-        let Some(sets) = &mut self.sets else { return };
+        let Some(sets) = &mut self.map.sets else {
+            return;
+        };
         let Some(run) = &mut sets.run else { return };
         let part = &mut sets.parts[die];
         match std::mem::replace(&mut part.doing, Doing::Nothing) {
@@ -432,13 +445,15 @@ impl Modern {
     }
 
     fn end_run(&mut self, now: Option<Time>) {
-        let Some(sets) = &mut self.sets else { return };
+        let Some(sets) = &mut self.map.sets else {
+            return;
+        };
         if let Some(run) = sets.run.take() {
-            self.ftl.set_erased(run.set);
+            self.map.ftl.set_erased(run.set);
         }
         sets.wake_all();
         for die in 0..self.chips.len() {
-            self.orders.collected(&self.ftl, die as u32, true);
+            self.map.orders.collected(&self.map.ftl, die as u32, true);
             if let Some(now) = now {
                 self.chips[die].leave_gc(now);
                 self.chips_in_gc.set(ChipId(die as u16), false);
@@ -453,7 +468,7 @@ impl Modern {
             while self.take_page(die).is_some() {}
         }
         for die in 0..self.chips.len() {
-            if let Some(run) = self.sets.as_mut().and_then(|sets| sets.run.as_mut()) {
+            if let Some(run) = self.map.sets.as_mut().and_then(|sets| sets.run.as_mut()) {
                 run.moving = 0;
             }
             if let Some(block) = self.block_to_erase(die) {
@@ -461,7 +476,7 @@ impl Modern {
             }
         }
         self.end_run(None);
-        if let Some(sets) = &mut self.sets {
+        if let Some(sets) = &mut self.map.sets {
             sets.parts
                 .iter_mut()
                 .for_each(|part| part.doing = Doing::Nothing);
@@ -470,10 +485,10 @@ impl Modern {
 
     /// Collects as required for a write that takes no simulated time.
     pub(super) fn collect_sets_untimed(&mut self) {
-        while self.begin_run(self.ftl.low(), Time::ZERO) {
+        while self.begin_run(self.map.ftl.low(), Time::ZERO) {
             self.collect_set_untimed();
         }
-        if let Some(sets) = &mut self.sets {
+        if let Some(sets) = &mut self.map.sets {
             sets.woken.clear();
         }
     }

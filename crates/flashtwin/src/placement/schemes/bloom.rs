@@ -95,6 +95,23 @@ impl Scheme for Bloom {
         1
     }
 
+    fn words(&self) -> Vec<u64> {
+        let items = u64::from(self.items);
+        self.bits.iter().copied().chain([items]).collect()
+    }
+
+    fn set_words(&mut self, words: &[u64]) -> bool {
+        let Some((&items, bits)) = words.split_last() else {
+            return false;
+        };
+        if bits.len() != self.bits.len() || items >= self.items_max.into() {
+            return false;
+        }
+        self.bits.copy_from_slice(bits);
+        self.items = items as u32;
+        true
+    }
+
     fn state(&self) -> String {
         format!("{} of {} pages", self.items, self.items_max)
     }

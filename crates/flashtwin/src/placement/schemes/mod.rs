@@ -107,6 +107,20 @@ macro_rules! declare {
                 }
             }
 
+            fn words(&self) -> Vec<u64> {
+                match self {
+                    $(AnyScheme::$Type(scheme) => scheme.words(),)+
+                    AnyScheme::User(user) => user.0.words(),
+                }
+            }
+
+            fn set_words(&mut self, words: &[u64]) -> bool {
+                match self {
+                    $(AnyScheme::$Type(scheme) => scheme.set_words(words),)+
+                    AnyScheme::User(user) => user.0.set_words(words),
+                }
+            }
+
             fn state(&self) -> String {
                 match self {
                     $(AnyScheme::$Type(scheme) => scheme.state(),)+

@@ -96,6 +96,18 @@ impl Scheme for SepBit {
         }
     }
 
+    fn words(&self) -> Vec<u64> {
+        vec![self.threshold, self.seen.into(), self.sum]
+    }
+
+    fn set_words(&mut self, words: &[u64]) -> bool {
+        let &[threshold, seen, sum] = words else {
+            return false;
+        };
+        (self.threshold, self.seen, self.sum) = (threshold, seen as u32, sum);
+        seen < self.sample.into() && sum < 1 << 62
+    }
+
     fn state(&self) -> String {
         let threshold = match self.threshold {
             u64::MAX => "infinite".into(),

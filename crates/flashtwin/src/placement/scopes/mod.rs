@@ -59,6 +59,16 @@ macro_rules! declare {
                 match self { $(AnyScope::$Type(scope) => scope.has(pool, number, unit),)+ }
             }
 
+            /// State for a snapshot; empty if there is none.
+            pub fn words(&self) -> Vec<u64> {
+                match self { $(AnyScope::$Type(scope) => scope.words(),)+ }
+            }
+
+            /// Sets the state to that of a snapshot; false if it is none of this scope.
+            pub fn set_words(&mut self, words: &[u64]) -> bool {
+                match self { $(AnyScope::$Type(scope) => scope.set_words(words),)+ }
+            }
+
             /// How many more live pages than the best of all units a victim may have, in percent of a unit's pages;
             /// `None` if any number.
             pub fn tolerance_percent(&self) -> Option<f64> {
@@ -92,6 +102,16 @@ trait Scope: Sized {
 
     /// Whether it has a unit.
     fn has(&self, pool: &Asked, number: u32, unit: &Unit) -> bool;
+
+    /// See [`AnyScope::words`].
+    fn words(&self) -> Vec<u64> {
+        Vec::new()
+    }
+
+    /// See [`AnyScope::set_words`].
+    fn set_words(&mut self, words: &[u64]) -> bool {
+        words.is_empty()
+    }
 
     /// See [`AnyScope::tolerance_percent`].
     fn tolerance_percent(&self) -> Option<f64> {

@@ -64,6 +64,14 @@ impl Scope for Noisy {
         !self.any || class.is_some_and(|class| self.above[usize::from(class)])
     }
 
+    fn words(&self) -> Vec<u64> {
+        self.quota.words()
+    }
+
+    fn set_words(&mut self, words: &[u64]) -> bool {
+        self.quota.set_words(words)
+    }
+
     fn tolerance_percent(&self) -> Option<f64> {
         self.tolerance
     }

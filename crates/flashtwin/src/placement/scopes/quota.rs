@@ -5,7 +5,7 @@
 //! under uniform writes. It holds for classes whose pages only they overwrite.
 
 use super::{Asked, Setup};
-use crate::placement::scheme::Class;
+use crate::placement::scheme::{Class, CLASSES_MAX};
 use crate::placement::theory::optimal_split;
 
 /// Erases between two updates, as a share of the units: one in 16.
@@ -98,6 +98,39 @@ impl Quota {
                 self.units[most] += rest;
             }
         }
+    }
+
+    /// State for a snapshot: the quotas, and, for an optimal split, the shares of the host's pages.
+    pub fn words(&self) -> Vec<u64> {
+        let units = self.units.iter().map(|&units| u64::from(units));
+        [self.due, self.units.len() as u64, self.seen.len() as u64]
+            .into_iter()
+            .chain(units)
+            .chain(self.shares.iter().map(|share| share.to_bits()))
+            .chain(self.seen.iter().copied())
+            .collect()
+    }
+
+    /// Sets the state to that of a snapshot; false if it is none.
+    pub fn set_words(&mut self, words: &[u64]) -> bool {
+        let [due, units, seen, rest @ ..] = words else {
+            return false;
+        };
+        let (Ok(n), Ok(seen)) = (usize::try_from(*units), usize::try_from(*seen)) else {
+            return false;
+        };
+        if n > CLASSES_MAX.into() || seen > CLASSES_MAX.into() || rest.len() != n + 2 * seen {
+            return false;
+        }
+        let (units, rest) = rest.split_at(n);
+        let (shares, seen) = rest.split_at(seen);
+        let shares: Vec<f64> = shares.iter().map(|&bits| f64::from_bits(bits)).collect();
+        self.due = *due;
+        self.units = units.iter().map(|&units| units as u32).collect();
+        self.seen = seen.to_vec();
+        self.shares = shares;
+        self.shares.iter().all(|share| (0.0..=1.0).contains(share))
+            && units.iter().all(|&units| units <= self.whole.into())
     }
 
     /// Mixes the shares since the last time into the mean, with a weight by how much of the capacity was written.

@@ -11,6 +11,7 @@ use crate::spec::read::{given, Table};
 use crate::spec::section::{section_of, Values};
 use crate::spec::suggest::nearest;
 use crate::spec::tree::{split, Tree};
+use crate::spec::WriteUnits;
 use crate::spec::{Ftl, Mapping};
 use crate::units::{narrow, Time};
 
@@ -165,6 +166,15 @@ impl ArraySpec {
             report(ArraySpec::reads.name(), message);
         }
         let coordinated = !Coordination::of(&self.coordination, count).is_local();
+        let placed = self.members.iter().find(|m| m.placement.is_some());
+        if let Some(member) = placed {
+            let message = format!(
+                "{}: writes by units ({}), and an array passes no placement ids on: needs members without",
+                member.name,
+                WriteUnits::scheme
+            );
+            report(ArraySpec::members.name(), message);
+        }
         let layered = self.members.iter().find(|m| m.ftl.kind != Mapping::Page);
         if let (true, Some(member)) = (coordinated, layered) {
             let message = format!(

@@ -2,9 +2,9 @@
 
 use super::super::{
     Buffer, DeviceSpec, Ftl, Gc, Geometry, Moves, MsrNand, Nand, Placement, Separation, SlcCache,
-    Wear,
+    Watermark, Wear, WriteUnits,
 };
-use crate::ftl::{REFERENCE_LEVELLING, STATIC_LEVELLING};
+use crate::ftl::{DYNAMIC_LEVELLING, NO_LEVELLING, REFERENCE_LEVELLING, STATIC_LEVELLING};
 use crate::gc::GREEDY;
 
 /// Checks that pages are separated in one way only, and that the back end supports the choice of victims.
@@ -20,8 +20,10 @@ pub(super) fn check(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
             );
         }
     }
-    if spec.gc.has_superblocks() {
-        superblocks(spec, report);
+    match (&spec.placement, spec.gc.has_superblocks()) {
+        (Some(_), _) => write_units(spec, report),
+        (None, true) => superblocks(spec, report),
+        (None, false) => {}
     }
     if spec.wear.levelling.name == REFERENCE_LEVELLING.name {
         reference_levelling(spec, report);
@@ -79,6 +81,60 @@ fn reference_levelling(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) 
         ),
     };
     report(Wear::levelling.name(), format!("\"reference\" {wrong}"));
+}
+
+/// Checks the conditions of devices that write by units, and that every load finds room in their units.
+fn write_units(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
+    let with = format!("with {} must be", WriteUnits::scheme);
+    let (row, pages) = (spec.pages_per_program(), spec.geometry.pages_per_block);
+    if !pages.is_multiple_of(row) {
+        report(
+            Geometry::pages_per_block.name(),
+            format!("found {pages}; {with} a multiple of the {row} pages of a program"),
+        );
+    }
+    let is_static = spec.ftl.placement == Placement::Static;
+    let is_separated = spec.ftl.separation != Separation::None;
+    let levelling = spec.wear.levelling.name;
+    let levels = levelling != NO_LEVELLING.name && levelling != DYNAMIC_LEVELLING.name;
+    let (superblock, blocks) = ("\"superblock\"", "\"blocks\"");
+    for (wrong, key, wanted) in [
+        (is_static, Ftl::placement.name(), "\"dynamic\""),
+        (
+            !spec.gc.has_superblocks(),
+            Gc::granularity.name(),
+            superblock,
+        ),
+        (spec.copy_back(), MsrNand::copy_back.name(), "false"),
+        (spec.ftl.summary_page, Ftl::summary_page.name(), "false"),
+        (is_separated, Ftl::separation.name(), "\"none\""),
+        (spec.slc_cache().is_some(), SlcCache::percent.name(), "0"),
+        (
+            spec.gc.watermark != Watermark::Blocks,
+            Gc::watermark.name(),
+            blocks,
+        ),
+        (spec.gc.moves != Moves::Cold, Gc::moves.name(), "\"cold\""),
+        (levels, Wear::levelling.name(), "\"none\" or \"dynamic\""),
+        (
+            spec.wear.erase_limit.is_some(),
+            Wear::erase_limit.name(),
+            "0",
+        ),
+    ] {
+        if wrong {
+            report(key, format!("{with} {wanted}"));
+        }
+    }
+    match spec.placement_setup() {
+        Some(Ok(setup)) => {
+            if let Err(message) = setup.check_timed() {
+                report(WriteUnits::scheme.name(), message.to_string());
+            }
+        }
+        Some(Err((key, message))) => report(key, message),
+        None => {}
+    }
 }
 
 /// Checks the conditions of superblocks: writes go to all dies in turn, in one stream, and the victim rule is greedy.

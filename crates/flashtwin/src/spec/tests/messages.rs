@@ -69,7 +69,7 @@ const CASES: &[(&str, &str, &str)] = &[
         "[buffer]",
         "[cache]",
         "x.toml:24:2: cache: unknown section; known: geometry, timing, host, link, nand, ftl, gc, \
-         wear, controller, buffer, published",
+         placement, wear, controller, buffer, published",
     ),
     (
         "[buffer]",

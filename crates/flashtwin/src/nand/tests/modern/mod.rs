@@ -4,6 +4,7 @@
 mod collections;
 mod general;
 mod superblock;
+mod units;
 
 use super::*;
 

@@ -425,6 +425,6 @@ fn a_state_with_half_a_dead_die_is_refused() {
     let Nand::Modern(modern) = &mut ssd.backend.nand else {
         panic!("it is modern");
     };
-    modern.ftl.erase(0);
+    modern.map.ftl.erase(0);
     assert!(ssd.check().is_err());
 }

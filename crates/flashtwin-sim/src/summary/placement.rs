@@ -1,0 +1,200 @@
+//! Writing by units over the measured time: pages and bytes by handle, owner and cause.
+
+use flashtwin::placement::{EventType, OwnerReport, Placed, PlacementReport};
+use serde::Serialize;
+
+use super::numbers::{bytes, digits, grouped};
+use super::NamedCount;
+
+/// Writing by units: rules, and what they did over the measured time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlacementSummary {
+    /// The placement scheme.
+    pub scheme: String,
+    /// The victim rule.
+    pub victim: String,
+    /// The units that the rule chooses among.
+    pub scope: String,
+    /// Bytes of a unit.
+    pub unit_bytes: u64,
+    /// Units of the device.
+    pub units: u32,
+    /// Units that hold nothing at the end.
+    pub units_free: u32,
+    /// The reclaim unit handles.
+    pub handles: Vec<HandleSummary>,
+    /// Owners of units: `h0` takes pages of the host of class 0, `g0` its survivors, `s` those of several classes.
+    pub owners: Vec<OwnerSummary>,
+    /// Pages moved, by the class that waited for room and the owner of their unit; pairs without any are left out.
+    pub caused: Vec<Caused>,
+    /// Pages that went to another group than their id names, since that was full.
+    pub redirected_pages: u64,
+    /// Victims for which the scope had no unit with anything to gain.
+    pub scope_fallbacks: u64,
+    /// Pages of the host that overwrote a page of another class.
+    pub crossed_pages: u64,
+    /// Log page 22h of flexible data placement: bytes since the device was made.
+    pub log_22h: Log22h,
+    /// Events of flexible data placement since the device was made, by type.
+    pub events: Vec<NamedCount>,
+}
+
+/// A reclaim unit handle.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HandleSummary {
+    /// Number of the handle.
+    pub handle: u16,
+    /// Type of the handle: `ii` or `pi`.
+    pub kind: &'static str,
+    /// Bytes that the host wrote through it, as whole pages, whether or not they have left the buffer.
+    pub host_bytes: u64,
+}
+
+/// An owner of units.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OwnerSummary {
+    /// Name of the owner.
+    pub name: String,
+    /// Pages programmed for the host into its units.
+    pub host_pages: u64,
+    /// Survivors programmed into its units.
+    pub moved_in_pages: u64,
+    /// Survivors that left its units.
+    pub moved_out_pages: u64,
+    /// Units erased.
+    pub erases: u64,
+    /// Live pages in its units at the end.
+    pub live_pages: u64,
+    /// Units that it holds at the end.
+    pub units: u32,
+}
+
+/// Pages moved while a class waited for room.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Caused {
+    /// The class that waited.
+    pub class: u16,
+    /// The owner of the units that were collected.
+    pub owner: String,
+    /// Pages moved out of them.
+    pub pages: u64,
+}
+
+/// The sums of log page 22h.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Log22h {
+    /// Bytes that the host wrote, as whole pages (HBMW).
+    pub hbmw: u64,
+    /// Bytes programmed (MBMW).
+    pub mbmw: u64,
+    /// Bytes erased (MBE).
+    pub mbe: u64,
+}
+
+impl PlacementSummary {
+    /// What `device` did since `before`.
+    pub(super) fn new(device: &Placed, before: &PlacementReport, page_bytes: u64) -> Self {
+        let now = device.report();
+        let (setup, totals) = (device.setup(), device.totals());
+        let types = device.handle_types().iter();
+        let accepted = now.accepted.iter().zip(&before.accepted);
+        let handles = types.zip(accepted).zip(0..);
+        let free = (0..setup.groups).map(|group| device.units_free(group));
+        PlacementSummary {
+            scheme: setup.scheme.name.into(),
+            victim: setup.victim.name.into(),
+            scope: setup.scope.name.into(),
+            unit_bytes: u64::from(setup.unit_pages) * page_bytes,
+            units: setup.groups * setup.units,
+            units_free: free.sum(),
+            handles: handles
+                .map(|((kind, (now, before)), handle)| HandleSummary {
+                    handle,
+                    kind: kind.name(),
+                    host_bytes: (now - before) * page_bytes,
+                })
+                .collect(),
+            owners: (now.owners.iter())
+                .map(|owner| OwnerSummary::new(owner, before.owner(&owner.name)))
+                .collect(),
+            caused: caused(&now, before),
+            redirected_pages: now.redirected - before.redirected,
+            scope_fallbacks: now.scope_fallbacks - before.scope_fallbacks,
+            crossed_pages: now.crossed - before.crossed,
+            log_22h: Log22h {
+                hbmw: totals.host * page_bytes,
+                mbmw: totals.media * page_bytes,
+                mbe: totals.erased * page_bytes,
+            },
+            events: (EventType::ALL.iter())
+                .map(|&kind| NamedCount {
+                    name: format!("{} {}", kind.code(), kind.name()),
+                    count: device.event_total(kind),
+                })
+                .collect(),
+        }
+    }
+
+    /// Lines of text: the rules, then each owner that had pages.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let handles = self.handles.len();
+        let mut lines = vec![format!(
+            "{}, {handles} {}; {} among {}; {} units of {}, {} free",
+            self.scheme,
+            if handles == 1 { "handle" } else { "handles" },
+            self.victim,
+            self.scope,
+            self.units,
+            bytes(self.unit_bytes),
+            self.units_free
+        )];
+        let host: u64 = self.owners.iter().map(|owner| owner.host_pages).sum();
+        let share = |pages: u64| digits(pages as f64 / host.max(1) as f64);
+        for owner in &self.owners {
+            lines.push(format!(
+                "{}: {} pages of the host, {} of survivors ({} a page of the host), {} moved out; {} live in {} units",
+                owner.name,
+                grouped(owner.host_pages),
+                grouped(owner.moved_in_pages),
+                share(owner.moved_in_pages),
+                grouped(owner.moved_out_pages),
+                grouped(owner.live_pages),
+                owner.units
+            ));
+        }
+        lines
+    }
+}
+
+impl OwnerSummary {
+    fn new(now: &OwnerReport, before: Option<&OwnerReport>) -> OwnerSummary {
+        let since = |of: fn(&OwnerReport) -> u64| of(now) - before.map_or(0, of);
+        OwnerSummary {
+            name: now.name.clone(),
+            host_pages: since(|o| o.counts.host_pages),
+            moved_in_pages: since(|o| o.counts.moved_in),
+            moved_out_pages: since(|o| o.counts.moved_out),
+            erases: since(|o| o.counts.erases),
+            live_pages: now.live,
+            units: now.units,
+        }
+    }
+}
+
+fn caused(now: &PlacementReport, before: &PlacementReport) -> Vec<Caused> {
+    let mut all = Vec::new();
+    for (class, row) in now.caused.iter().enumerate() {
+        for (owner, &pages) in now.owners.iter().zip(row) {
+            let earlier = before.owners.iter().position(|o| o.name == owner.name);
+            let earlier = earlier.map_or(0, |at| before.caused[class][at]);
+            if pages > earlier {
+                all.push(Caused {
+                    class: class as u16,
+                    owner: owner.name.clone(),
+                    pages: pages - earlier,
+                });
+            }
+        }
+    }
+    all
+}

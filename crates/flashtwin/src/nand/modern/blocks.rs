@@ -1,0 +1,301 @@
+//! The map of pages of blocks, each die a pool of its own, and how a die finds work: host operations, and the
+//! collection of its blocks.
+
+use super::collect::{Run, FAR_AHEAD};
+use super::lane::Step;
+use super::superblock::Superblocks;
+use super::*;
+
+/// Blocks of all dies, and the state of their collections.
+#[derive(Clone, Debug)]
+pub(crate) struct Blocks {
+    pub ftl: PageMap,
+    pub orders: Orders,
+    pub(super) victims: Victims,
+    /// Number of free blocks at or below which a die collects while no host operation waits.
+    pub(super) idle_blocks: u32,
+    /// Whether free pages, instead of free blocks, are compared with the watermark (D-207).
+    pub(super) in_pages: bool,
+    /// Whether host writes may pass between two moves (D-170).
+    pub(super) preemptible: bool,
+    /// Whether collections take no time.
+    pub(super) ideal: bool,
+    pub(super) collecting: TrustedTable<Option<Run>>,
+    /// State of collections by superblocks, which replaces `collecting`.
+    pub(super) sets: Option<Box<Superblocks>>,
+    /// Duration of a move, if all moves take equally long: each is one read and one program, and has no other
+    /// effects.
+    move_time: Option<Time>,
+    /// Equal to `move_time`; `None` while a log is kept.
+    pub(super) plain_move: Option<Time>,
+    pub(super) summary_transfer: Option<Time>,
+}
+
+impl Map for Blocks {
+    #[inline(always)]
+    fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
+        self.ftl.lookup(lpn)
+    }
+
+    #[inline(always)]
+    fn is_slc_at(&self, ppn: Ppn) -> bool {
+        self.ftl.is_slc_at(ppn)
+    }
+
+    fn write_ahead(nand: &mut Modern, die: usize, at: usize, now: Time, events: &mut EventQueue) {
+        let is_write = |op: &PageOp| !op.is_read();
+        // If a collection is due or running, it takes precedence.
+        if nand.map.collecting[die].is_some()
+            || nand.in_run()
+            || nand.must_hold(die)
+            || nand.is_short(die)
+            || !nand.chips[die].queue.front().is_some_and(is_write)
+            || nand.waits_for_writes(die, now, events)
+        {
+            return;
+        }
+        if let Some(op) = nand.chips[die].queue.pop_front() {
+            nand.start_writes(at, op, now, events);
+        }
+    }
+
+    #[inline(always)]
+    fn work_ended(nand: &mut Modern, die: usize, of_host: bool, now: Time) {
+        if nand.map.sets.is_some() {
+            if !of_host {
+                nand.part_ended(die, now);
+            }
+            return;
+        }
+        if !of_host && nand.map.collecting[die].is_none() {
+            nand.leave_gc(die, now);
+        }
+    }
+
+    fn left_to_move(nand: &Modern, die: usize) -> Option<u32> {
+        match nand.map.collecting[die] {
+            Some(run) => Some(nand.map.ftl.valid_of(run.block)),
+            None => nand.in_run().then(|| nand.moves_of_run(die)),
+        }
+    }
+}
+
+impl Modern {
+    pub fn new(spec: &DeviceSpec, params: &ModernNand) -> Modern {
+        let g = &spec.geometry;
+        let mut ftl = PageMap::new(Shape::of(spec, false), spec.low_blocks_chip());
+        let victims = Victims::of(&spec.gc.victim);
+        gc::foresee(&mut ftl, victims, Tie::Lowest, FAR_AHEAD, false);
+        let layout = Layout::new(spec, params);
+        let are_alike = params.copy_back
+            && params.slc_cache.is_none()
+            && params.read_retry == Ppm(0)
+            && ftl.moves_to_one_stream();
+        let move_time = layout.move_one().filter(|_| are_alike);
+        let map = Blocks {
+            move_time,
+            plain_move: move_time,
+            orders: Orders::new(&ftl),
+            ftl,
+            victims,
+            idle_blocks: spec.idle_blocks_chip(),
+            in_pages: spec.gc.watermark == Watermark::Pages,
+            preemptible: spec.gc.preemptible,
+            ideal: spec.gc.ideal,
+            // SAFETY: indexed by die, as `chips`.
+            collecting: unsafe { TrustedTable::new(vec![None; g.chips as usize]) },
+            sets: spec
+                .gc
+                .has_superblocks()
+                .then(|| Box::new(Superblocks::new(g.chips))),
+            summary_transfer: spec.ftl.summary_page.then(|| spec.summary_transfer()),
+        };
+        Modern::with_map(spec, params, map)
+    }
+
+    /// Starts or stops keeping a log.
+    pub fn set_log(&mut self, on: bool) {
+        self.log = on.then(Vec::new);
+        self.map.plain_move = self.map.move_time.filter(|_| !on);
+    }
+
+    /// If this event is the end of a collection's move and no host operation has precedence, begins the next move, or
+    /// the erase. Has the effect of [`Modern::on_event`] and [`Modern::activate`]. Returns whether it did so.
+    #[inline(always)]
+    pub fn continue_collection(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+    ) -> bool {
+        let die = resource;
+        if die >= self.chips.len() {
+            return false;
+        }
+        let (lane, chip) = (&self.lanes[die], &self.chips[die]);
+        if lane.step != Some(Step::Move) || lane.ends > now || !chip.reads.is_empty() {
+            return false;
+        }
+        let Some(run) = &self.map.collecting[die] else {
+            return false;
+        };
+        let may_yield = run.folds | self.map.preemptible | self.map.orders.yields;
+        if let (false, Some(time)) = (may_yield, self.map.plain_move) {
+            let since = lane.since;
+            if let Some(time) = self.move_plainly(die, time) {
+                self.chips[die].busy_total += now - since;
+                self.start_next_move(die, time, now, events);
+                return true;
+            }
+        }
+        self.continue_any_collection(die, now, events)
+    }
+
+    /// [`Modern::continue_collection`] for the other cases: moves differ, host operations may have precedence, or a
+    /// log is kept.
+    #[inline(never)]
+    fn continue_any_collection(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
+        let continues = self.log.is_none() && !self.yields(die);
+        if continues {
+            self.chips[die].busy_total += now - self.lanes[die].since;
+            self.start_gc_step(die, now, events);
+        }
+        continues
+    }
+
+    /// Disables the fast path of moves.
+    #[cfg(test)]
+    pub fn move_in_general(&mut self) {
+        self.map.plain_move = None;
+    }
+
+    #[inline(always)]
+    pub fn activate(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        if self.map.sets.is_some() {
+            return self.activate_by_sets(die, now, events);
+        }
+        if self.is_taken(die, now, events) {
+            return;
+        }
+        if let Some(op) = self.chips[die].reads.pop_front() {
+            return self.start_reads(die, op, Time::ZERO, now, events);
+        }
+        if self.map.collecting[die].is_none() && self.may_collect(die) {
+            self.begin_to_collect(die, now, events);
+        }
+        let collects = self.map.collecting[die].is_some();
+        if collects && !self.yields(die) {
+            return self.start_gc_step_again(die, now, events);
+        }
+        if !self.chips[die].queue.is_empty() {
+            self.start_next(die, collects, now, events);
+        }
+    }
+
+    /// Whether [`Modern::begin_to_collect`] may have something to do.
+    #[inline(always)]
+    fn may_collect(&self, die: usize) -> bool {
+        match self.chips[die].queue.is_empty() {
+            true => self.params.background_gc || self.map.ideal || self.map.orders.any(die),
+            false => (self.map.orders).wants(die as u32, self.free_of(die), self.map.ftl.low()),
+        }
+    }
+
+    /// Whether an operation that arrives now starts immediately, as it would if it were queued and
+    /// [`Modern::activate`] were called.
+    #[inline(always)]
+    pub fn takes_at_once(&self, die: usize, op: &PageOp, overtakes: bool) -> bool {
+        let chip = &self.chips[die];
+        self.lanes[die].is_free()
+            && self.map.sets.is_none()
+            && !self.params.cached_commands
+            && chip.reads.is_empty()
+            && (overtakes
+                || chip.queue.is_empty()
+                    && (self.layout.unit == 1 || op.is_read())
+                    && self.map.collecting[die].is_none()
+                    && !(self.map.orders).wants(die as u32, self.free_of(die), self.map.ftl.low()))
+    }
+
+    /// Starts an operation for which [`Modern::takes_at_once`] returned true.
+    #[inline(always)]
+    pub fn start_at_once(
+        &mut self,
+        die: usize,
+        mut op: PageOp,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        self.chips[die].count_arrival(&mut op, now);
+        match op.is_read() {
+            true => self.start_reads(die, op, Time::ZERO, now, events),
+            false => self.start_writes(die, op, now, events),
+        }
+    }
+
+    /// Begins to collect a block, if a watermark or an order of the array's controller requires that.
+    #[inline(never)]
+    fn begin_to_collect(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        let waits = !self.chips[die].queue.is_empty();
+        let low = match waits {
+            true => self.map.ftl.low(),
+            false => self.map.idle_blocks,
+        };
+        if self.map.ideal {
+            while self.pick_victim(die, low, now) {
+                self.collect_untimed(die);
+            }
+        }
+        let background = self.params.background_gc;
+        let may = waits || background || self.map.orders.any(die);
+        if may && self.pick_victim(die, low, now)
+            || !waits && background && self.fold_when_idle(die, now, events)
+        {
+            self.chips[die].enter_gc(now);
+            self.chips_in_gc.set(ChipId(die as u16), true);
+            self.log_gc(die, true, now);
+            self.stats.gc_actions += 1;
+        }
+    }
+
+    /// Starts a waiting operation of a free die. If that operation waits for others to fill its row, starts a step of
+    /// the die's collection instead.
+    #[inline(never)]
+    fn start_next(&mut self, die: usize, collects: bool, now: Time, events: &mut EventQueue) {
+        if self.waits_for_writes(die, now, events) {
+            if collects {
+                self.start_gc_step_again(die, now, events);
+            }
+            return;
+        }
+        if let Some(op) = self.chips[die].queue.pop_front() {
+            if op.is_read() {
+                self.start_reads(die, op, Time::ZERO, now, events);
+            } else {
+                self.start_writes(die, op, now, events);
+            }
+        }
+    }
+
+    /// Whether the collection lets waiting operations go first: there is enough room, or the collection keeps pace.
+    #[inline(always)]
+    fn yields(&self, die: usize) -> bool {
+        let folds = || self.map.collecting[die].is_some_and(|run| run.folds);
+        !self.chips[die].queue.is_empty()
+            && (self.map.preemptible || self.map.orders.yields || folds())
+            && (!self.map.ftl.is_needy(die as u32) || self.map.preemptible && self.keeps_pace(die))
+    }
+
+    /// Logs that a die begins a part of a collection: `part` has the cause and the number of pages.
+    #[cold]
+    pub(super) fn log_part(
+        &mut self,
+        die: usize,
+        part: (Cause, u32),
+        block: Option<u32>,
+        now: Time,
+    ) {
+        let each = self.map.ftl.shape.blocks_per_pool;
+        self.log_step(die, part, block.map(|block| block % each), now);
+    }
+}

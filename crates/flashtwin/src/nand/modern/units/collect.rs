@@ -1,0 +1,435 @@
+//! Collection of a unit: a *run* of a group, in which all its dies take part.
+//!
+//! Each die reads the live pages of its part of the unit, row by row. The pages cross its channel to the controller;
+//! from there they go to the dies of their new places, and are programmed by rows. When all are programmed, each die
+//! erases its blocks of the unit, and the run is over. A page gets its new place when its read begins; those that die
+//! before are not moved.
+
+use super::super::lane::Step;
+use super::write::Waiting;
+use super::*;
+use crate::placement::Class;
+
+/// Current activity of a die in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Doing {
+    #[default]
+    Nothing,
+    Reading,
+    /// Programming this many pages of a unit.
+    Programming(u32, u32),
+    Erasing,
+}
+
+/// The state of one die.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Part {
+    /// The next row of the die's part of the unit to be searched for live pages.
+    line: u32,
+    /// Whether live pages may be left to read.
+    reads: bool,
+    /// Blocks of the unit to erase.
+    to_erase: u32,
+    doing: Doing,
+    /// New places of the pages being read.
+    taken: Vec<u32>,
+    /// Pages whose data are in the controller, to be programmed by the die.
+    arrived: Vec<u32>,
+    /// Pages for the die whose data are not in the controller yet.
+    coming: u32,
+    /// Whether a host operation has precedence over the next step of the run.
+    pub host_is_next: bool,
+}
+
+/// A unit being collected.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    of: Collection,
+    /// Number of dies that have still pages to read.
+    reading: u32,
+    /// Number of pages read and not programmed.
+    moving: u32,
+    /// Number of dies that have blocks to erase.
+    erasing: u32,
+    /// Host pages that passed it.
+    pub passed: u32,
+}
+
+/// A group of dies.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    pub run: Option<Run>,
+    /// Writes that wait for room, by class.
+    waiting: Vec<VecDeque<Waiting>>,
+    pub pages_waiting: u32,
+    next_number: u64,
+}
+
+impl Group {
+    pub fn new(classes: Class) -> Group {
+        Group {
+            run: None,
+            waiting: vec![VecDeque::new(); usize::from(classes)],
+            pages_waiting: 0,
+            next_number: 0,
+        }
+    }
+
+    /// Whether a page of the class waits.
+    pub fn waits(&self, class: Class) -> bool {
+        !self.waiting[usize::from(class)].is_empty()
+    }
+
+    pub fn let_wait(&mut self, class: Class, waiting: Waiting) {
+        let number = self.next_number;
+        self.next_number += 1;
+        self.pages_waiting += 1;
+        self.waiting[usize::from(class)].push_back(Waiting { number, ..waiting });
+    }
+
+    /// The class whose first waiting page has waited longest, of those whose first page came after number `after`,
+    /// and the number of that page.
+    pub fn next_head(&self, after: Option<u64>) -> Option<(u64, Class)> {
+        let heads = self.waiting.iter().enumerate();
+        let heads = heads.filter_map(|(class, of)| Some((of.front()?.number, class as Class)));
+        heads
+            .filter(|&(number, _)| after.is_none_or(|after| number > after))
+            .min()
+    }
+
+    pub fn first(&self, class: Class) -> Waiting {
+        *self.waiting[usize::from(class)]
+            .front()
+            .expect("a page waits")
+    }
+
+    pub fn take_first(&mut self, class: Class) -> Waiting {
+        self.pages_waiting -= 1;
+        let first = self.waiting[usize::from(class)].pop_front();
+        first.expect("a page waits")
+    }
+}
+
+impl Modern<Units> {
+    /// Begins to collect if the group has at most `low` free units and there is anything to gain; returns whether it
+    /// did.
+    pub(super) fn begin_if_low(&mut self, group: u32, class: Class, now: Time) -> bool {
+        self.map.device.is_low(group) && self.begin_run(group, Some(class), now)
+    }
+
+    /// Begins to collect while there is room for more units of the host, if its writes may pass; returns whether it
+    /// did.
+    pub(super) fn begin_early(&mut self, group: u32, class: Class, now: Time) -> bool {
+        let early = self.map.preemptible && self.map.device.free(group) <= self.map.idle;
+        early && !self.map.device.is_low(group) && self.begin_run(group, Some(class), now)
+    }
+
+    /// Begins to collect while the die has nothing else to do.
+    pub(super) fn begin_in_background(&mut self, die: usize, now: Time) {
+        let group = self.map.stripes.group_of(die);
+        let of = &self.map.groups[group as usize];
+        if self.params.background_gc
+            && !self.map.ideal
+            && of.run.is_none()
+            && self.map.device.free(group) <= self.map.idle
+        {
+            self.begin_run(group, None, now);
+        }
+    }
+
+    #[inline(never)]
+    fn begin_run(&mut self, group: u32, class: Option<Class>, now: Time) -> bool {
+        let Some(unit) = self.map.device.choose(group, class) else {
+            return false;
+        };
+        let of = self.map.device.begin_collection(unit, class);
+        let blocks = self.map.stripes.blocks;
+        let dies = self.map.stripes.dies_of(group);
+        self.map.groups[group as usize].run = Some(Run {
+            of,
+            reading: dies.len() as u32,
+            moving: 0,
+            erasing: dies.len() as u32,
+            passed: 0,
+        });
+        if let Some(log) = &mut self.log {
+            log.push(FlashEvent::Victim {
+                at: now,
+                chip: dies.start as u32,
+                plane: 0,
+                block: of.view.number * blocks,
+                valid: of.view.live,
+            });
+        }
+        self.stats.gc_actions += dies.len() as u64;
+        for die in dies.rev() {
+            let part = &mut self.map.dies[die].part;
+            part.line = 0;
+            part.reads = true;
+            part.to_erase = blocks;
+            part.host_is_next = false;
+            self.chips[die].enter_gc(now);
+            self.chips_in_gc.set(ChipId(die as u16), true);
+            self.log_gc(die, true, now);
+            self.map.woken.push(die as u32);
+        }
+        true
+    }
+
+    /// Whether a page of the host may pass the group's collection: more than `low` units are free, or the collection
+    /// keeps pace (D-170). Survivors that share units with the host's pages keep a free one.
+    pub(super) fn may_pass(&self, group: u32) -> bool {
+        let device = &self.map.device;
+        let Some(run) = &self.map.groups[group as usize].run else {
+            return true;
+        };
+        if !self.map.preemptible || device.mixes_survivors() && device.free(group) < device.low() {
+            return false;
+        }
+        let (live, pages) = (u64::from(run.of.view.live), u64::from(run.of.view.pages));
+        let keeps_pace = u64::from(run.passed) * live < u64::from(run.of.moved) * (pages - live);
+        keeps_pace || !device.is_low(group)
+    }
+
+    /// Whether the die has a step of a run to do.
+    pub(super) fn has_part(&self, die: usize) -> bool {
+        let group = self.map.stripes.group_of(die);
+        let part = &self.map.dies[die].part;
+        let Some(run) = &self.map.groups[group as usize].run else {
+            return false;
+        };
+        part.reads || !part.arrived.is_empty() || self.may_erase(run, part)
+    }
+
+    fn may_erase(&self, run: &Run, part: &Part) -> bool {
+        run.reading == 0 && run.moving == 0 && part.to_erase > 0
+    }
+
+    /// Begins the die's next step in its group's run; returns whether there was one.
+    pub(super) fn start_part(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
+        let group = self.map.stripes.group_of(die);
+        if self.map.groups[group as usize].run.is_none() {
+            return false;
+        }
+        if self.start_arrived(die, group, now, events) {
+            return true;
+        }
+        let (pages, time) = self.take_live_row(die, group);
+        if pages > 0 {
+            let block = self.block_of_run(die, group);
+            self.log_moves(die, pages, block, now);
+            self.start_moves(die, Some(Step::Array(time)), pages, None, now, events);
+            if self.map.preemptible {
+                self.release(group, now);
+            }
+            return true;
+        }
+        self.start_arrived(die, group, now, events) || self.start_erase(die, group, now, events)
+    }
+
+    /// Programs a row of pages that have arrived, if one is due; returns whether it did.
+    fn start_arrived(
+        &mut self,
+        die: usize,
+        group: u32,
+        now: Time,
+        events: &mut EventQueue,
+    ) -> bool {
+        let Some((page, pages)) = self.row_arrived(die, group) else {
+            return false;
+        };
+        let program = Step::Pulse(self.program(Stream::Cold, page));
+        self.log_moves(die, pages, None, now);
+        self.start_moves(die, None, pages, Some(program), now, events);
+        true
+    }
+
+    fn log_moves(&mut self, die: usize, pages: u32, block: Option<u32>, now: Time) {
+        if self.log.is_some() {
+            self.log_step(die, (Cause::GcMove, pages), block, now);
+        }
+    }
+
+    /// The block of the die that its next step of the run reads or erases.
+    fn block_of_run(&self, die: usize, group: u32) -> Option<u32> {
+        let run = self.map.groups[group as usize].run?;
+        let (s, part) = (&self.map.stripes, &self.map.dies[die].part);
+        let in_unit = match run.reading {
+            0 => s.blocks - part.to_erase,
+            _ => (part.line.saturating_sub(1) / (s.rows / s.blocks)).min(s.blocks - 1),
+        };
+        Some(run.of.view.number * s.blocks + in_unit)
+    }
+
+    fn start_erase(&mut self, die: usize, group: u32, now: Time, events: &mut EventQueue) -> bool {
+        let part = &self.map.dies[die].part;
+        let may =
+            (self.map.groups[group as usize].run).is_some_and(|run| self.may_erase(&run, part));
+        if !may {
+            return false;
+        }
+        if self.log.is_some() {
+            let block = self.block_of_run(die, group);
+            self.log_step(die, (Cause::Erase, 0), block, now);
+        }
+        self.stats.add(Cause::Erase, 1);
+        let part = &mut self.map.dies[die].part;
+        part.to_erase -= 1;
+        part.doing = Doing::Erasing;
+        self.start_pulse(die, self.times.erase, now, events);
+        true
+    }
+
+    /// Takes the arrived pages of a row: one that is complete, or any if nothing more can come. Returns the place of
+    /// one of them in its block, and their number.
+    fn row_arrived(&mut self, die: usize, group: u32) -> Option<(u32, u32)> {
+        let run = self.map.groups[group as usize].run?;
+        let stripes = self.map.stripes;
+        let part = &mut self.map.dies[die].part;
+        let all_came = run.reading == 0 && part.coming == 0;
+        let row_of = |&page: &u32| stripes.row_of(Ppn(page));
+        let is_due = |&&page: &&u32| {
+            let row = row_of(&page);
+            let first = (part.arrived.iter()).filter(|p| row_of(p) == row).min();
+            let pages = (part.arrived.iter()).filter(|p| row_of(p) == row).count();
+            let left = first.map_or(0, |first| self.layout.left_in_row(*first));
+            pages >= left as usize
+        };
+        let page = match part.arrived.iter().find(is_due) {
+            Some(&page) => page,
+            None => *part.arrived.iter().min().filter(|_| all_came)?,
+        };
+        let row = row_of(&page);
+        let before = part.arrived.len();
+        part.arrived.retain(|p| row_of(p) != row);
+        let pages = (before - part.arrived.len()) as u32;
+        part.doing = Doing::Programming(pages, stripes.unit_of(Ppn(page)));
+        Some((stripes.page_in_block(Ppn(page)), pages))
+    }
+
+    /// Moves the live pages of the die's next row in the map. Returns their number, and the time to read them.
+    fn take_live_row(&mut self, die: usize, group: u32) -> (u32, Time) {
+        let mut sensing = self.layout.sensing();
+        let mut pages = 0;
+        while pages == 0 {
+            let (part, stripes) = (&mut self.map.dies[die].part, &self.map.stripes);
+            if !part.reads {
+                return (0, Time::ZERO);
+            }
+            if part.line == stripes.rows {
+                self.reads_end(die, group);
+                return (0, Time::ZERO);
+            }
+            let first = stripes.first_page(part.line, die);
+            part.line += 1;
+            for page in first..first + stripes.row {
+                if let Some(from) = self.take_live_page(die, group, page) {
+                    if !sensing.has(&self.layout, from) {
+                        let time = self.sense(from);
+                        sensing.add(&self.layout, from, time);
+                    }
+                    pages += 1;
+                }
+            }
+        }
+        (pages, sensing.total())
+    }
+
+    /// The die has no more pages to read.
+    fn reads_end(&mut self, die: usize, group: u32) {
+        self.map.dies[die].part.reads = false;
+        if let Some(run) = &mut self.map.groups[group as usize].run {
+            run.reading -= 1;
+            if run.reading == 0 {
+                self.wake_all(group);
+            }
+        }
+    }
+
+    fn wake_all(&mut self, group: u32) {
+        let dies = self.map.stripes.dies_of(group);
+        self.map.woken.extend(dies.rev().map(|die| die as u32));
+    }
+
+    /// Moves a page of the unit in the map, if it is live. Returns its old place.
+    #[inline]
+    fn take_live_page(&mut self, die: usize, group: u32, page: u32) -> Option<Ppn> {
+        let run = self.map.groups[group as usize].run.as_mut()?;
+        let device = &mut self.map.device;
+        if !device.is_live(run.of.unit, page) {
+            return None;
+        }
+        let from = device.place_of(run.of.unit, page);
+        let to = device.move_page(&mut run.of, page);
+        device.await_program(to);
+        run.moving += 1;
+        let target = self.map.stripes.die_of(to);
+        self.map.dies[target].part.coming += 1;
+        let part = &mut self.map.dies[die].part;
+        part.taken.push(to.0);
+        part.doing = Doing::Reading;
+        self.stats.add(Cause::GcMove, 1);
+        Some(self.map.stripes.physical(from))
+    }
+
+    /// Processes the end of a step that the die executed for the run.
+    pub(super) fn part_ended(&mut self, die: usize, now: Time) {
+        let group = self.map.stripes.group_of(die);
+        let part = &mut self.map.dies[die].part;
+        match std::mem::take(&mut part.doing) {
+            Doing::Nothing => {}
+            Doing::Reading => {
+                let mut taken = std::mem::take(&mut part.taken);
+                for page in taken.drain(..) {
+                    let target = self.map.stripes.die_of(Ppn(page));
+                    let part = &mut self.map.dies[target].part;
+                    part.arrived.push(page);
+                    part.coming -= 1;
+                    self.map.woken.push(target as u32);
+                }
+                self.map.dies[die].part.taken = taken;
+            }
+            Doing::Programming(pages, unit) => {
+                self.map.device.programmed(unit, pages);
+                let run = self.map.groups[group as usize].run.as_mut();
+                let run = run.expect("pages are moved in a run");
+                run.moving -= pages;
+                if run.reading == 0 && run.moving == 0 {
+                    self.wake_all(group);
+                }
+            }
+            Doing::Erasing => self.erase_ended(die, group, now),
+        }
+    }
+
+    fn erase_ended(&mut self, die: usize, group: u32, now: Time) {
+        if self.map.dies[die].part.to_erase > 0 {
+            return;
+        }
+        let run = self.map.groups[group as usize].run.as_mut();
+        let run = run.expect("blocks are erased in a run");
+        run.erasing -= 1;
+        if run.erasing == 0 {
+            self.end_run(group, now);
+        }
+    }
+
+    fn end_run(&mut self, group: u32, now: Time) {
+        if let Some(run) = self.map.groups[group as usize].run.take() {
+            self.map.device.end_collection(&run.of);
+        }
+        for die in self.map.stripes.dies_of(group) {
+            self.leave_gc(die, now);
+        }
+        self.wake_all(group);
+        self.release(group, now);
+    }
+
+    /// Returns about how many pages the die has still to move.
+    pub(super) fn moves_left(&self, die: usize) -> Option<u32> {
+        let group = self.map.stripes.group_of(die);
+        let run = self.map.groups[group as usize].run?;
+        let live = self.map.device.live_of(run.of.unit);
+        Some(self.map.dies[die].part.arrived.len() as u32 + live.div_ceil(self.map.stripes.dies))
+    }
+}

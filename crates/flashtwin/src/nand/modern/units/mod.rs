@@ -1,0 +1,193 @@
+//! Writing by units: pages of a class fill a unit of their own, which is striped over the dies of a group (placement
+//! A.2, A.8).
+//!
+//! A page of the host gets its place when its program is queued, in that order (P-2): the map then points to it, and
+//! its die programs it in turn. If its group collects, or has no unit for it, the page waits in the group, behind other
+//! pages of its class (`write`). Each group collects by itself, one unit at a time (`collect`). What is decided here is
+//! decided by [`Placed`], which also serves runs without time.
+
+mod collect;
+mod stripes;
+mod write;
+
+use super::*;
+use crate::placement::{Collection, PageToPut, Placed};
+use collect::{Group, Part};
+use stripes::Stripes;
+pub use write::Asked;
+
+/// A program that finds no room has no page.
+const NO_PAGE: u32 = u32::MAX;
+
+/// The map by units, and the state of collections.
+#[derive(Clone, Debug)]
+pub(crate) struct Units {
+    pub device: Placed,
+    stripes: Stripes,
+    groups: Vec<Group>,
+    dies: Vec<Die>,
+    /// Dies that must look for work again.
+    woken: Vec<u32>,
+    /// Free units at or below which a group collects while a die has nothing else to do, or while writes may pass.
+    idle: u32,
+    /// Whether host writes may pass a collection, in step with it (D-170).
+    preemptible: bool,
+    /// Whether collections take no time.
+    ideal: bool,
+}
+
+/// A die.
+#[derive(Clone, Debug, Default)]
+struct Die {
+    /// Pages of the writes in the die's queue, in their order.
+    waiting: VecDeque<u32>,
+    /// Pages of the writes in service, in their order.
+    in_service: VecDeque<u32>,
+    part: Part,
+}
+
+impl Map for Units {
+    #[inline]
+    fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
+        let ppn = self.device.lookup(lpn)?;
+        Some(self.stripes.physical(ppn))
+    }
+
+    fn write_ahead(
+        nand: &mut Modern<Units>,
+        die: usize,
+        at: usize,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        nand.begin_write_ahead(die, at, now, events);
+    }
+
+    fn work_ended(nand: &mut Modern<Units>, die: usize, of_host: bool, now: Time) {
+        if !of_host {
+            nand.part_ended(die, now);
+        }
+    }
+
+    fn left_to_move(nand: &Modern<Units>, die: usize) -> Option<u32> {
+        nand.moves_left(die)
+    }
+}
+
+impl Modern<Units> {
+    pub fn by_units(spec: &DeviceSpec, params: &ModernNand, device: Placed) -> Modern<Units> {
+        let setup = device.setup();
+        let map = Units {
+            stripes: Stripes::new(spec, setup),
+            groups: vec![Group::new(device.needs().classes); setup.groups as usize],
+            dies: vec![Die::default(); spec.geometry.chips as usize],
+            woken: Vec::new(),
+            idle: spec.idle_units(),
+            preemptible: spec.gc.preemptible,
+            ideal: spec.gc.ideal,
+            device,
+        };
+        Modern::with_map(spec, params, map)
+    }
+
+    /// Starts or stops keeping a log.
+    pub fn set_log(&mut self, on: bool) {
+        self.log = on.then(Vec::new);
+    }
+
+    /// The die that has a page's copy.
+    pub fn die_of_copy(&self, lpn: Lpn) -> Option<u32> {
+        let ppn = self.map.device.lookup(lpn)?;
+        Some(self.map.stripes.die_of(ppn) as u32)
+    }
+
+    /// Free blocks of a die.
+    pub fn free_blocks(&self, die: usize) -> u32 {
+        let group = self.map.stripes.group_of(die);
+        self.map.device.free(group) * self.map.stripes.blocks
+    }
+
+    /// Free blocks at or below which a die collects.
+    pub fn gc_trigger_blocks(&self) -> u32 {
+        self.map.device.low() * self.map.stripes.blocks
+    }
+
+    /// Free pages that the die has of the open unit of its group's first class, about.
+    pub fn open_pages(&self, die: usize) -> u32 {
+        let group = self.map.stripes.group_of(die);
+        self.map.device.open_pages(group) / self.map.stripes.dies
+    }
+
+    /// Writes every page that the host sees once in ascending order, on new flash, in no time.
+    pub fn fill_sequential(&mut self) {
+        for lpn in 0..self.map.device.setup().logical_pages {
+            let written = self.write_untimed(Lpn(lpn));
+            debug_assert!(written, "new flash has room for all pages");
+        }
+    }
+
+    /// Erases of each block.
+    pub fn erase_counts(&self) -> Vec<u32> {
+        let blocks = (self.map.stripes.blocks * self.map.stripes.dies) as usize;
+        let of_units = self.map.device.erase_counts();
+        (of_units.into_iter())
+            .flat_map(|erases| std::iter::repeat_n(erases, blocks))
+            .collect()
+    }
+
+    /// Whether no page waits for room, and nothing is collected.
+    #[cfg(test)]
+    pub fn is_at_rest(&self) -> bool {
+        (self.map.groups.iter()).all(|group| group.run.is_none() && group.pages_waiting == 0)
+            && (self.map.dies.iter()).all(|die| die.waiting.is_empty() && die.in_service.is_empty())
+    }
+
+    /// Activates a die, and then the dies that this woke.
+    pub fn activate_and_woken(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        self.activate_one(die, now, events);
+        while let Some(die) = self.map.woken.pop() {
+            self.activate_one(die as usize, now, events);
+        }
+    }
+
+    /// Starts the next work of a free die. Host operations and the steps of a collection take turns if writes may
+    /// pass; otherwise the collection comes first.
+    fn activate_one(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        if self.is_taken(die, now, events) {
+            return;
+        }
+        if let Some(op) = self.chips[die].reads.pop_front() {
+            return self.start_reads(die, op, Time::ZERO, now, events);
+        }
+        if self.chips[die].queue.is_empty() {
+            self.begin_in_background(die, now);
+        }
+        let host_first = self.map.preemptible && self.map.dies[die].part.host_is_next;
+        if host_first && self.start_of_host(die, now, events) {
+            return;
+        }
+        if self.start_part(die, now, events) {
+            self.map.dies[die].part.host_is_next = true;
+            return;
+        }
+        if !host_first {
+            self.start_of_host(die, now, events);
+        }
+    }
+
+    /// Starts the next host operation of a free die; returns whether it did.
+    fn start_of_host(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
+        if self.waits_for_row(die, now, events) {
+            return false;
+        }
+        let Some(op) = self.chips[die].queue.pop_front() else {
+            return false;
+        };
+        self.map.dies[die].part.host_is_next = false;
+        match op.is_read() {
+            true => self.start_reads(die, op, Time::ZERO, now, events),
+            false => self.start_row(die, op, now, events),
+        }
+        true
+    }
+}

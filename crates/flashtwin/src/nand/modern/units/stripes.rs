@@ -1,0 +1,95 @@
+//! The dies and blocks that the pages of a unit are on.
+//!
+//! The pages of a unit are numbered in the order in which they are given to it. A program takes a *row* of them, and
+//! rows go to the dies of the group in turn: row r is on die `r mod dies`, where it is the `r / dies`-th of the unit.
+
+use crate::divide::Divider;
+use crate::placement::Setup;
+use crate::spec::DeviceSpec;
+use crate::units::Ppn;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stripes {
+    /// Dies of a group.
+    pub dies: u32,
+    /// Pages of a row.
+    pub row: u32,
+    /// Rows of a unit on each die.
+    pub rows: u32,
+    /// Blocks of a unit on each die.
+    pub blocks: u32,
+    by_pages: Divider,
+    by_units: Divider,
+    by_row: Divider,
+    by_dies: Divider,
+}
+
+impl Stripes {
+    pub fn new(spec: &DeviceSpec, setup: &Setup) -> Stripes {
+        let dies = spec.geometry.chips / setup.groups;
+        let row = spec.pages_per_program();
+        Stripes {
+            dies,
+            row,
+            rows: setup.unit_pages / dies / row,
+            blocks: setup.unit_pages / dies / spec.geometry.pages_per_block,
+            by_pages: Divider::new(setup.unit_pages),
+            by_units: Divider::new(setup.units),
+            by_row: Divider::new(row),
+            by_dies: Divider::new(dies),
+        }
+    }
+
+    /// The dies of a group.
+    pub fn dies_of(&self, group: u32) -> std::ops::Range<usize> {
+        (group * self.dies) as usize..((group + 1) * self.dies) as usize
+    }
+
+    /// The group of a die.
+    #[inline]
+    pub fn group_of(&self, die: usize) -> u32 {
+        self.by_dies.div(die as u32)
+    }
+
+    /// The unit of a page.
+    #[inline]
+    pub fn unit_of(&self, ppn: Ppn) -> u32 {
+        self.by_pages.div(ppn.0)
+    }
+
+    /// The die that has a page.
+    #[inline]
+    pub fn die_of(&self, ppn: Ppn) -> usize {
+        let (unit, page) = self.by_pages.div_rem(ppn.0);
+        let in_group = self.by_dies.div_rem(self.by_row.div(page)).1;
+        (self.by_units.div(unit) * self.dies + in_group) as usize
+    }
+
+    /// A page as the flash numbers it, block after block: its place in its block decides how long it takes to read.
+    #[inline]
+    pub fn physical(&self, ppn: Ppn) -> Ppn {
+        let (unit, page) = self.by_pages.div_rem(ppn.0);
+        let (row, in_row) = self.by_row.div_rem(page);
+        let (line, die) = self.by_dies.div_rem(row);
+        Ppn(((unit * self.dies + die) * self.rows + line) * self.row + in_row)
+    }
+
+    /// The place of a page in its block.
+    #[inline]
+    pub fn page_in_block(&self, ppn: Ppn) -> u32 {
+        self.physical(ppn).0 % (self.rows * self.row / self.blocks)
+    }
+
+    /// The row of a page among those of all units.
+    #[inline]
+    pub fn row_of(&self, ppn: Ppn) -> u32 {
+        self.by_row.div(ppn.0)
+    }
+
+    /// The first page, in its unit, of the `line`-th row of a die.
+    #[inline]
+    pub fn first_page(&self, line: u32, die: usize) -> u32 {
+        let in_group = self.by_dies.div_rem(die as u32).1;
+        (line * self.dies + in_group) * self.row
+    }
+}

@@ -1,0 +1,353 @@
+//! Writes: room for a page, its way to its die, and the program of a row.
+
+use super::super::lane::Step;
+use super::*;
+use crate::placement::{Class, Untimed, NEVER};
+use crate::request::PlacementId;
+
+/// Number of waiting operations that are examined to find writes of the same row.
+const WRITES_LOOKED_AT: usize = 64;
+
+/// Placement of a write, as the host gives it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asked {
+    /// Its id, if there is one.
+    pub placement: PlacementId,
+    /// Pages of the host's request.
+    pub pages: u32,
+}
+
+/// A write that waits for room in its group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    pub op: PageOp,
+    pub page: PageToPut,
+    /// Order of arrival in the group.
+    pub number: u64,
+    pub since: Time,
+}
+
+/// The room for a page.
+enum Room {
+    /// The open unit of its class in this group.
+    In(u32),
+    /// None before this group has collected.
+    After(u32),
+    None,
+}
+
+impl Modern<Units> {
+    /// Queues a write: the scheme gives it a class, and it goes to the die of its page, or waits for room.
+    pub fn write(&mut self, op: PageOp, asked: Asked, now: Time, events: &mut EventQueue) {
+        let id = asked.placement.get();
+        let to = self.map.device.resolve(id);
+        // Hot pages of the buffer's policy are what id 1 marks (P-23).
+        let id = id.or((op.stream == Stream::Hot).then_some(1));
+        let pages = asked.pages.max(1);
+        let page = self.map.device.ask(op.lpn, to, id, pages, NEVER);
+        let waiting = Waiting {
+            op,
+            page,
+            number: 0,
+            since: now,
+        };
+        let group = &self.map.groups[page.group as usize];
+        match group.waits(page.class) {
+            true => self.let_wait(page.group, waiting),
+            false => self.find_room(waiting, now),
+        }
+        self.activate_woken(now, events);
+    }
+
+    fn activate_woken(&mut self, now: Time, events: &mut EventQueue) {
+        if let Some(die) = self.map.woken.pop() {
+            self.activate_and_woken(die as usize, now, events);
+        }
+    }
+
+    /// Writes a page in no time; returns false if it finds no room.
+    pub fn write_untimed(&mut self, lpn: Lpn) -> bool {
+        let before = self.map.device.untimed();
+        let written = self.map.device.write(lpn, 1, None, &[]).is_ok();
+        self.stats.add(Cause::HostWrite, u64::from(written));
+        self.count_untimed(before);
+        written
+    }
+
+    /// Counts the collections since `before` that took no time.
+    fn count_untimed(&mut self, before: Untimed) {
+        let after = self.map.device.untimed();
+        let blocks = u64::from(self.map.stripes.blocks * self.map.stripes.dies);
+        self.stats.add(Cause::GcMove, after.moves - before.moves);
+        let units = after.erases - before.erases;
+        self.stats.add(Cause::Erase, units * blocks);
+    }
+
+    fn let_wait(&mut self, group: u32, waiting: Waiting) {
+        let class = waiting.page.class;
+        self.map.groups[group as usize].let_wait(class, waiting);
+    }
+
+    /// Gives a write its page, or lets it wait.
+    fn find_room(&mut self, waiting: Waiting, now: Time) {
+        match self.room(&waiting.page, now) {
+            Room::In(group) => self.put(&waiting, group, now),
+            Room::After(group) => self.let_wait(group, waiting),
+            Room::None => self.fail(&waiting, now),
+        }
+    }
+
+    /// The room for a page of the host. Begins a collection if the group has at most `low` free units, as in runs
+    /// without time.
+    fn room(&mut self, page: &PageToPut, now: Time) -> Room {
+        let (group, class) = (page.group, page.class);
+        if self.map.ideal {
+            return self.room_at_once(page);
+        }
+        if self.map.groups[group as usize].run.is_none()
+            && !self.begin_if_low(group, class, now)
+            && !self.begin_early(group, class, now)
+        {
+            let device = &mut self.map.device;
+            if device.is_low(group) && device.is_awaited(group) {
+                // A unit may be collected once it is programmed.
+                return Room::After(group);
+            }
+            return match device.opens(group, class) {
+                true => Room::In(group),
+                false => self.room_elsewhere(page, now),
+            };
+        }
+        match self.may_pass(group) && self.map.device.opens(group, class) {
+            true => Room::In(group),
+            false => Room::After(group),
+        }
+    }
+
+    fn room_at_once(&mut self, page: &PageToPut) -> Room {
+        let before = self.map.device.untimed();
+        let room = self.map.device.room_for(page);
+        self.count_untimed(before);
+        room.map_or(Room::None, Room::In)
+    }
+
+    /// The room in another group, if that of the page's id is full (P-8).
+    #[cold]
+    fn room_elsewhere(&mut self, page: &PageToPut, now: Time) -> Room {
+        for group in self.map.device.others_by_room(page.group) {
+            let runs = self.map.groups[group as usize].run.is_some();
+            let collects = runs || self.begin_if_low(group, page.class, now);
+            if collects && !self.may_pass(group) {
+                self.map.device.count_redirected();
+                return Room::After(group);
+            }
+            if self.map.device.opens(group, page.class) {
+                self.map.device.count_redirected();
+                return Room::In(group);
+            }
+        }
+        Room::None
+    }
+
+    /// Puts a write into the queue of the die of its page.
+    fn put(&mut self, waiting: &Waiting, group: u32, now: Time) {
+        let ppn = self.map.device.put(&waiting.page, group);
+        self.map.device.await_program(ppn);
+        if let Some(run) = &mut self.map.groups[group as usize].run {
+            run.passed += 1;
+        }
+        let die = self.map.stripes.die_of(ppn);
+        self.queue(waiting, die, ppn.0, now);
+    }
+
+    /// Completes a write that finds no room, as one that was not written.
+    #[cold]
+    fn fail(&mut self, waiting: &Waiting, now: Time) {
+        self.stats.writes_failed += 1;
+        let die = self.map.stripes.dies_of(waiting.page.group).start;
+        self.queue(waiting, die, NO_PAGE, now);
+    }
+
+    fn queue(&mut self, waiting: &Waiting, die: usize, ppn: u32, now: Time) {
+        let mut op = waiting.op;
+        let chip = &mut self.chips[die];
+        chip.count_arrival(&mut op, now);
+        // Its group has been collecting since it waits.
+        op.gc_before -= (now - waiting.since).min(op.gc_before);
+        chip.queue.push_back(op);
+        self.map.dies[die].waiting.push_back(ppn);
+        self.map.woken.push(die as u32);
+    }
+
+    /// Places the waiting writes of a group that have room now, in their order.
+    pub(super) fn release(&mut self, group: u32, now: Time) {
+        let mut after = None;
+        while self.map.groups[group as usize].pages_waiting > 0 {
+            let Some((number, class)) = self.map.groups[group as usize].next_head(after) else {
+                return;
+            };
+            self.release_first(group, class, now);
+            after = Some(number);
+        }
+    }
+
+    /// Places the first waiting write of a class, if it has room.
+    fn release_first(&mut self, group: u32, class: Class, now: Time) {
+        let first = self.map.groups[group as usize].first(class);
+        let room = self.room(&first.page, now);
+        if let Room::After(same) = room {
+            if same == group {
+                return;
+            }
+        }
+        let waiting = self.map.groups[group as usize].take_first(class);
+        match room {
+            Room::In(group) => self.put(&waiting, group, now),
+            Room::After(other) => self.let_wait(other, waiting),
+            Room::None => self.fail(&waiting, now),
+        }
+    }
+
+    // ---- programs ----
+
+    /// Whether the first operation of a die is a write that waits for others that would fill its row, as
+    /// [`Modern::waits_for_writes`] has it.
+    pub(super) fn waits_for_row(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
+        if self.layout.unit == 1 {
+            return false;
+        }
+        let queue = &self.chips[die].queue;
+        let Some(first) = queue.front().filter(|op| !op.is_read()) else {
+            return false;
+        };
+        let until = first.enqueued + self.params.program_wait;
+        let ppn = self.map.dies[die].waiting[0];
+        let left = self.layout.left_in_row(ppn);
+        let patient = |op: &PageOp| matches!(op.cause, Cause::Destage | Cause::WriteBack);
+        if ppn == NO_PAGE
+            || until <= now
+            || queue.len() >= left as usize
+            || !queue.iter().all(patient)
+        {
+            return false;
+        }
+        self.look_again(die, until, events);
+        true
+    }
+
+    /// Starts a program of a write, together with the waiting writes of its row.
+    pub(super) fn start_row(
+        &mut self,
+        at: usize,
+        first: PageOp,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        let die = self.die_of(at);
+        let of = &mut self.map.dies[die];
+        let ppn = of
+            .waiting
+            .pop_front()
+            .expect("each write in the queue has a page");
+        of.in_service.push_back(ppn);
+        if ppn == NO_PAGE {
+            self.begin_op(at, first, now);
+            self.lanes[at].ops[0].written = false;
+            self.lanes[at].steps.push_back(Step::Deliver);
+            return self.start(at, now, events);
+        }
+        let page = self.map.stripes.page_in_block(Ppn(ppn));
+        let array = self.program(Stream::Cold, page);
+        self.take_along(at, &first, now);
+        let row = self.map.stripes.row_of(Ppn(ppn));
+        if self.layout.unit > 1 {
+            self.take_row_of(at, die, row, now);
+        }
+        let lane = &mut self.lanes[at];
+        lane.steps.push_back(Step::Pulse(array));
+        for done in lane.ops.iter_mut() {
+            done.array = array;
+            lane.steps.push_back(Step::Deliver);
+        }
+        if self.log.is_some() {
+            self.log_ops(at, now);
+        }
+        self.start(at, now, events);
+    }
+
+    /// Takes the waiting writes of a row into a lane.
+    fn take_row_of(&mut self, at: usize, die: usize, row: u32, now: Time) {
+        let (mut i, mut write) = (0, 0);
+        while i < WRITES_LOOKED_AT {
+            let Some(op) = self.chips[die].queue.get(i).copied() else {
+                return;
+            };
+            if op.is_read() {
+                i += 1;
+                continue;
+            }
+            let of = &mut self.map.dies[die];
+            let ppn = of.waiting[write];
+            if ppn == NO_PAGE || self.map.stripes.row_of(Ppn(ppn)) != row {
+                (i, write) = (i + 1, write + 1);
+                continue;
+            }
+            of.waiting.remove(write);
+            of.in_service.push_back(ppn);
+            self.chips[die].queue.remove(i);
+            self.take_along(at, &op, now);
+        }
+    }
+
+    fn take_along(&mut self, at: usize, op: &PageOp, now: Time) {
+        self.stats.add_program(op);
+        self.begin_op(at, *op, now);
+        let transfer = self.times.transfer;
+        let lane = &mut self.lanes[at];
+        if let Some(done) = lane.ops.last_mut() {
+            done.transfer = transfer;
+        }
+        lane.steps.push_back(Step::Transfer(transfer));
+    }
+
+    /// Begins the next write of a die while another one programs.
+    pub(super) fn begin_write_ahead(
+        &mut self,
+        die: usize,
+        at: usize,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        let is_write = |op: &PageOp| !op.is_read();
+        // The steps of a collection take turns with the host's operations.
+        if self.has_part(die)
+            || !self.chips[die].queue.front().is_some_and(is_write)
+            || self.waits_for_row(die, now, events)
+        {
+            return;
+        }
+        if let Some(op) = self.chips[die].queue.pop_front() {
+            self.start_row(at, op, now, events);
+        }
+    }
+
+    /// Records that an operation of the host has ended on a die.
+    pub fn program_done(&mut self, die: usize, done: &Done, now: Time) {
+        if done.op.is_read() {
+            return;
+        }
+        let page = self.map.dies[die].in_service.pop_front();
+        let ppn = page.expect("each program has a page");
+        if ppn == NO_PAGE {
+            return;
+        }
+        let unit = self.map.stripes.unit_of(Ppn(ppn));
+        if self.map.device.programmed(unit, 1) {
+            let group = self.map.stripes.group_of(die);
+            let of = &self.map.groups[group as usize];
+            if of.run.is_none() && of.pages_waiting > 0 {
+                self.release(group, now);
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Placement of pages in units: handles, groups and the scheme that chooses units.
+
+use super::decimal::percent_of;
+use super::section::{section, Field, Only, Values, OPTIONAL};
+use super::{DeviceSpec, MODERN_PAGE, U32};
+use crate::component::{Chosen, Component, Kind, Value};
+use crate::ftl::DYNAMIC_LEVELLING;
+use crate::placement::{self, Choice, FreeUnit, Survivors, SCHEMES};
+use crate::units::saturating_u32;
+
+/// The value of `placement.scheme` for devices that do not write by units.
+pub(super) const OFF: &str = "off";
+
+/// Names of the schemes.
+const NAMES: [&str; SCHEMES.len()] = {
+    let mut names = [""; SCHEMES.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = SCHEMES[i].component.name;
+        i += 1;
+    }
+    names
+};
+
+/// Keys that only devices have which write by units.
+pub(super) const PLACED: Only = &[
+    MODERN_PAGE[0],
+    MODERN_PAGE[1],
+    (WriteUnits::scheme.name(), &NAMES),
+];
+
+section! {
+    /// Placement of pages in units: one block of every die of a group, or several, that are filled in order, collected and erased as one.
+    pub struct WriteUnits(v) in (spec: DeviceSpec => spec.placement.as_ref()) {
+        scheme: Chosen = "placement.scheme", Kind::Choice(&[]), Some("\"off\""), MODERN_PAGE,
+            "Placement scheme: the rule that assigns each written page a class of units (docs/placement.md). `off`: the device does not write by units.", "NVMe flexible data placement; docs/placement.md",
+            among schemes(),
+            write written(spec);
+        handles: String = "placement.handles", Kind::Text, Some("\"1\""), PLACED,
+            "Reclaim unit handles: their types with commas between, `ii` (initially isolated: survivors mix) or `pi` (persistently isolated), or a number of handles of type `ii`.", "NVMe flexible data placement";
+        namespace: String = "placement.namespace", Kind::Text, Some("\"all\""), PLACED,
+            "Placement handles of the namespace: the reclaim unit handle of each, with commas between; `all`: every handle, in order. Writes without an id use the first.", "NVMe flexible data placement";
+        groups: u32 = "placement.groups", Kind::Count(1, 65_535), Some("1"), PLACED,
+            "Reclaim groups: the dies are split evenly among them, and units do not cross them.", "NVMe flexible data placement";
+        group_bits: Option<u32> = "placement.group_bits", Kind::Count(0, 15), OPTIONAL, PLACED,
+            "Highest bits of a placement id that name the group; default: the fewest that do.", "NVMe flexible data placement: RGIF";
+        unit_superblocks: u32 = "placement.unit_superblocks", Kind::Count(1, U32), Some("1"), PLACED,
+            "Blocks of each die of the group that form a unit.", "NVMe flexible data placement: reclaim units";
+        survivors: Option<Survivors> = "placement.survivors", Kind::Choice(Survivors::WORDS), OPTIONAL, PLACED,
+            "Destination of pages that collection moves; default: as the scheme has it. `apart`: units of their own for each isolated class, and others shared by the rest. `same`: the open unit of their class. `shared`: units that all classes share. `next`: the open unit of the next class. `scheme`: the scheme places each page.", "docs/placement.md";
+        closes_at_power_cut: bool = "placement.closes_at_power_cut", Kind::Bool, Some("false"), PLACED,
+            "A power loss closes the open units of the host, as event 02h reports.", "NVMe flexible data placement";
+        scope: Chosen = "gc.scope", Kind::Choice(&[]), Some("\"global\""), PLACED,
+            "Units among which the victim rule chooses.", "docs/placement.md",
+            among placement::components(Choice::Scope);
+    }
+}
+
+/// Whether the device writes by units.
+pub(super) fn is_on(v: &Values) -> bool {
+    let scheme: String = v.setting(&WriteUnits::scheme);
+    scheme != OFF
+}
+
+/// The schemes, and the absence of one.
+fn schemes() -> Vec<Component> {
+    let off = Component {
+        name: OFF,
+        line: "",
+        parameters: &[],
+    };
+    [off]
+        .into_iter()
+        .chain(placement::components(Choice::Scheme))
+        .collect()
+}
+
+/// Returns the value of `placement.scheme`.
+fn written(spec: &DeviceSpec) -> Option<Value> {
+    match &spec.placement {
+        Some(placement) => placement.scheme.write(),
+        None => Some(Value::Text(OFF.into())),
+    }
+}
+
+impl DeviceSpec {
+    /// Blocks of each die in a unit; 1 on devices that do not write by units.
+    fn blocks_per_unit(&self) -> u32 {
+        self.placement.as_ref().map_or(1, |p| p.unit_superblocks)
+    }
+
+    /// Units of a group, on devices that write by units.
+    pub fn units_per_group(&self) -> u32 {
+        self.blocks_per_chip() / self.blocks_per_unit()
+    }
+
+    /// Returns the number of units that a percentage of a group makes.
+    fn units_of_percent(&self, percent: f64) -> u32 {
+        saturating_u32(percent_of(self.units_per_group().into(), percent))
+    }
+
+    /// Returns the GC watermark of a group in free units, while no host operation waits.
+    pub fn idle_units(&self) -> u32 {
+        let percent = self.gc.idle_percent.unwrap_or(self.gc.low_percent);
+        self.units_of_percent(percent).max(1)
+    }
+
+    /// Returns the setup of a device that writes by units; `None` for other devices. An error has the key and what is
+    /// wrong with its value.
+    pub fn placement_setup(&self) -> Option<Result<placement::Setup, (&'static str, String)>> {
+        self.placement.as_ref().map(|of| self.setup_of(of))
+    }
+
+    fn setup_of(&self, of: &WriteUnits) -> Result<placement::Setup, (&'static str, String)> {
+        let wrong = |key: &'static str| move |message: String| (key, message);
+        let handles = placement::handles(&of.handles).map_err(wrong(WriteUnits::handles.name()))?;
+        let namespace = placement::namespace(&of.namespace, handles.len())
+            .map_err(wrong(WriteUnits::namespace.name()))?;
+        let dies = self.geometry.chips / of.groups;
+        if dies * of.groups != self.geometry.chips || dies == 0 {
+            let (found, chips) = (of.groups, self.geometry.chips);
+            let message = format!("found {found}; must divide the {chips} chips evenly");
+            return Err((WriteUnits::groups.name(), message));
+        }
+        let each = self.blocks_per_chip();
+        if of.unit_superblocks > each {
+            let message = format!("found {}; a chip has {each} blocks", of.unit_superblocks);
+            return Err((WriteUnits::unit_superblocks.name(), message));
+        }
+        let by_wear = self.wear.levelling.name == DYNAMIC_LEVELLING.name;
+        Ok(placement::Setup {
+            groups: of.groups,
+            units: self.units_per_group(),
+            unit_pages: dies * of.unit_superblocks * self.geometry.pages_per_block,
+            logical_pages: self.exported_pages(),
+            handles,
+            namespace,
+            group_bits: (of.group_bits).unwrap_or(of.groups.next_power_of_two().ilog2()),
+            scheme: of.scheme.clone(),
+            survivors: of.survivors,
+            victim: self.gc.victim.clone(),
+            scope: of.scope.clone(),
+            low: self.units_of_percent(self.gc.low_percent).max(1),
+            reuse: match by_wear {
+                true => FreeUnit::LeastWorn,
+                false => FreeUnit::Oldest,
+            },
+            closes_at_power_cut: of.closes_at_power_cut,
+        })
+    }
+}
