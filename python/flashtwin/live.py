@@ -12,7 +12,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import nbdkit
 from ._devices import DEFAULT_DEVICE, Overrides, Spec, as_toml
@@ -181,6 +181,25 @@ class Server:
         """
         settings = {key: as_toml(value) for key, value in keys.items()}
         return ask(self.control, "set", keys=settings)
+
+    def placement_status(self) -> list[dict[str, int]]:
+        """Return the placement handles of a device that writes by units.
+
+        Each has its id (`pid`), reclaim unit handle (`ruhid`) and the bytes left in its unit (`ruamw`).
+        """
+        return list(ask(self.control, "placement-status")["handles"])
+
+    def placement_log(self) -> list[dict[str, Any]]:
+        """Return log pages 20h to 23h of flexible data placement (docs/placement.md)."""
+        return list(ask(self.control, "placement-log")["logs"])
+
+    def placement_update(self, *ids: int) -> list[dict[str, int]]:
+        """Close the units that the handles of these placement ids write, as they are; return the new status.
+
+        Args:
+            ids: placement ids, at most 128; if one is not valid, no unit is closed.
+        """
+        return list(ask(self.control, "placement-update", ids=list(ids))["handles"])
 
     def disturb(
         self, *, latency_us: int = 0, latency_share: float = 1.0, read_error_share: float = 0.0

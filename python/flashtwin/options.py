@@ -102,11 +102,12 @@ class PreconditionOptions(TypedDict, total=False):
         str,
         Option(
             "steady",
-            "initial state: none, sequential, random, random:TIMES or steady; in runs, random and steady "
-            "also fill the buffer unless :empty-buffer is added, as in steady:empty-buffer",
+            "initial state: none, sequential, random, random:TIMES, steady, load or load:TIMES; in runs, "
+            "random and steady also fill the buffer unless :empty-buffer is added, as in steady:empty-buffer",
             '"none" is never written; "random:2" writes twice the capacity; "steady" is the state that '
-            "random writing converges to. A full buffer holds dirty random pages; that of a served device "
-            "starts empty.",
+            'random writing converges to; "load", on devices that write by units, is sequential writes and '
+            "then the load of the run with its placement ids, TIMES the capacity or until the amplification "
+            "is level. A full buffer holds dirty random pages; that of a served device starts empty.",
             metavar="HOW",
             group=STATE,
             in_experiment=True,

@@ -217,13 +217,27 @@ class Job:
         if options["log"]:
             tables.import_ahead()
         if options["snapshot"] is None:
-            base = precondition_spec(spec, options["precondition"], options["seed"], options["progress"])
+            load = self._load_of_state if is_by_load(options["precondition"]) else None
+            base = precondition_spec(
+                spec, options["precondition"], options["seed"], options["progress"], load
+            )
         else:
             base = _core.Device(spec)
             made_by = base.load_snapshot(options["snapshot"])
             self.prepared = f"snapshot ({made_by})"
         self.precondition_wall_s = time.monotonic() - began
         return base
+
+    def _load_of_state(self, spec: Spec) -> tuple[_core.Workload, _core.Workload]:
+        """Return the fill of a device and the load that brings it into its initial state.
+
+        A generated load has another seed than that of the run, so that the run does not repeat it.
+        """
+        of_load = self.source.text if self.source.path is None else None
+        seed, range_bytes = self.options["seed"], spec.exported_bytes
+        _, page_bytes = _core.placement_words_of(spec)
+        fill = _core.Workload.fill(of_load, range_bytes, page_bytes, seed)
+        return fill, self.source.open(range_bytes, seed + 1, repeating.Repeat(None, 0))
 
     def task(self, each: Candidate, make: Callable[[], _core.Device]) -> Task:
         """Create the run of one policy; `make` creates its device when the run begins."""
@@ -309,12 +323,26 @@ def _candidate(choice: Choice, among: Sequence[Choice], name: str | Path, option
     return Candidate(choice.label, spec, choice.instance(spec.buffer_pages))
 
 
-def precondition_spec(spec: Spec, kind: str, seed: int, on_progress: OnProgress | None) -> _core.Device:
-    """Make a device in the state `kind`."""
+def is_by_load(precondition: str) -> bool:
+    """Return whether an initial state is reached by writing the load of the run."""
+    return precondition.partition(":")[0] == "load"
+
+
+def precondition_spec(
+    spec: Spec,
+    kind: str,
+    seed: int,
+    on_progress: OnProgress | None,
+    load: Callable[[Spec], tuple[_core.Workload, _core.Workload]] | None = None,
+) -> _core.Device:
+    """Make a device in the state `kind`; `load` returns a fill and a load to be written, if it needs them."""
 
     def work(control: _core.Control) -> _core.Device:
         made = _core.Device(spec)
-        made.precondition(kind, seed, control)
+        if load is None:
+            made.precondition(kind, seed, control)
+        else:
+            made.precondition_by_load(kind, *load(spec), control)
         return made
 
     results, interrupted = run_all([Task("preconditioning", work)], 1, on_progress)

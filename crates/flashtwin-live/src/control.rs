@@ -59,6 +59,12 @@ enum Command {
     Set { keys: BTreeMap<String, String> },
     /// Things go wrong from now on.
     Disturb(Disturbance),
+    /// The status of the placement handles.
+    PlacementStatus {},
+    /// Log pages 20h to 23h of flexible data placement.
+    PlacementLog {},
+    /// Units of these placement ids are closed.
+    PlacementUpdate { ids: Vec<u16> },
     /// A clean stop, as by SIGTERM.
     Stop {},
 }
@@ -164,7 +170,8 @@ fn serve(server: &Server, mut client: &UnixStream) -> io::Result<()> {
             Ok(command) => carry_out(server, &command),
             Err(e) => json!({
                 "error": format!("{e}; a command is a line as in {{\"do\": \"stats\"}}, of stats, \
-                                  power-cut, fail, replace, slow, collect, kill-die, policy, set, disturb and stop")
+                                  power-cut, fail, replace, slow, collect, kill-die, policy, set, disturb, \
+                                  placement-status, placement-log, placement-update and stop")
             }),
         },
         None => json!({"error": format!("give a line of at most {LINE_BYTES_MAX} bytes, soon")}),
@@ -200,6 +207,10 @@ fn line(mut client: &UnixStream) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
+fn handles(status: Value) -> Value {
+    json!({ "handles": status })
+}
+
 fn carry_out(server: &Server, command: &Command) -> Value {
     let done = match command {
         Command::Stats {} => Ok(json!(server.report())),
@@ -228,6 +239,9 @@ fn carry_out(server: &Server, command: &Command) -> Value {
             let done = server.set_keys(&set);
             done.map(|keys| json!(keys.into_iter().collect::<BTreeMap<_, _>>()))
         }
+        Command::PlacementStatus {} => server.placement_status().map(handles),
+        Command::PlacementLog {} => server.placement_logs().map(|logs| json!({ "logs": logs })),
+        Command::PlacementUpdate { ids } => server.placement_update(ids).map(handles),
         Command::Disturb(how) => server.disturb(*how).map(|()| json!(how)),
         Command::Stop {} => {
             // SAFETY: the arguments are numbers; the signal is for this process, whose server handles it.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use flashtwin::{Op, OutOfRange, PowerCut, Request, Status, Time};
+use flashtwin::{Op, OutOfRange, PlacementId, PowerCut, Request, Status, Time};
 
 use crate::recording::Recording;
 use crate::Twin;
@@ -25,6 +25,8 @@ pub struct Call {
     pub bytes: u64,
     /// Whether the call completes only when the data are on the medium.
     pub fua: bool,
+    /// Placement id of a write.
+    pub placement: PlacementId,
 }
 
 /// Result of a call.
@@ -132,7 +134,7 @@ impl<W> Core<W> {
                 bytes: piece_end - at,
                 op: call.op,
                 fua: call.fua,
-                ..Request::default()
+                placement: call.placement,
             };
             self.places[place as usize].pieces_left += 1;
             self.twin.submit(now, &request, u64::from(place))?;

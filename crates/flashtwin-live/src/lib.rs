@@ -34,3 +34,4 @@ pub use crate::session::Session;
 pub use crate::settings::{Kept, Settings};
 pub use crate::store::Store;
 pub use crate::twin::Twin;
+pub use flashtwin::PlacementId;

@@ -1,6 +1,7 @@
 //! Commands to a running device that are not client requests, such as those of the control socket. An SSD and an
 //! array execute them in different ways.
 
+use flashtwin::placement::Placed;
 use flashtwin::spec::Buffer;
 use flashtwin::{Array, Ssd};
 
@@ -26,6 +27,10 @@ pub trait Orders {
     fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError>;
     /// The buffer, if there is one.
     fn buffer(&self) -> Option<&Buffer>;
+    /// The tables and rules of a device that writes by units; `None` for other devices.
+    fn placement(&mut self) -> Option<&mut Placed> {
+        None
+    }
     /// Changes keys of the buffer's policy and returns all of them with their values. A new policy of that kind
     /// replaces the present one, as by [`Orders::set_policy`].
     ///
@@ -49,6 +54,9 @@ pub trait Orders {
 pub type PolicyKeys = Vec<(&'static str, String)>;
 
 impl Orders for Ssd {
+    fn placement(&mut self) -> Option<&mut Placed> {
+        self.placement_mut()
+    }
     fn collect(&mut self, member: Option<usize>, die: Option<u32>) -> Result<u32, LiveError> {
         match member {
             Some(_) => Err(no_members()),

@@ -16,8 +16,6 @@ use flashtwin_workload::CsvColumns;
 
 use crate::LiveError;
 
-/// Requests of network clients carry no placement ids.
-const COLUMNS: CsvColumns = CsvColumns::Four;
 /// Bytes of lines in memory, separately for lines to be written and for lines being written.
 const ROOM_BYTES: usize = 32 << 20;
 
@@ -25,6 +23,7 @@ const ROOM_BYTES: usize = 32 << 20;
 #[derive(Debug)]
 pub(crate) struct Recording {
     path: PathBuf,
+    columns: CsvColumns,
     room_bytes: usize,
     added: Mutex<Added>,
     out: Mutex<Out>,
@@ -85,15 +84,19 @@ fn count(lines: &[u8]) -> u64 {
 }
 
 impl Recording {
-    /// Creates the file, which must not exist.
+    /// Creates the file, which must not exist. Requests have placement ids only on a device that writes by units.
     ///
     /// # Errors
     /// Fails if the file exists or cannot be made.
-    pub fn begin(path: &Path) -> Result<Recording, LiveError> {
-        Recording::within(path, ROOM_BYTES)
+    pub fn begin(path: &Path, has_placement: bool) -> Result<Recording, LiveError> {
+        let columns = match has_placement {
+            true => CsvColumns::Placement,
+            false => CsvColumns::Four,
+        };
+        Recording::within(path, columns, ROOM_BYTES)
     }
 
-    fn within(path: &Path, room_bytes: usize) -> Result<Recording, LiveError> {
+    fn within(path: &Path, columns: CsvColumns, room_bytes: usize) -> Result<Recording, LiveError> {
         let file = OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -109,7 +112,7 @@ impl Recording {
         let mut out = Out {
             file,
             bytes: 0,
-            taken: format!("{}\n", COLUMNS.header()).into_bytes(),
+            taken: format!("{}\n", columns.header()).into_bytes(),
         };
         if let Err(e) = out.put() {
             // Made here, and of no use.
@@ -118,6 +121,7 @@ impl Recording {
         }
         Ok(Recording {
             path: path.to_owned(),
+            columns,
             room_bytes,
             added: Mutex::default(),
             out: Mutex::new(out),
@@ -132,7 +136,7 @@ impl Recording {
             return;
         }
         // Memory takes every byte.
-        let _ = COLUMNS.write_request(&mut added.lines, request);
+        let _ = self.columns.write_request(&mut added.lines, request);
     }
 
     /// Writes the added lines to the file; after an error they are kept for the next attempt.
@@ -186,11 +190,11 @@ mod tests {
     fn lines_without_room_wait_and_dropped_lines_are_counted() {
         let name = format!("flashtwin-record-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
-        let recording = Recording::within(&path, 1000).expect("a new file");
+        let recording = Recording::within(&path, CsvColumns::Four, 1000).expect("a new file");
         let error_of = |what: Result<(), LiveError>| what.expect_err("no room").to_string();
         let recorded = || {
             let text = fs::read_to_string(&path).expect("there");
-            assert!(text.starts_with(COLUMNS.header()) && text.ends_with('\n'));
+            assert!(text.starts_with(CsvColumns::Four.header()) && text.ends_with('\n'));
             count(text.as_bytes()) - 1
         };
         add(&recording, 10);

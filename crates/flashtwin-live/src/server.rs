@@ -11,8 +11,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
-use flashtwin::{Array, Durable, Lpn, MemberError, Rng};
+use flashtwin::placement::Placed;
+use flashtwin::{Array, Durable, Lpn, MemberError, PlacementId, Rng};
+use flashtwin_sim::{placement_logs, placement_status};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::disturb::{Disturbance, Disturbed};
 use crate::recording::Recording;
@@ -181,10 +184,11 @@ impl PreparedServer {
         if let Some(state) = kept_state.as_ref().or(settings.snapshot.as_ref()) {
             twin.load(state)?;
         }
+        let has_placement = (twin.orders()).is_some_and(|orders| orders.placement().is_some());
         let recording = settings
             .record
             .as_deref()
-            .map(Recording::begin)
+            .map(|path| Recording::begin(path, has_placement))
             .transpose()?;
         if let Some(record) = &settings.record {
             list_made(&settings, record)?;
@@ -337,6 +341,83 @@ impl Server {
     /// Fails if the device has no such member or die, or cannot collect a single block.
     pub fn collect(&self, member: Option<usize>, die: Option<u32>) -> Result<u32, LiveError> {
         self.order(|device| device.collect(member, die))
+    }
+
+    /// Returns the placement id of the writes of clients that open the export `name`: `h3` is id 3, and the default
+    /// export, whose name is empty, has none. Devices that do not write by units give all exports none.
+    ///
+    /// # Errors
+    /// Fails if the device writes by units, and no placement handle has this id.
+    pub fn placement_of_export(&self, name: &str) -> Result<PlacementId, LiveError> {
+        self.change(|twin| {
+            let device = twin.orders().and_then(|orders| orders.placement());
+            let Some(device) = device.filter(|_| !name.is_empty()) else {
+                return Ok(PlacementId::NONE);
+            };
+            let ids: Vec<u16> = device.status().into_iter().map(|status| status.id).collect();
+            let id = name.strip_prefix('h').and_then(|id| match id.strip_prefix("0x") {
+                Some(hexadecimal) => u16::from_str_radix(hexadecimal, 16).ok(),
+                None => id.parse().ok(),
+            });
+            let id = id.filter(|id| ids.contains(id)).and_then(PlacementId::new);
+            id.ok_or_else(|| {
+                let last = ids.last().copied().unwrap_or(0);
+                LiveError::Setting(format!(
+                    "export {name:?}: is none of this device; h0 to h{last} are its placement handles, and the default \
+                     export writes without an id"
+                ))
+            })
+        })
+    }
+
+    /// Returns the status of the placement handles: for each its id, handle, and the bytes left in its unit.
+    ///
+    /// # Errors
+    /// Fails if the device does not write by units.
+    pub fn placement_status(&self) -> Result<Value, LiveError> {
+        let page_bytes = self.page_bytes();
+        self.placement(|device| Ok(placement_status(device, page_bytes)))
+    }
+
+    /// Returns log pages 20h to 23h of flexible data placement.
+    ///
+    /// # Errors
+    /// Fails if the device does not write by units.
+    pub fn placement_logs(&self) -> Result<Value, LiveError> {
+        let page_bytes = self.page_bytes();
+        self.placement(|device| Ok(placement_logs(device, page_bytes).into()))
+    }
+
+    /// Closes the units that the handles of these placement ids write, as they are; returns the new status.
+    ///
+    /// # Errors
+    /// Fails if the device does not write by units, or if an id is not valid; then no unit is closed.
+    pub fn placement_update(&self, ids: &[u16]) -> Result<Value, LiveError> {
+        let page_bytes = self.page_bytes();
+        self.placement(|device| {
+            let valid: Vec<u16> = device.status().into_iter().map(|status| status.id).collect();
+            device.update(ids).map_err(|e| {
+                LiveError::Setting(format!(
+                    "{e}: the placement ids of this device are {valid:?}, and an update names at most 128; no unit was \
+                     closed"
+                ))
+            })?;
+            Ok(placement_status(device, page_bytes))
+        })
+    }
+
+    fn placement<T>(
+        &self,
+        what: impl FnOnce(&mut Placed) -> Result<T, LiveError>,
+    ) -> Result<T, LiveError> {
+        self.order(|device| {
+            let none = || {
+                LiveError::Setting(
+                    "the device does not write by units: it has no placement handles (placement.scheme)".into(),
+                )
+            };
+            what(device.placement().ok_or_else(none)?)
+        })
     }
 
     /// Makes a die fail ([`flashtwin::Ssd::kill_die`]) and returns the number of pages lost.

@@ -7,7 +7,7 @@
 use std::io;
 use std::ops::Range;
 
-use flashtwin::Op;
+use flashtwin::{Op, PlacementId};
 
 use crate::undo::Undo;
 use crate::{Call, Failure, Server};
@@ -18,11 +18,21 @@ use crate::{Call, Failure, Server};
 pub struct Session<'a> {
     server: &'a Server,
     cuts: u64,
+    placement: PlacementId,
 }
 
 impl<'a> Session<'a> {
     pub(crate) fn new(server: &'a Server, cuts: u64) -> Session<'a> {
-        Session { server, cuts }
+        Session {
+            server,
+            cuts,
+            placement: PlacementId::NONE,
+        }
+    }
+
+    /// Returns the session with a placement id for all its writes.
+    pub fn placed(self, placement: PlacementId) -> Session<'a> {
+        Session { placement, ..self }
     }
 
     /// Returns the number of power losses before this session was opened.
@@ -165,6 +175,7 @@ impl<'a> Session<'a> {
             offset,
             bytes,
             fua,
+            placement: self.placement,
         };
         self.server.driver.call(&call, self.cuts)
     }

@@ -131,6 +131,7 @@ static ERROR: Function = Function::of_program(c"nbdkit_error");
 static SET_ERROR: Function = Function::of_program(c"nbdkit_set_error");
 static SHUTDOWN: Function = Function::of_program(c"nbdkit_shutdown");
 static ADD_EXTENT: Function = Function::of_program(c"nbdkit_add_extent");
+static EXPORT_NAME: Function = Function::of_program(c"nbdkit_export_name");
 
 /// Prints a message as the server's.
 pub fn error(message: &CStr) {
@@ -146,6 +147,19 @@ pub fn error(message: &CStr) {
 pub fn set_error(errno: c_int) {
     // SAFETY: the type is the function's; the argument is a number.
     unsafe { mem::transmute::<*mut c_void, extern "C" fn(c_int)>(SET_ERROR.address())(errno) }
+}
+
+/// Returns the name of the export that the client of this connection has asked for; empty for the default one.
+pub fn export_name() -> String {
+    type ExportName = extern "C" fn() -> *const c_char;
+    // SAFETY: the type is the function's; it takes no arguments.
+    let name = unsafe { mem::transmute::<*mut c_void, ExportName>(EXPORT_NAME.address())() };
+    if name.is_null() {
+        return String::new();
+    }
+    // SAFETY: nbdkit owns the string, which ends in a zero byte and is valid during the connection.
+    let name = unsafe { CStr::from_ptr(name) };
+    name.to_string_lossy().into_owned()
 }
 
 /// Stops accepting clients and rejects new requests; returns immediately.

@@ -19,7 +19,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use flashtwin_live::{Control, Failure, LiveError, PreparedServer, Server, Session, Settings};
+use flashtwin_live::{
+    Control, Failure, LiveError, PlacementId, PreparedServer, Server, Session, Settings,
+};
 use limits::Limits;
 
 /// Largest request that clients should send, which clients also assume of servers that announce no limit.
@@ -261,16 +263,33 @@ extern "C" fn preconnect(_readonly: c_int) -> c_int {
     }
 }
 
-/// Opens a connection. The returned pointer is no address: it is the number of power losses so far, plus one because
-/// null is an error.
+/// Bits of a connection's number that hold power losses; the bits above hold its placement id.
+const CUTS_BITS: u32 = 47;
+
+/// Opens a connection. The returned pointer is no address: its low bits are the number of power losses so far, plus one
+/// because null is an error, and its high ones the placement id of the connection's writes, plus one.
 extern "C" fn open(_readonly: c_int) -> *mut c_void {
-    let cuts = SERVER.get().map_or(0, |server| server.connect().cuts());
-    (cuts as usize + 1) as *mut c_void
+    let Some(server) = SERVER.get() else {
+        return std::ptr::without_provenance_mut(1);
+    };
+    let placement = match server.placement_of_export(&ffi::export_name()) {
+        Ok(placement) => placement,
+        Err(e) => {
+            complain(&e.to_string());
+            return std::ptr::null_mut();
+        }
+    };
+    let id = placement.get().map_or(0, |id| u64::from(id) + 1);
+    let number = (id << CUTS_BITS) | (server.connect().cuts() + 1);
+    std::ptr::without_provenance_mut(number as usize)
 }
 
 /// Runs a call of a connection.
 fn ask(connection: *mut c_void, what: impl FnOnce(Session<'_>) -> Result<(), Failure>) -> c_int {
-    call(|server| what(server.session(connection as u64 - 1)))
+    let number = connection.addr() as u64;
+    let (id, cuts) = (number >> CUTS_BITS, (number & ((1 << CUTS_BITS) - 1)) - 1);
+    let placement = id.checked_sub(1).and_then(|id| PlacementId::new(id as u16));
+    call(|server| what(server.session(cuts).placed(placement.unwrap_or_default())))
 }
 
 extern "C" fn get_size(_: *mut c_void) -> i64 {

@@ -10,13 +10,16 @@ use flashtwin::spec::{
     builtin, builtin_array, builtin_array_names, builtin_names, is_array, MemberFile,
 };
 use flashtwin::{Array, ArraySpec, Device as AnyDevice, DeviceSpec, Op, Ssd, StateLength, Time};
-use flashtwin_sim::{size_text, Drivable, Figure, InitialState, Outcome, RunInfo, Summary};
+use flashtwin_sim::{
+    precondition_by_load, size_text, Drivable, Figure, InitialState, Outcome, Precondition,
+    RunInfo, Summary,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::columns::{self, Slices};
 use crate::control::Control;
-use crate::errors::{of_json, of_sim, of_spec, DeviceError, FlashtwinError};
+use crate::errors::{error, of_json, of_sim, of_spec, DeviceError, FlashtwinError};
 use crate::log::logging;
 use crate::options::{describe, RunOptions};
 use crate::user::{Failure, UserPolicy};
@@ -348,6 +351,29 @@ impl Device {
         let (state, control) = (&mut self.state, &control.0);
         py.detach(
             || either!(state, device => flashtwin_sim::precondition(device, kind, seed, control)),
+        )
+        .map_err(of_sim)
+    }
+
+    /// Brings a device that writes by units into the initial state called `kind` by writing `fill` and then `load`;
+    /// returns false if `control` stopped it.
+    fn precondition_by_load(
+        &mut self,
+        py: Python<'_>,
+        kind: &str,
+        fill: &Workload,
+        load: &Workload,
+        control: &Control,
+    ) -> PyResult<bool> {
+        let times = match InitialState::from_str(kind).map_err(of_sim)?.flash {
+            Precondition::Load { times } => times,
+            other => return Err(error(format!("precondition {other}: has no load"))),
+        };
+        let (mut fill, mut load) = (fill.lock()?, load.lock()?);
+        let (fill, load) = (fill.as_mut(), load.as_mut());
+        let (state, control) = (&mut self.state, &control.0);
+        py.detach(
+            || either!(state, device => precondition_by_load(device, times, fill, load, control)),
         )
         .map_err(of_sim)
     }

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use flashtwin::component::Component;
 use flashtwin::placement::{
-    components, script, theory, Choice, EventType, OwnerReport, Placed, PlacementReport, Setup,
-    SCHEMES, WORDS,
+    components, script, theory, Choice, OwnerReport, Placed, PlacementReport, Setup, SCHEMES, WORDS,
 };
 use flashtwin::DeviceSpec;
-use flashtwin_sim::{run_untimed, Untimed, UntimedPlan, Warm};
+use flashtwin_sim::{placement_logs, run_untimed, Untimed, UntimedPlan, Warm};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -147,13 +146,15 @@ pub fn run_placement<'py>(
         return Err(e);
     }
     let run = result.map_err(error)?;
-    result_dict(py, &device, &run)
+    let logs = placement_logs(&device, page_bytes).into();
+    result_dict(py, &device, &run, &logs)
 }
 
 fn result_dict<'py>(
     py: Python<'py>,
     device: &Placed,
     run: &Untimed,
+    logs: &serde_json::Value,
 ) -> PyResult<Bound<'py, PyDict>> {
     let d = PyDict::new(py);
     d.set_item("warm_capacities", run.warm)?;
@@ -164,47 +165,14 @@ fn result_dict<'py>(
     let series: PyResult<Vec<_>> = run.series.iter().map(|at| report(py, at)).collect();
     d.set_item("series", series?)?;
     d.set_item("state", device.scheme_state())?;
-    let totals = PyDict::new(py);
-    for kind in EventType::ALL {
-        totals.set_item(kind.code(), device.event_total(kind))?;
-    }
-    d.set_item("events", totals)?;
-    d.set_item("last_events", last_events(py, device)?)?;
     let setup = device.setup();
-    let types: Vec<&str> = device.handle_types().iter().map(|of| of.name()).collect();
-    d.set_item("handles", types)?;
-    d.set_item("groups", setup.groups)?;
-    d.set_item("group_bits", setup.group_bits)?;
-    d.set_item("placement_handles", setup.namespace.len())?;
-    let totals = device.totals();
-    d.set_item("totals", (totals.host, totals.media, totals.erased))?;
+    d.set_item("logs", logs.to_string())?;
     d.set_item("units", setup.units * setup.groups)?;
     d.set_item("unit_pages", setup.unit_pages)?;
     d.set_item("logical_pages", setup.logical_pages)?;
     d.set_item("low", setup.low)?;
     d.set_item("classes", device.needs().classes)?;
     Ok(d)
-}
-
-/// The last events of the host, and of the device.
-fn last_events<'py>(py: Python<'py>, device: &Placed) -> PyResult<Bound<'py, PyDict>> {
-    let both = PyDict::new(py);
-    for (name, of_host) in [("host", true), ("controller", false)] {
-        let list = PyList::empty(py);
-        for event in device.last_events(of_host) {
-            let d = PyDict::new(py);
-            d.set_item("type", event.kind.code())?;
-            d.set_item("name", event.kind.name())?;
-            d.set_item("pid", event.id)?;
-            d.set_item("ruhid", event.handle)?;
-            d.set_item("rgid", event.group)?;
-            d.set_item("clock", event.clock)?;
-            d.set_item("moved", event.moved)?;
-            list.append(d)?;
-        }
-        both.set_item(name, list)?;
-    }
-    Ok(both)
 }
 
 fn report<'py>(py: Python<'py>, of: &PlacementReport) -> PyResult<Bound<'py, PyDict>> {

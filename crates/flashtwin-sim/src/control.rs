@@ -18,6 +18,8 @@ pub enum WorkPhase {
     Random,
     /// Preconditioning places the steady state.
     Steady,
+    /// Preconditioning writes the load of the run.
+    Load,
     /// The buffer is filled.
     Buffer,
     /// Requests before the measurement.
@@ -32,6 +34,7 @@ impl WorkPhase {
             WorkPhase::Sequential => "sequential writes",
             WorkPhase::Random => "random writes",
             WorkPhase::Steady => "steady state",
+            WorkPhase::Load => "writes of the load",
             WorkPhase::Buffer => "filling the buffer",
             WorkPhase::Warmup => "warm-up",
         }

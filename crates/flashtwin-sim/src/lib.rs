@@ -13,6 +13,7 @@ mod history;
 mod measure;
 mod outcome;
 mod passes;
+mod placement_log;
 mod precondition;
 mod recorded;
 mod run;
@@ -34,15 +35,18 @@ pub use history::{History, HistoryPoint, RecordedHistory};
 pub use measure::{measure, Figure};
 pub use outcome::{Outcome, Steady};
 pub use passes::{DriveWrites, Passes};
-pub use precondition::{fill_buffer, precondition, InitialState, Precondition};
+pub use placement_log::{placement_logs, placement_status};
+pub use precondition::{
+    fill_buffer, precondition, precondition_by_load, InitialState, Precondition,
+};
 pub use run::{run, Beyond, Pacing, RunConfig, Sink};
 pub use snapshot::{load_snapshot, save_snapshot};
 pub use speed::Speed;
 pub use subject::{Described, Drivable, Logged};
 pub use summary::{
     size_text, ArraySummary, BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside,
-    Latency, Lifetime, MemberSummary, NamedCount, PassesSummary, PhaseSummary, Purpose,
-    RebuildSummary, RunInfo, SeriesPoint, SteadySummary, Summary, Throughput,
+    Latency, Lifetime, MemberSummary, NamedCount, PassesSummary, PhaseSummary, PlacementSummary,
+    Purpose, RebuildSummary, RunInfo, SeriesPoint, SteadySummary, Summary, Throughput,
 };
 pub use threads::Threads;
 pub use timeline::{Row, Timeline, Window};

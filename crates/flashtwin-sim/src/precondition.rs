@@ -9,7 +9,9 @@ use std::str::FromStr;
 use std::sync::atomic::Ordering;
 
 use flashtwin::{Device, Op, Request, Rng, Time};
+use flashtwin_workload::Workload;
 
+use crate::untimed::{warm_untimed, UntimedError, Warm};
 use crate::{Control, Drivable, SimError, WorkPhase};
 
 /// The state before the first request.
@@ -27,6 +29,11 @@ pub enum Precondition {
     },
     /// Placed directly in the state that random writing converges to.
     Steady,
+    /// On devices that write by units: sequential, then the load of the run, with its placement ids.
+    Load {
+        /// Number of writes, as a multiple of the exported pages; `None`: until write amplification is level.
+        times: Option<f64>,
+    },
 }
 
 /// The initial state of flash and buffer: a [`Precondition`], with or without `:empty-buffer` (D-175).
@@ -73,8 +80,8 @@ impl FromStr for Precondition {
         let wrong = |what: &str| {
             Err(SimError::Config(format!(
                 "precondition \"{}\": {what}; none, sequential, random, random:TIMES (as in \
-                 random:2) and steady are known; :empty-buffer behind random or steady leaves the \
-                 buffer empty",
+                 random:2), steady, load and load:TIMES are known; :empty-buffer behind random or steady \
+                 leaves the buffer empty",
                 text.escape_debug()
             )))
         };
@@ -84,12 +91,14 @@ impl FromStr for Precondition {
                 "sequential" => Ok(Precondition::Sequential),
                 "random" => Ok(Precondition::Random { times: 1.0 }),
                 "steady" => Ok(Precondition::Steady),
+                "load" => Ok(Precondition::Load { times: None }),
                 _ => wrong("unknown"),
             },
-            Some(("random", times)) => match times.parse::<f64>() {
-                Ok(times) if times > 0.0 && times <= TIMES_MAX => {
-                    Ok(Precondition::Random { times })
-                }
+            Some((kind @ ("random" | "load"), times)) => match times.parse::<f64>() {
+                Ok(times) if times > 0.0 && times <= TIMES_MAX => Ok(match kind {
+                    "random" => Precondition::Random { times },
+                    _ => Precondition::Load { times: Some(times) },
+                }),
                 _ => wrong("TIMES is a number above 0, at most 1000"),
             },
             Some(_) => wrong("unknown"),
@@ -105,6 +114,8 @@ impl fmt::Display for Precondition {
             Precondition::Random { times: 1.0 } => f.write_str("random"),
             Precondition::Random { times } => write!(f, "random:{times}"),
             Precondition::Steady => f.write_str("steady"),
+            Precondition::Load { times: None } => f.write_str("load"),
+            Precondition::Load { times: Some(times) } => write!(f, "load:{times}"),
         }
     }
 }
@@ -133,9 +144,47 @@ pub fn precondition<S: Drivable>(
             control.begin(WorkPhase::Steady, 0);
             S::fill_steady(device, seed, control)
         }
+        Precondition::Load { .. } => {
+            return Err(SimError::Config(format!(
+                "precondition {kind}: only runs and comparisons have a load"
+            )))
+        }
     };
     device.reset_metrics(None);
     Ok(finished)
+}
+
+/// Preconditions an idle device that writes by units: `fill` writes each page once, with the placement id that the load
+/// names for it; then `load` is written, without time, until write amplification is level, or `times` the capacity.
+/// Afterwards the device counts as new, as after [`precondition`]. Returns `false` if `control` stopped it.
+///
+/// # Errors
+/// Fails if the device does not write by units, or if the load cannot be read or ends too soon.
+pub fn precondition_by_load<S: Drivable>(
+    device: &mut Device<S>,
+    times: Option<f64>,
+    fill: &mut dyn Workload,
+    load: &mut dyn Workload,
+    control: &Control,
+) -> Result<bool, SimError> {
+    let page_bytes = S::describe(device).page_bytes;
+    let Some(placed) = S::placement(device) else {
+        return Err(SimError::Config(
+            "precondition load: the device does not write by units (placement.scheme); random and steady are for all \
+             devices"
+                .into(),
+        ));
+    };
+    control.begin(WorkPhase::Load, 0);
+    let warm = times.map_or(Warm::UntilLevel, Warm::Capacities);
+    match warm_untimed(placed, fill, load, page_bytes, warm, control) {
+        Ok(()) => {}
+        Err(UntimedError::Stopped) => return Ok(false),
+        Err(e) => return Err(SimError::Config(format!("precondition load: {e}"))),
+    }
+    S::reset_wear(device);
+    device.reset_metrics(None);
+    Ok(true)
 }
 
 fn fill_sequential<S: Drivable>(device: &mut Device<S>, control: &Control) -> bool {

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 
+use flashtwin::placement::Placed;
 use flashtwin::spec::{ArraySpec, Buffer, Nand};
 use flashtwin::{
     Array, ArrayEvent, Backend, BufferEvent, Device, DeviceSpec, Flash, FlashEvent, Raid, Request,
@@ -68,6 +69,10 @@ pub trait Drivable: Backend + Sized {
     fn take_logs(device: &mut Device<Self>, take: &mut dyn FnMut(Logged));
     /// Visits the drives, member by member in an array.
     fn each_drive(device: &Device<Self>, visit: &mut dyn FnMut(Option<usize>, &Ssd));
+    /// The tables and rules of a device that writes by units; `None` for other devices.
+    fn placement(_device: &mut Device<Self>) -> Option<&mut Placed> {
+        None
+    }
     /// The array, if the device is one.
     fn array(_device: &Device<Self>) -> Option<&Array> {
         None
@@ -98,6 +103,10 @@ fn backend(spec: &DeviceSpec) -> &'static str {
 }
 
 impl Drivable for Flash {
+    fn placement(device: &mut Ssd) -> Option<&mut Placed> {
+        device.placement_mut()
+    }
+
     fn describe(device: &Device<Self>) -> Described<'_> {
         let spec = device.spec();
         Described {

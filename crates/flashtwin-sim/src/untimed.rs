@@ -20,6 +20,8 @@ pub const WARM_MOST: u32 = 20;
 const LEVEL: f64 = 0.01;
 /// Requests that are known ahead while their table entries are loaded.
 const AHEAD: usize = 16;
+/// Requests after which a load that has written nothing meanwhile counts as ended: an endless one may have only reads.
+const IDLE_REQUESTS_MAX: u64 = 1 << 26;
 /// Pages that are read in advance for schemes that need the future: about 5 GB.
 const AHEAD_PAGES_MAX: u64 = 1 << 27;
 
@@ -44,6 +46,17 @@ pub struct UntimedPlan {
     pub capacities: f64,
     /// Reports kept of each capacity, for curves over time.
     pub points: u32,
+}
+
+impl UntimedPlan {
+    /// Pages that are written at most to a device of so many pages, the fill included.
+    fn pages_most(&self, pages: u64) -> u64 {
+        let warm = match self.warm {
+            Warm::UntilLevel => f64::from(WARM_MOST),
+            Warm::Capacities(n) => n,
+        };
+        pages + ((warm + self.capacities) * pages as f64) as u64
+    }
 }
 
 /// The reports of a run, each since the device was made.
@@ -148,17 +161,14 @@ pub fn run_untimed(
     control: &Control,
 ) -> Result<Untimed, UntimedError> {
     let pages = u64::from(device.setup().logical_pages);
-    let most = match plan.warm {
-        Warm::UntilLevel => f64::from(WARM_MOST),
-        Warm::Capacities(n) => n,
-    };
-    let total = ((most + plan.capacities + 1.0) * pages as f64) as u64;
-    control.total.store(total, Ordering::Relaxed);
+    control
+        .total
+        .store(plan.pages_most(pages), Ordering::Relaxed);
     Feed::new(fill, plan.page_bytes).write(device, u64::MAX, control)?;
     let mut feed = Feed::new(load, plan.page_bytes);
     if device.needs().future {
         let first = device.totals().host;
-        let most_pages = ((most + plan.capacities) * pages as f64) as u64;
+        let most_pages = plan.pages_most(pages) - pages;
         feed.look_ahead(most_pages, first, pages * u64::from(plan.page_bytes))?;
     }
     let mut run = Run {
@@ -185,6 +195,43 @@ pub fn run_untimed(
     })
 }
 
+/// Fills a device by `fill`, and then writes `load` until write amplification is level, or a number of capacities.
+///
+/// # Errors
+/// See [`UntimedError`].
+pub(crate) fn warm_untimed(
+    device: &mut Placed,
+    fill: &mut dyn Workload,
+    load: &mut dyn Workload,
+    page_bytes: u32,
+    warm: Warm,
+    control: &Control,
+) -> Result<(), UntimedError> {
+    let plan = UntimedPlan {
+        page_bytes,
+        warm,
+        capacities: 0.0,
+        points: 1,
+    };
+    let pages = u64::from(device.setup().logical_pages);
+    control
+        .total
+        .store(plan.pages_most(pages), Ordering::Relaxed);
+    Feed::new(fill, page_bytes).write(device, u64::MAX, control)?;
+    let mut run = Run {
+        series: vec![device.report()],
+        feed: Feed::new(load, page_bytes),
+        device,
+        plan: &plan,
+        control,
+    };
+    let (written, _) = run.warm()?;
+    match written > 0.0 {
+        true => Ok(()),
+        false => Err(UntimedError::TooShort { capacities: 0.0 }),
+    }
+}
+
 /// A run after the fill.
 struct Run<'a> {
     device: &'a mut Placed,
@@ -195,6 +242,11 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    fn units(&self) -> u64 {
+        let setup = self.device.setup();
+        u64::from(setup.units) * u64::from(setup.groups)
+    }
+
     fn report(&self) -> PlacementReport {
         self.device.report()
     }
@@ -213,7 +265,10 @@ impl Run<'_> {
             if written < 1.0 {
                 return Err(UntimedError::TooShort { capacities: warm });
             }
-            let now = self.report().write_amplification(&before);
+            let after = self.report();
+            // While there is flash that was never written, nothing is collected, and nothing is level.
+            let collects = after.erases - before.erases >= self.units() / 2;
+            let now = (after.write_amplification(&before)).filter(|_| collects);
             if let (Some(last), Some(now)) = (last, now) {
                 if (now / last - 1.0).abs() < LEVEL {
                     return Ok((warm, Some(true)));
@@ -308,6 +363,7 @@ impl<'a> Feed<'a> {
     ) -> Result<bool, UntimedError> {
         let device_bytes = u64::from(device.setup().logical_pages) * self.page_bytes;
         let mut left = pages;
+        let mut idle = 0;
         while left > 0 {
             if self.at == self.batch.len() {
                 self.batch.clear();
@@ -322,6 +378,10 @@ impl<'a> Feed<'a> {
             }
             let request = self.batch[self.at];
             self.at += 1;
+            idle += 1;
+            if idle > IDLE_REQUESTS_MAX {
+                return Ok(false);
+            }
             check_range(&request, device_bytes)?;
             if let Some(later) = self.batch.get(self.at + 2 * AHEAD) {
                 device.prefetch(Lpn(self.pages(later).0));
@@ -338,6 +398,7 @@ impl<'a> Feed<'a> {
                         _ => &[],
                     };
                     device.write(Lpn(first), n, id, next)?;
+                    idle = 0;
                     self.next_at += n as usize;
                     left = left.saturating_sub(n.into());
                 }

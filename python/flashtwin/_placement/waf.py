@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
-from .logs import logs
 from .theory import FORMS
 
 
@@ -105,7 +104,8 @@ class Waf:
         the host before, in place of a time. `mbmw` of a handle is our addition, as in FEMU: pages programmed
         into units of its class.
         """
-        return logs(self.raw)
+        found: list[dict[str, Any]] = json.loads(self.raw["logs"])
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as a dict of plain values."""

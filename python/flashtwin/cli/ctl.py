@@ -6,6 +6,7 @@ import argparse
 import json
 
 from ..control import ask
+from ..errors import FlashtwinError
 from ..live_report import LiveReport
 from .commands import summary_of
 from .forms import Commands, new
@@ -28,6 +29,7 @@ examples:
   flashtwin ctl /tmp/nbd.sock kill-die 2
   flashtwin ctl /tmp/nbd.sock policy gcar-cflru --set buffer.window=0.1
   flashtwin ctl /tmp/nbd.sock set buffer.window=0.2
+  flashtwin ctl /tmp/nbd.sock placement status
   flashtwin ctl /tmp/nbd.sock disturb --latency-us 20000 --latency-share 0.01
 
 Prints the response as a line of JSON, except for stats without --json (docs/live.md).
@@ -44,6 +46,7 @@ Prints the response as a line of JSON, except for stats without --json (docs/liv
     _add_dies(what)
     _add_policy(what)
     _add_disturb(what)
+    _add_placement(what)
     what.add_parser("stop", help="stop the server cleanly")
 
 
@@ -107,6 +110,17 @@ def _add_policy(what: Commands) -> None:
     keys.add_argument("set", nargs="+", metavar="KEY=VALUE", help="as in buffer.window=0.2")
 
 
+def _add_placement(what: Commands) -> None:
+    placement = what.add_parser(
+        "placement",
+        help="placement handles of a device that writes by units",
+        description="status: id, handle and bytes left in the unit of each placement handle. log: log "
+        "pages 20h to 23h. update ID...: close the units of these ids as they are.",
+    )
+    placement.add_argument("action", choices=["status", "log", "update"], help="status, log or update")
+    placement.add_argument("ids", nargs="*", type=int, metavar="ID", help="placement ids of an update")
+
+
 def _add_disturb(what: Commands) -> None:
     wrong = what.add_parser("disturb", help="inject latency and read errors; without options, none")
     wrong.add_argument(
@@ -140,7 +154,14 @@ def command(args: argparse.Namespace) -> int:
         how["set"] = overrides(args)
     elif args.what == "set":
         how["keys"] = pairs("set", "KEY=VALUE, as in buffer.window=0.2", args.set)
-    answer = json.dumps(ask(args.socket, args.what, **how))
+    what = args.what
+    if what == "placement":
+        what = f"placement-{args.action}"
+        if (args.action == "update") != bool(args.ids):
+            raise FlashtwinError("placement: update takes placement ids, status and log none")
+        if args.ids:
+            how["ids"] = args.ids
+    answer = json.dumps(ask(args.socket, what, **how))
     if args.what == "stats" and not args.json:
         report = LiveReport.read(answer)
         print(f"{report}\n{'now':<9}{report.waiting} requests in flight, {report.dirty_pages} dirty pages")

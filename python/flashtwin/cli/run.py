@@ -57,6 +57,11 @@ examples:
     )
     g.add_argument("--requests", metavar="FILE", help="Parquet file with one row per request")
     g.add_argument("--series", metavar="FILE", help="CSV file with a time series")
+    g.add_argument(
+        "--placement-log",
+        metavar="FILE",
+        help="JSON file for log pages 20h to 23h of a device that writes by units",
+    )
     g.add_argument("--record", metavar="FILE", help="file with the data for flashtwin report and plot")
     g.add_argument(
         "--interval",
@@ -159,10 +164,20 @@ def _files(result: Result, args: argparse.Namespace) -> Iterator[Callable[[], ob
         yield lambda: result.save(args.record)
     if args.series:
         yield lambda: write_table(result.series, Path(args.series), "the series")
+    if args.placement_log:
+        yield partial(_write_placement_log, result, Path(args.placement_log))
     for name in args.gc_timeline:
         yield partial(_write_timeline, result, Path(name))
     if result.timeline is not None:
         yield partial(_write_trace, result.timeline, args.timeline)
+
+
+def _write_placement_log(result: Result, path: Path) -> None:
+    placement = result.summary.get("placement")
+    if placement is None:
+        device = result.summary["device"]
+        raise FlashtwinError(f"{device} does not write by units: it has no log pages (docs/placement.md)")
+    write_text(path, json.dumps(placement["logs"], indent=2) + "\n", "the log pages")
 
 
 #: Types of tables, by the ending of the name; other endings are figures.

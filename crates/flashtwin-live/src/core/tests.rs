@@ -26,6 +26,7 @@ fn random_call(rng: &mut Rng, exported_bytes: u64) -> Call {
             offset: 0,
             bytes: 0,
             fua: false,
+            placement: PlacementId::NONE,
         };
     }
     let bytes = match rng.below(20) {
@@ -38,6 +39,7 @@ fn random_call(rng: &mut Rng, exported_bytes: u64) -> Call {
         offset: rng.below(exported_bytes - bytes),
         bytes,
         fua: rng.below(8) == 0,
+        placement: PlacementId::NONE,
     }
 }
 
@@ -124,6 +126,7 @@ fn long_calls_are_split_between_pages_and_complete_as_one() {
         offset: 12_345,
         bytes: 5 << 20,
         fua: false,
+        placement: PlacementId::NONE,
     };
     core.submit(Time::ZERO, &call, 7, &mut finished)
         .expect("within");
@@ -146,6 +149,7 @@ fn a_call_beyond_the_end_begins_nothing() {
             offset,
             bytes,
             fua: false,
+            placement: PlacementId::NONE,
         };
         let refused = core.submit(Time::ZERO, &call, 0, &mut finished);
         assert_eq!(refused.expect_err("beyond").exported_bytes, exported_bytes);
@@ -164,6 +168,7 @@ fn a_worn_out_device_refuses_writes_and_still_reads() {
             offset: rng.below(20_000) * 4096,
             bytes: 4096,
             fua: false,
+            placement: PlacementId::NONE,
         };
         let refused = (0..400_000).any(|_| {
             now += Time::from_us(500);
@@ -193,6 +198,7 @@ fn abandoned_calls_fail_once() {
         offset: 0,
         bytes: 4096,
         fua: false,
+        placement: PlacementId::NONE,
     };
     core.submit(Time::ZERO, &call, 5, &mut finished)
         .expect("within");

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU32;
 
-use flashtwin::{DeviceSpec, Durable, Rng, Ssd};
+use flashtwin::{DeviceSpec, Durable, PlacementId, Rng, Ssd};
 
 use super::*;
 use crate::twin::made_up::{Does, MadeUp};
@@ -29,6 +29,7 @@ fn page(op: Op, number: u64) -> Call {
         offset: number * 4096,
         bytes: 4096,
         fua: false,
+        placement: PlacementId::NONE,
     }
 }
 
@@ -71,6 +72,7 @@ fn each_of_many_threads_gets_its_response() {
                         offset: 0,
                         bytes: 0,
                         fua: false,
+                        placement: PlacementId::NONE,
                     };
                     driver.call(&flush, 0).expect("completes");
                 });
@@ -164,6 +166,7 @@ fn a_call_longer_than_a_batch_is_done_in_parts() {
         offset: 4096,
         bytes,
         fua: false,
+        placement: PlacementId::NONE,
     };
     driver.call(&call, 0).expect("completes");
     let report = driver.report();

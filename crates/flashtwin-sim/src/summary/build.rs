@@ -52,9 +52,8 @@ impl Summary {
         let mut placement = None;
         if let Some(before) = &outcome.placement_before {
             S::each_drive(device, &mut |_, ssd| {
-                let page_bytes = is.page_bytes.into();
                 placement = (ssd.placement())
-                    .map(|placed| PlacementSummary::new(placed, before, page_bytes));
+                    .map(|placed| PlacementSummary::new(placed, before, is.page_bytes));
             });
         }
         Summary {

@@ -1,10 +1,11 @@
 //! Writing by units over the measured time: pages and bytes by handle, owner and cause.
 
-use flashtwin::placement::{EventType, OwnerReport, Placed, PlacementReport};
+use flashtwin::placement::{OwnerReport, Placed, PlacementReport};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::numbers::{bytes, digits, grouped};
-use super::NamedCount;
+use crate::placement_log::placement_logs;
 
 /// Writing by units: rules, and what they did over the measured time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -33,10 +34,8 @@ pub struct PlacementSummary {
     pub scope_fallbacks: u64,
     /// Pages of the host that overwrote a page of another class.
     pub crossed_pages: u64,
-    /// Log page 22h of flexible data placement: bytes since the device was made.
-    pub log_22h: Log22h,
-    /// Events of flexible data placement since the device was made, by type.
-    pub events: Vec<NamedCount>,
+    /// Log pages 20h to 23h of flexible data placement, since the device was made.
+    pub logs: Vec<Value>,
 }
 
 /// A reclaim unit handle.
@@ -80,22 +79,12 @@ pub struct Caused {
     pub pages: u64,
 }
 
-/// The sums of log page 22h.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Log22h {
-    /// Bytes that the host wrote, as whole pages (HBMW).
-    pub hbmw: u64,
-    /// Bytes programmed (MBMW).
-    pub mbmw: u64,
-    /// Bytes erased (MBE).
-    pub mbe: u64,
-}
-
 impl PlacementSummary {
     /// What `device` did since `before`.
-    pub(super) fn new(device: &Placed, before: &PlacementReport, page_bytes: u64) -> Self {
+    pub(super) fn new(device: &Placed, before: &PlacementReport, page_bytes: u32) -> Self {
         let now = device.report();
-        let (setup, totals) = (device.setup(), device.totals());
+        let setup = device.setup();
+        let bytes_of = |pages: u64| pages * u64::from(page_bytes);
         let types = device.handle_types().iter();
         let accepted = now.accepted.iter().zip(&before.accepted);
         let handles = types.zip(accepted).zip(0..);
@@ -104,14 +93,14 @@ impl PlacementSummary {
             scheme: setup.scheme.name.into(),
             victim: setup.victim.name.into(),
             scope: setup.scope.name.into(),
-            unit_bytes: u64::from(setup.unit_pages) * page_bytes,
+            unit_bytes: bytes_of(setup.unit_pages.into()),
             units: setup.groups * setup.units,
             units_free: free.sum(),
             handles: handles
                 .map(|((kind, (now, before)), handle)| HandleSummary {
                     handle,
                     kind: kind.name(),
-                    host_bytes: (now - before) * page_bytes,
+                    host_bytes: bytes_of(now - before),
                 })
                 .collect(),
             owners: (now.owners.iter())
@@ -121,17 +110,7 @@ impl PlacementSummary {
             redirected_pages: now.redirected - before.redirected,
             scope_fallbacks: now.scope_fallbacks - before.scope_fallbacks,
             crossed_pages: now.crossed - before.crossed,
-            log_22h: Log22h {
-                hbmw: totals.host * page_bytes,
-                mbmw: totals.media * page_bytes,
-                mbe: totals.erased * page_bytes,
-            },
-            events: (EventType::ALL.iter())
-                .map(|&kind| NamedCount {
-                    name: format!("{} {}", kind.code(), kind.name()),
-                    count: device.event_total(kind),
-                })
-                .collect(),
+            logs: placement_logs(device, page_bytes),
         }
     }
 

@@ -318,20 +318,22 @@ impl Nand {
         }
     }
 
-    /// Places translation layers in the steady state; returns false if `watch` stopped it, and `None` with the page
-    /// map, which does not reach it by itself.
+    /// Places translation layers, or units, in the steady state; returns false if `watch` stopped it, and `None` with
+    /// the page map, which does not reach it by itself.
     pub fn fill_steady(&mut self, rng: &mut Rng, watch: &dyn Watch) -> Option<bool> {
         match self.placed_mut() {
-            PlacedMut::Map(_) | PlacedMut::Units(_) => None,
+            PlacedMut::Map(_) => None,
             PlacedMut::Layers(layers) => Some(layers.fill_steady(rng, watch)),
+            PlacedMut::Units(units) => Some(units.fill_steady(rng, watch)),
         }
     }
 
     /// Number of pages that [`Nand::fill_steady`] writes; `None` with the page map.
     pub fn steady_pages(&self) -> Option<u64> {
         match self.placed() {
-            Placed::Map(_) | Placed::Units(_) => None,
+            Placed::Map(_) => None,
             Placed::Layers(layers) => Some(layers.steady_pages()),
+            Placed::Units(units) => Some(units.steady_pages()),
         }
     }
 

@@ -369,7 +369,11 @@ impl Ssd {
     pub fn cut_power(&mut self, steps: u64) -> Option<PowerCut> {
         let spec = self.backend.spec.clone();
         self.backend.nand.exchange_classes(classes(&spec));
-        self.start_again(&front(&spec), steps)
+        let cut = self.start_again(&front(&spec), steps);
+        if let Some(placed) = self.placement_mut() {
+            placed.cut_power();
+        }
+        cut
     }
 
     /// Returns the tables and rules by which the device writes by units; `None` for other devices.

@@ -12,10 +12,15 @@ mod write;
 
 use super::*;
 use crate::placement::{Collection, PageToPut, Placed};
+use crate::watch::{each_page, Watch};
 use collect::{Group, Part};
 use stripes::Stripes;
 pub use write::Asked;
 
+/// Capacities of random writes after which a device counts as steady in any case.
+const CAPACITIES_MAX: u32 = 20;
+/// Change of write amplification from one capacity to the next up to which it is level.
+const LEVEL: f64 = 0.01;
 /// A program that finds no room has no page.
 const NO_PAGE: u32 = u32::MAX;
 
@@ -110,6 +115,41 @@ impl Modern<Units> {
     /// Free blocks at or below which a die collects.
     pub fn gc_trigger_blocks(&self) -> u32 {
         self.map.device.low() * self.map.stripes.blocks
+    }
+
+    /// Writes every page once in ascending order, and then uniformly random ones without a placement id, until write
+    /// amplification is level; returns false if `watch` stopped it.
+    pub fn fill_steady(&mut self, rng: &mut Rng, watch: &dyn Watch) -> bool {
+        self.fill_sequential();
+        let pages = u64::from(self.map.device.setup().logical_pages);
+        let mut last = None;
+        for _ in 0..CAPACITIES_MAX {
+            let before = self.map.device.untimed();
+            let finished = each_page(watch, pages, |_| {
+                self.write_untimed(Lpn(rng.below(pages) as u32))
+            });
+            if !finished {
+                return false;
+            }
+            let after = self.map.device.untimed();
+            let amplification = 1.0 + (after.moves - before.moves) as f64 / pages as f64;
+            let is_level = |last: f64| (amplification / last - 1.0).abs() < LEVEL;
+            if last.is_some_and(is_level) {
+                break;
+            }
+            // While there is flash that was never written, nothing is collected, and nothing is level.
+            let setup = self.map.device.setup();
+            let units = u64::from(setup.units) * u64::from(setup.groups);
+            let collects = after.erases - before.erases >= units / 2;
+            last = collects.then_some(amplification);
+        }
+        self.map.device.reset_wear();
+        true
+    }
+
+    /// Number of pages that [`Modern::fill_steady`] writes at most.
+    pub fn steady_pages(&self) -> u64 {
+        u64::from(CAPACITIES_MAX) * u64::from(self.map.device.setup().logical_pages)
     }
 
     /// Free pages that the die has of the open unit of its group's first class, about.
