@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use flashtwin::component::Component;
 use flashtwin::placement::{
-    components, script, theory, Choice, OwnerReport, Placed, PlacementReport, Setup, SCHEMES, WORDS,
+    components, script, theory, Choice, OwnerReport, Placed, PlacementReport, Setup, SCHEMES,
 };
+use flashtwin::spec::PLACEMENT_WORDS;
 use flashtwin::DeviceSpec;
 use flashtwin_sim::{placement_logs, run_untimed, Untimed, UntimedPlan, Warm};
 use pyo3::prelude::*;
@@ -23,7 +24,7 @@ use crate::workload::Workload;
 /// The words of a setup: for each its name, default and meaning.
 #[pyfunction]
 pub fn placement_words() -> Vec<(&'static str, &'static str, &'static str)> {
-    WORDS.to_vec()
+    PLACEMENT_WORDS.to_vec()
 }
 
 /// The components of one kind (`scheme`, `victim`, `scope`), as a list of dicts.

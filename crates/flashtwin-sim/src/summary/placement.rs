@@ -80,7 +80,7 @@ pub struct Caused {
 }
 
 impl PlacementSummary {
-    /// What `device` did since `before`.
+    /// Changes of `device` since `before`.
     pub(super) fn new(device: &Placed, before: &PlacementReport, page_bytes: u32) -> Self {
         let now = device.report();
         let setup = device.setup();

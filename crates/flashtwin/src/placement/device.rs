@@ -66,7 +66,7 @@ impl fmt::Display for NoRoom {
 
 impl std::error::Error for NoRoom {}
 
-/// A page of the host that the scheme has a class for, on its way to a unit.
+/// A page of the host that the scheme has a class for, and that has no unit yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageToPut {
     pub lpn: Lpn,

@@ -7,6 +7,7 @@
 //! [`fdp`] its commands (NVMe flexible data placement), [`theory`] the closed forms to compare it with, and
 //! [`script`] steps it through a line of operations.
 
+mod choices;
 mod device;
 mod events;
 mod fdp;
@@ -24,8 +25,9 @@ mod tests;
 pub mod theory;
 mod timed;
 mod victims;
-mod words;
 
+pub use choices::{components, Choice};
+pub(crate) use choices::{handles, namespace};
 pub(crate) use device::{Collection, PageToPut, Untimed};
 pub use device::{Did, NoRoom, Placed};
 pub use events::{Event, EventType};
@@ -39,5 +41,3 @@ pub use schemes::SCHEMES;
 pub use setup::{FreeUnit, Isolation, Setup, SetupError};
 pub use state::{OwnerCounts, LIFESPAN_BINS, LIVE_BINS};
 pub use victims::{UserVictim, VictimPool, VictimUnit};
-pub use words::{components, Choice, WORDS};
-pub(crate) use words::{handles, namespace};

@@ -19,7 +19,7 @@ impl Placed {
         self.classes.clock() == 0 && self.units.is_new()
     }
 
-    /// Writes the whole state; no collection is under way.
+    /// Writes the whole state; no collection is pending.
     pub(crate) fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         self.units.save(out)?;
         write_words(out, &self.classes.words())?;

@@ -66,6 +66,12 @@ pub struct Setup {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetupError(pub(super) String);
 
+impl SetupError {
+    pub(crate) fn new(text: impl Into<String>) -> SetupError {
+        SetupError(text.into())
+    }
+}
+
 impl fmt::Display for SetupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -530,20 +530,3 @@ fn commands_of_handles_need_the_scheme_of_handles() {
     assert!(steps[1].state.contains("h0:u0[0 1 . .]*"));
     assert_eq!(steps[2].output.as_deref(), Some("ruamw 0:4 1:4"));
 }
-
-/// A word means one thing: no parameter has the name of another, or of a word of the setup.
-#[test]
-fn words_and_parameters_have_names_of_their_own() {
-    let mut seen: Vec<(&str, &str)> = WORDS.iter().map(|&(word, ..)| (word, "setup")).collect();
-    for of in [Choice::Scheme, Choice::Victim, Choice::Scope] {
-        for component in components(of) {
-            for parameter in component.parameters {
-                let other = seen
-                    .iter()
-                    .find(|(word, kind)| *word == parameter.key && *kind != of.word());
-                assert_eq!(other, None, "{}: {}", component.name, parameter.key);
-            }
-            seen.extend(component.parameters.iter().map(|p| (p.key, of.word())));
-        }
-    }
-}

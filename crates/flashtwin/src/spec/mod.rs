@@ -29,6 +29,7 @@ mod host;
 mod keys;
 mod nand;
 mod over_provisioning;
+mod placement_words;
 mod profiles;
 mod published;
 mod read;
@@ -48,7 +49,7 @@ pub use array::{
     Rotation,
 };
 pub use buffer::{Buffer, EvictMode, Partial};
-pub(crate) use choose::choose;
+use choose::choose;
 pub use derived::SECTOR_BYTES;
 pub use error::{Place, Problem, SpecError};
 pub(crate) use exchange::refused;
@@ -57,6 +58,7 @@ pub use geometry::{Geometry, Timing};
 pub use host::{Arbitration, Assign, Controller, Host, Link, LinkKind};
 pub use keys::{keys, policy_keys};
 pub use nand::{AllocationPool, Cell, ModernNand, MsrNand, Nand, PlaneMapping, Ppm, SlcCache};
+pub use placement_words::PLACEMENT_WORDS;
 pub use profiles::{builtin, builtin_array, builtin_array_names, builtin_names};
 pub use published::Published;
 pub use section::KeyDoc;

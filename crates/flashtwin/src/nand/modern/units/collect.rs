@@ -87,7 +87,7 @@ impl Group {
         self.waiting[usize::from(class)].push_back(Waiting { number, ..waiting });
     }
 
-    /// The class whose first waiting page has waited longest, of those whose first page came after number `after`,
+    /// The class whose first waiting page has waited longest, of those whose first page has a number above `after`,
     /// and the number of that page.
     pub fn next_head(&self, after: Option<u64>) -> Option<(u64, Class)> {
         let heads = self.waiting.iter().enumerate();
@@ -286,7 +286,7 @@ impl Modern<Units> {
         let run = self.map.groups[group as usize].run?;
         let stripes = self.map.stripes;
         let part = &mut self.map.dies[die].part;
-        let all_came = run.reading == 0 && part.coming == 0;
+        let nothing_comes = run.reading == 0 && part.coming == 0;
         let row_of = |&page: &u32| stripes.row_of(Ppn(page));
         let is_due = |&&page: &&u32| {
             let row = row_of(&page);
@@ -297,7 +297,7 @@ impl Modern<Units> {
         };
         let page = match part.arrived.iter().find(is_due) {
             Some(&page) => page,
-            None => *part.arrived.iter().min().filter(|_| all_came)?,
+            None => *part.arrived.iter().min().filter(|_| nothing_comes)?,
         };
         let row = row_of(&page);
         let before = part.arrived.len();

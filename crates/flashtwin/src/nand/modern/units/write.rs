@@ -11,7 +11,7 @@ const WRITES_LOOKED_AT: usize = 64;
 /// Placement of a write, as the host gives it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked {
-    /// Its id, if there is one.
+    /// The id, if there is one.
     pub placement: PlacementId,
     /// Pages of the host's request.
     pub pages: u32,

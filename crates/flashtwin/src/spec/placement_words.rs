@@ -1,14 +1,15 @@
 //! A setup out of words, `units=8 unit_pages=4 handles=ii,ii low=2`, and the components that they choose among.
 
-use super::setup::{FreeUnit, Isolation, Setup, SetupError};
-use super::Survivors;
-use crate::component::{Chosen, Component, Word};
+use super::{choose, DeviceSpec};
+use crate::component::{Chosen, Word};
 use crate::ftl::Shape;
-use crate::spec::DeviceSpec;
+use crate::placement::{
+    components, handles, namespace, Choice, FreeUnit, Setup, SetupError, Survivors,
+};
 
 /// The words of a setup, each with the text of its default and what it is. Parameters of the scheme, the victim rule and
 /// the scope are further words.
-pub const WORDS: &[(&str, &str, &str)] = &[
+pub const PLACEMENT_WORDS: &[(&str, &str, &str)] = &[
     ("units", "8", "units of a group"),
     ("unit_pages", "4", "pages of a unit"),
     ("logical_pages", "8", "pages that the host sees"),
@@ -25,42 +26,13 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ("closes_at_power_cut", "false", "a power loss closes the host's open units"),
 ];
 
-/// The components of one kind.
-pub fn components(of: Choice) -> Vec<Component> {
-    match of {
-        Choice::Scheme => super::schemes::components(),
-        Choice::Victim => crate::gc::RULES.to_vec(),
-        Choice::Scope => super::scopes::SCOPES.to_vec(),
-    }
-}
-
-/// One of the choices of a setup.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// The placement scheme.
-    Scheme,
-    /// The victim rule.
-    Victim,
-    /// The scope.
-    Scope,
-}
-
 impl Choice {
-    /// Word of the choice in setups.
-    pub fn word(self) -> &'static str {
-        match self {
-            Choice::Scheme => "scheme",
-            Choice::Victim => "victim",
-            Choice::Scope => "scope",
-        }
-    }
-
     /// The component of this name with the values of its parameters that `set` has; the others have their defaults.
     ///
     /// # Errors
     /// Names the word that is wrong and those that are known.
     pub fn choose(self, name: &str, set: &[(String, String)]) -> Result<Chosen, String> {
-        crate::spec::choose(self.word(), &components(self), name, set)
+        choose(self.word(), &components(self), name, set)
     }
 }
 
@@ -79,7 +51,7 @@ impl Setup {
             (victims, victim),
             (Choice::Scope, scope),
         ];
-        let known = |key: &str| WORDS.iter().any(|(word, ..)| *word == key);
+        let known = |key: &str| PLACEMENT_WORDS.iter().any(|(word, ..)| *word == key);
         let is_of = |(of, name): (Choice, &str), key: &str| {
             let all = components(of);
             let chosen = all.iter().find(|component| component.name == name);
@@ -88,7 +60,7 @@ impl Setup {
         let chosen = |of: Choice, name: &str| {
             let own = words.iter().filter(|(key, _)| is_of((of, name), key));
             let own: Vec<(String, String)> = own.cloned().collect();
-            of.choose(name, &own).map_err(SetupError)
+            of.choose(name, &own).map_err(SetupError::new)
         };
         let setup = Setup {
             groups: reader.number("groups")?,
@@ -96,7 +68,7 @@ impl Setup {
             unit_pages: reader.number("unit_pages")?,
             logical_pages: reader.number("logical_pages")?,
             handles: handles(reader.text("handles"))
-                .map_err(|e| SetupError(format!("handles: {e}")))?,
+                .map_err(|e| SetupError::new(format!("handles: {e}")))?,
             namespace: Vec::new(),
             group_bits: 0,
             scheme: chosen(Choice::Scheme, scheme)?,
@@ -109,14 +81,14 @@ impl Setup {
         };
         let is_known = |key: &str| known(key) || choices.iter().any(|&choice| is_of(choice, key));
         if let Some((key, _)) = words.iter().find(|(key, _)| !is_known(key)) {
-            let all: Vec<&str> = WORDS.iter().map(|(word, ..)| *word).collect();
-            return Err(SetupError(format!(
+            let all: Vec<&str> = PLACEMENT_WORDS.iter().map(|(word, ..)| *word).collect();
+            return Err(SetupError::new(format!(
                 "{key}: no such word; the words are {}, and the parameters of {scheme}, {victim} and {scope}",
                 all.join(", ")
             )));
         }
         let namespace = namespace(reader.text("namespace"), setup.handles.len())
-            .map_err(|e| SetupError(format!("namespace: {e}")))?;
+            .map_err(|e| SetupError::new(format!("namespace: {e}")))?;
         let group_bits = match reader.text("group_bits") {
             "auto" => setup.groups.max(1).next_power_of_two().ilog2(),
             _ => reader.number("group_bits")?,
@@ -150,7 +122,7 @@ impl<'a> Reader<'a> {
     /// The text of a word, or of its default.
     fn text(&self, key: &str) -> &'a str {
         let given = self.words.iter().rfind(|(word, _)| word == key);
-        let of_table = || WORDS.iter().find(|(word, ..)| *word == key);
+        let of_table = || PLACEMENT_WORDS.iter().find(|(word, ..)| *word == key);
         match given {
             Some((_, text)) => text,
             None => of_table().map_or("", |(_, default, _)| default),
@@ -159,20 +131,21 @@ impl<'a> Reader<'a> {
 
     fn number(&self, key: &str) -> Result<u32, SetupError> {
         let text = self.text(key);
-        text.parse()
-            .map_err(|_| SetupError(format!("{key}: found \"{text}\"; must be a whole number")))
+        text.parse().map_err(|_| {
+            SetupError::new(format!("{key}: found \"{text}\"; must be a whole number"))
+        })
     }
 
     fn switch(&self, key: &str) -> Result<bool, SetupError> {
         let text = self.text(key);
         text.parse()
-            .map_err(|_| SetupError(format!("{key}: found \"{text}\"; must be true or false")))
+            .map_err(|_| SetupError::new(format!("{key}: found \"{text}\"; must be true or false")))
     }
 
     fn word<W: Word>(&self, key: &str, words: &[&str]) -> Result<W, SetupError> {
         let text = self.text(key);
         W::from_word(text).ok_or_else(|| {
-            SetupError(format!(
+            SetupError::new(format!(
                 "{key}: found \"{text}\"; must be one of {}",
                 words.join(", ")
             ))
@@ -187,32 +160,27 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The types of handles out of text: `8` is eight of type `ii`, and `ii,pi` one of each.
-pub(crate) fn handles(text: &str) -> Result<Vec<Isolation>, String> {
-    if let Ok(n) = text.parse::<u16>() {
-        return Ok(vec![Isolation::Initially; usize::from(n)]);
-    }
-    let types = text
-        .split(',')
-        .map(|word| Isolation::from_word(word.trim()));
-    types.collect::<Option<_>>().ok_or_else(|| {
-        format!(
-            "found \"{text}\"; must be a number, or {} for each handle, with commas between",
-            Isolation::WORDS.join(" or ")
-        )
-    })
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The handle of each placement handle out of text: `all` of them in order, or numbers.
-pub(crate) fn namespace(text: &str, handles: usize) -> Result<Vec<u16>, String> {
-    match text {
-        "all" => Ok((0..handles.min(128) as u16).collect()),
-        list => numbers(list).ok_or_else(|| {
-            format!("found \"{text}\"; must be \"all\", or handles with commas between")
-        }),
+    /// A word means one thing: no parameter has the name of another, or of a word of the setup.
+    #[test]
+    fn words_and_parameters_have_names_of_their_own() {
+        let mut seen: Vec<(&str, &str)> = PLACEMENT_WORDS
+            .iter()
+            .map(|&(word, ..)| (word, "setup"))
+            .collect();
+        for of in [Choice::Scheme, Choice::Victim, Choice::Scope] {
+            for component in components(of) {
+                for parameter in component.parameters {
+                    let other = seen
+                        .iter()
+                        .find(|(word, kind)| *word == parameter.key && *kind != of.word());
+                    assert_eq!(other, None, "{}: {}", component.name, parameter.key);
+                }
+                seen.extend(component.parameters.iter().map(|p| (p.key, of.word())));
+            }
+        }
     }
-}
-
-fn numbers(list: &str) -> Option<Vec<u16>> {
-    list.split(',').map(|n| n.trim().parse().ok()).collect()
 }
