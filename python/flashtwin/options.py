@@ -26,6 +26,7 @@ from typing import (
 )
 
 from ._devices import Overrides
+from ._placement.rules import SchemeLike, VictimLike
 from ._policies import PolicyLike
 from ._support.watch import OnProgress
 from .errors import FlashtwinError
@@ -250,6 +251,25 @@ class RunOptions(WorkloadOptions, total=False):
             None,
             "buffer policy, such as cflru, cflru:window=0.5 (see flashtwin policy list) or FILE.py:CLASS",
             "Or your subclass of `flashtwin.Policy` (docs/policies.md). None: the policy of the device.",
+            metavar="NAME",
+        ),
+    ]
+    placement: Annotated[
+        SchemeLike | None,
+        Option(
+            None,
+            "placement scheme of a device that writes by units, such as handle, sepbit:sample=8 "
+            "(see flashtwin placement list) or FILE.py:CLASS",
+            "Or your subclass of `flashtwin.Placement` (docs/placement.md). None: the scheme of the device.",
+            metavar="NAME",
+        ),
+    ]
+    victim: Annotated[
+        VictimLike | None,
+        Option(
+            None,
+            "victim rule and scope of a device that writes by units, such as greedy@noisy or FILE.py:CLASS",
+            "Or your subclass of `flashtwin.Victim`. None: the rule of the device.",
             metavar="NAME",
         ),
     ]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 from . import _core
 from ._devices import DEFAULT_DEVICE, Spec
 from ._devices import device as read_device
+from ._placement.rules import OF_DEVICE, Rules
 from ._policies import Choice, PolicyLike, overrides_for, read_choices
 from ._support import repeating, tables
 from ._support.inputs import is_file
@@ -58,6 +59,8 @@ def run(workload: WorkloadLike, device: str | Path | None = None, **options: Unp
     """
     job = Job.prepare(workload, device, [Choice.read(options["policy"])], options)
     candidate = job.candidates[0]
+    if candidate.user and job.rules.are_own:
+        raise FlashtwinError("policy: a run takes a policy or placement rules of your own, not both")
     # A user's policy is installed in a fork; otherwise, the device runs unchanged.
     job.need(devices=2 if candidate.user or job.options["snapshot"] else 1)
     base = job.base_device()
@@ -150,6 +153,7 @@ class Job:
     prepared: str
     requests_total: int | None
     repeat: repeating.Repeat | None = None
+    rules: Rules = OF_DEVICE
     #: End of the run in seconds of virtual time: requests that arrive later are not submitted.
     span_max_s: float | None = None
     #: Seconds of real time that preconditioning took.
@@ -165,6 +169,7 @@ class Job:
         """Check everything that can be checked before the first long computation."""
         check(options)
         device, options = _start(workload, device, options)
+        options, rules = _placed(options)
         pacing, requests_max = options["pacing"], options["requests_max"]
         if not isinstance(pacing, OpenLoop | ClosedLoop | None):
             raise FlashtwinError(
@@ -204,6 +209,7 @@ class Job:
             options["precondition"],
             min(filter(None, (total, requests_max)), default=None),
             repeat,
+            rules,
         )
 
     def need(self, *, devices: int, less: str = "") -> None:
@@ -218,11 +224,10 @@ class Job:
             tables.import_ahead()
         if options["snapshot"] is None:
             load = self._load_of_state if is_by_load(options["precondition"]) else None
-            base = precondition_spec(
-                spec, options["precondition"], options["seed"], options["progress"], load
-            )
+            kind, seed, progress = options["precondition"], options["seed"], options["progress"]
+            base = precondition_spec(spec, kind, seed, progress, load=load, rules=self.rules)
         else:
-            base = _core.Device(spec)
+            base = _core.Device(spec, *self.rules.make())
             made_by = base.load_snapshot(options["snapshot"])
             self.prepared = f"snapshot ({made_by})"
         self.precondition_wall_s = time.monotonic() - began
@@ -333,12 +338,14 @@ def precondition_spec(
     kind: str,
     seed: int,
     on_progress: OnProgress | None,
+    *,
     load: Callable[[Spec], tuple[_core.Workload, _core.Workload]] | None = None,
+    rules: Rules = OF_DEVICE,
 ) -> _core.Device:
     """Make a device in the state `kind`; `load` returns a fill and a load to be written, if it needs them."""
 
     def work(control: _core.Control) -> _core.Device:
-        made = _core.Device(spec)
+        made = _core.Device(spec, *rules.make())
         if load is None:
             made.precondition(kind, seed, control)
         else:
@@ -349,3 +356,11 @@ def precondition_spec(
     if interrupted:
         raise Interrupted(None)
     return cast(_core.Device, results[0])
+
+
+def _placed(options: RunOptions) -> tuple[RunOptions, Rules]:
+    """Return the options with the settings of shipped placement rules, and the rules."""
+    rules = Rules.read(options["placement"], options["victim"])
+    if not rules.settings:
+        return options, rules
+    return {**options, "set": {**(options["set"] or {}), **rules.settings}}, rules

@@ -207,3 +207,55 @@ def test_a_server_without_units_has_no_handles():
     served = flashtwin.serve("demo", precondition="none", set={"geometry.blocks_per_plane": 64})
     with served as server, pytest.raises(flashtwin.FlashtwinError, match="does not write by units"):
         server.placement_status()
+
+
+class ByHandle(flashtwin.Placement):
+    """As the shipped scheme with four handles."""
+
+    classes = 4
+
+    def host(self, page):
+        return page.handle
+
+
+class Greedy(flashtwin.Victim):
+    """As the shipped rule."""
+
+    def choose(self, pool):
+        return min(pool.units, key=lambda u: (u.valid, -u.age), default=None)
+
+
+class Faulty(flashtwin.Placement):
+    classes = 2
+
+    def host(self, page):
+        return 1 if page.clock < 30_000 else 1 // 0
+
+
+def test_rules_of_users_do_in_time_what_the_shipped_ones_do():
+    shipped, own, named = (
+        run(precondition="random:1", **rules).summary
+        for rules in (
+            {},
+            {"placement": ByHandle, "victim": Greedy},
+            {"placement": "handle", "victim": "greedy@global"},
+        )
+    )
+    assert named == shipped
+    # Events have handles only where classes are handles.
+    own["placement"].pop("logs"), shipped["placement"].pop("logs")
+    assert own == shipped
+    sepbit = run(placement="sepbit:sample=8", victim="cost-benefit", set={"gc.low_percent_of_reserve": 40})
+    placement = sepbit.summary["placement"]
+    assert (placement["scheme"], placement["victim"]) == ("sepbit", "cost-benefit")
+    assert {owner["name"] for owner in placement["owners"]} >= {"h0", "h1", "h2", "h3"}
+
+
+def test_errors_of_users_stop_the_preconditioning_or_the_run():
+    for precondition in ("random:1", "none"):
+        with pytest.raises(ZeroDivisionError):
+            run(precondition=precondition, placement=Faulty)
+    with pytest.raises(flashtwin.FlashtwinError, match="does not write by units"):
+        flashtwin.run(PARTS.format(0, 1), "nvme-tlc", precondition="none", placement=ByHandle)
+    with pytest.raises(flashtwin.FlashtwinError, match="placement rules"):
+        flashtwin.run(PARTS.format(0, 1), "raid5-array", precondition="none", placement=ByHandle)

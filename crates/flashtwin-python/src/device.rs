@@ -23,6 +23,7 @@ use crate::errors::{error, of_json, of_sim, of_spec, DeviceError, FlashtwinError
 use crate::log::logging;
 use crate::options::{describe, RunOptions};
 use crate::user::{Failure, UserPolicy};
+use crate::user_placement;
 use crate::workload::Workload;
 
 /// Names of the devices that come with flashtwin.
@@ -307,6 +308,22 @@ fn of_state(message: String) -> PyErr {
     FlashtwinError::new_err(format!("cannot copy the state of a device: {message}"))
 }
 
+/// Does work in which code of the user may fail; such a failure stops the work and is raised afterwards.
+fn watched<T>(
+    failure: Option<&Failure>,
+    control: &Control,
+    work: impl FnOnce() -> T,
+) -> PyResult<T> {
+    if let Some(failure) = failure {
+        failure.stops(&control.0);
+    }
+    let done = work();
+    match failure.and_then(Failure::take) {
+        Some(e) => Err(e),
+        None => Ok(done),
+    }
+}
+
 /// Result of a run, in this order:
 ///
 /// - the summary as JSON and as text
@@ -329,14 +346,32 @@ type RunResult = (
 
 #[pymethods]
 impl Device {
-    /// A device that was never written.
+    /// A device that was never written, with placement rules of the user, if there are any.
     #[new]
-    fn new(py: Python<'_>, spec: &Spec) -> Device {
-        let spec = &spec.0;
-        Device {
-            state: py.detach(|| State::new(spec, None)),
-            failure: None,
+    #[pyo3(signature = (spec, scheme=None, victim=None))]
+    fn new(
+        py: Python<'_>,
+        spec: &Spec,
+        scheme: Option<Bound<'_, PyAny>>,
+        victim: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Device> {
+        let mut state = py.detach(|| State::new(&spec.0, None));
+        if scheme.is_none() && victim.is_none() {
+            return Ok(Device {
+                state,
+                failure: None,
+            });
         }
+        let failure = Arc::new(Failure::default());
+        let rules = user_placement::rules(py, scheme, victim, &failure)?;
+        let State::Ssd(ssd) = &mut state else {
+            return Err(error("an array has no placement rules"));
+        };
+        ssd.set_rules(rules).map_err(error)?;
+        Ok(Device {
+            state,
+            failure: Some(failure),
+        })
     }
 
     /// Brings the device into the initial state called `kind`; returns false if `control` stopped it.
@@ -348,11 +383,13 @@ impl Device {
         control: &Control,
     ) -> PyResult<bool> {
         let kind = InitialState::from_str(kind).map_err(of_sim)?.flash;
-        let (state, control) = (&mut self.state, &control.0);
-        py.detach(
-            || either!(state, device => flashtwin_sim::precondition(device, kind, seed, control)),
-        )
-        .map_err(of_sim)
+        let state = &mut self.state;
+        let done = watched(self.failure.as_deref(), control, || {
+            py.detach(
+                || either!(state, device => flashtwin_sim::precondition(device, kind, seed, &control.0)),
+            )
+        })?;
+        done.map_err(of_sim)
     }
 
     /// Brings a device that writes by units into the initial state called `kind` by writing `fill` and then `load`;
@@ -371,11 +408,13 @@ impl Device {
         };
         let (mut fill, mut load) = (fill.lock()?, load.lock()?);
         let (fill, load) = (fill.as_mut(), load.as_mut());
-        let (state, control) = (&mut self.state, &control.0);
-        py.detach(
-            || either!(state, device => precondition_by_load(device, times, fill, load, control)),
-        )
-        .map_err(of_sim)
+        let state = &mut self.state;
+        let done = watched(self.failure.as_deref(), control, || {
+            py.detach(|| {
+                either!(state, device => precondition_by_load(device, times, fill, load, &control.0))
+            })
+        })?;
+        done.map_err(of_sim)
     }
 
     /// Fills the buffer, if the initial state called `kind` has a full one; returns false if `control` stopped it.

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use flashtwin::placement::{
-    Class, HostPage, Isolated, MovedPage, Needs, Scheme, Survivors, UnitView, UserVictim,
-    VictimPool,
+    Class, HostPage, Isolated, MovedPage, Needs, Scheme, Survivors, UnitView, UserRules,
+    UserScheme, UserVictim, VictimPool,
 };
 use flashtwin::Lpn;
 use pyo3::prelude::*;
@@ -358,4 +358,23 @@ impl UserVictim for PyVictim {
     fn boxed_clone(&self) -> Box<dyn UserVictim> {
         Box::new(self.clone())
     }
+}
+
+/// The rules of a user; either may be missing.
+///
+/// # Errors
+/// An attribute of the scheme is missing or of the wrong type.
+pub fn rules(
+    py: Python<'_>,
+    scheme: Option<Bound<'_, PyAny>>,
+    victim: Option<Bound<'_, PyAny>>,
+    failure: &Arc<Failure>,
+) -> PyResult<UserRules> {
+    let scheme = scheme.map(|object| PyScheme::new(object.unbind(), py, failure.clone()));
+    let scheme = scheme.transpose()?;
+    let victim = victim.map(|object| PyVictim::new(object.unbind(), failure.clone()));
+    Ok(UserRules {
+        scheme: scheme.map(|scheme| Box::new(scheme) as Box<dyn UserScheme>),
+        victim: victim.map(|victim| Box::new(victim) as Box<dyn UserVictim>),
+    })
 }

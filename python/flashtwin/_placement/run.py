@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 from .. import _core
 from .._devices import device as read_device
@@ -14,9 +12,8 @@ from .._support.memory import need
 from .._support.watch import OnProgress, Task, run_all
 from ..errors import FlashtwinError, Interrupted
 from ..traces import TraceOptions
-from ..user_policy import is_in_file, load
 from ..workloads import WorkloadLike, source
-from .user import Placement, Victim
+from .rules import Rule, SchemeLike, VictimLike, scheme_of, victim_of
 from .waf import Waf, Wafs
 from .words import Value, as_words
 
@@ -32,11 +29,6 @@ DEVICES: dict[str, dict[str, Value]] = {
         "handles": 8,
     },
 }
-
-
-#: A scheme or rule: its name, a class of your own, an instance, or FILE.py:CLASS.
-SchemeLike: TypeAlias = str | type[Placement] | Placement
-VictimLike: TypeAlias = str | type[Victim] | Victim
 
 
 def placement_waf(
@@ -94,9 +86,9 @@ def placement_waf(
                     f"scale: {scale}: {key} is {number or 'not given'}; it must be at least {scale}"
                 )
             base[key] = str(int(number) // scale)
-    choices = [(_scheme(scheme), _victim(victim)) for scheme in schemes for victim in victims]
+    choices = [(scheme_of(scheme), victim_of(victim)) for scheme in schemes for victim in victims]
 
-    def work(scheme: _Choice, victim: _Choice) -> Callable[[_core.Control], object]:
+    def work(scheme: Rule, victim: Rule) -> Callable[[_core.Control], object]:
         def measure(control: _core.Control) -> object:
             setup_words = {**base, **scheme.words, **victim.words}
             pages = int(setup_words.get("logical_pages", "8"))
@@ -154,73 +146,3 @@ def _base_words(device: str | Path | None) -> tuple[dict[str, str], int]:
         return dict(as_words(DEVICES[str(device)])), 4096
     found, page_bytes = _core.placement_words_of(read_device(device))
     return dict(found), page_bytes
-
-
-@dataclass(frozen=True)
-class _Choice:
-    """A scheme or rule: its label, its words, and the user's object, if it is one."""
-
-    label: str
-    words: dict[str, str]
-    factory: Callable[[], object] | None = None
-
-    def make(self) -> object | None:
-        return None if self.factory is None else self.factory()
-
-
-def _parameters(text: str) -> tuple[str, dict[str, str]]:
-    """Split "name:key=value,key=value"; a value may have commas: what follows one without = belongs to it."""
-    name, _, rest = text.partition(":")
-    found: dict[str, str] = {}
-    last = None
-    for part in rest.split(",") if rest else []:
-        key, is_pair, value = part.partition("=")
-        if is_pair:
-            found[key.strip()], last = value.strip(), key.strip()
-        elif last is not None:
-            found[last] += f",{part.strip()}"
-        else:
-            raise FlashtwinError(f'{text}: found "{part}"; must be KEY=VALUE')
-    return name.strip(), found
-
-
-def _own(found: object, base: type, what: str) -> _Choice | None:
-    """Read a user's class, instance or FILE.py:CLASS."""
-    if isinstance(found, str) and is_in_file(found):
-        found = load(found, base, what)
-    if isinstance(found, base):
-        return _Choice(type(found).__name__, {}, lambda: found)
-    if isinstance(found, str):
-        return None
-    if not callable(found):
-        raise FlashtwinError(f"{what} {found!r}: must be a name, or a subclass of flashtwin.{base.__name__}")
-    factory = found
-
-    def make() -> object:
-        made = factory()
-        if not isinstance(made, base):
-            raise FlashtwinError(f"{what}: made {made!r}, which is not a flashtwin.{base.__name__}")
-        return made
-
-    return _Choice(getattr(found, "__name__", what), {}, make)
-
-
-def _scheme(scheme: SchemeLike) -> _Choice:
-    own = _own(scheme, Placement, "scheme")
-    if own is not None:
-        return own
-    name, parameters = _parameters(str(scheme))
-    return _Choice(str(scheme), {"scheme": name, **parameters})
-
-
-def _victim(victim: VictimLike) -> _Choice:
-    own = _own(victim, Victim, "victim")
-    if own is not None:
-        return own
-    rule, at, scope = str(victim).partition("@")
-    name, parameters = _parameters(rule)
-    found = {"victim": name, **parameters}
-    if at:
-        scope_name, of_scope = _parameters(scope)
-        found |= {"scope": scope_name, **of_scope}
-    return _Choice(str(victim), found)

@@ -39,7 +39,7 @@ use crate::chips::ChipSet;
 use crate::events::EventQueue;
 use crate::ftl::PageMap;
 use crate::gc::{Force, Orders};
-use crate::placement;
+use crate::placement::{self, SetupError, UserRules};
 use crate::spec::{self, DeviceSpec};
 use crate::units::Stream;
 use crate::units::{Lpn, Time};
@@ -352,6 +352,22 @@ pub(crate) enum Nand {
 }
 
 impl Nand {
+    /// Flash that writes by units, with a user's rules in place of those of `spec`.
+    ///
+    /// # Errors
+    /// Fails if `spec` does not write by units, or if not every load would find room.
+    pub fn with_rules(spec: &DeviceSpec, rules: &UserRules) -> Result<Nand, SetupError> {
+        let (spec::Nand::Modern(params), Some(Ok(setup))) = (&spec.nand, spec.placement_setup())
+        else {
+            return Err(SetupError::new(
+                "the device does not write by units (placement.scheme): it has no placement rules",
+            ));
+        };
+        setup.check_timed_as(rules)?;
+        let device = placement::Placed::with_rules(&setup, rules)?;
+        Ok(Nand::Units(Modern::by_units(spec, params, device)))
+    }
+
     pub fn new(spec: &DeviceSpec) -> Nand {
         if let Some(setup) = spec.chip_setup() {
             return Nand::Layered(Layered::new(spec, setup));

@@ -66,6 +66,31 @@ impl fmt::Display for NoRoom {
 
 impl std::error::Error for NoRoom {}
 
+/// Rules of a user, in the state in which they begin.
+#[derive(Default)]
+pub struct UserRules {
+    /// The scheme; `None`: the one that the setup names.
+    pub scheme: Option<Box<dyn UserScheme>>,
+    /// The victim rule; `None`: the one that the setup names.
+    pub victim: Option<Box<dyn UserVictim>>,
+}
+
+impl Clone for UserRules {
+    fn clone(&self) -> UserRules {
+        UserRules {
+            scheme: self.scheme.as_ref().map(|scheme| scheme.boxed_clone()),
+            victim: self.victim.as_ref().map(|victim| victim.boxed_clone()),
+        }
+    }
+}
+
+impl fmt::Debug for UserRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scheme, victim) = (self.scheme.is_some(), self.victim.is_some());
+        write!(f, "UserRules {{ scheme: {scheme}, victim: {victim} }}")
+    }
+}
+
 /// A page of the host that the scheme has a class for, and that has no unit yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageToPut {
@@ -200,6 +225,21 @@ impl Placed {
             classes,
             setup: Box::new(setup.clone()),
         })
+    }
+
+    /// A device with a user's rules in place of those that the setup names.
+    ///
+    /// # Errors
+    /// As those of [`Placed::new`].
+    pub fn with_rules(setup: &Setup, rules: &UserRules) -> Result<Placed, SetupError> {
+        let mut device = match &rules.scheme {
+            Some(scheme) => Placed::with_scheme(setup, scheme.boxed_clone())?,
+            None => Placed::new(setup)?,
+        };
+        if let Some(victim) = &rules.victim {
+            device.set_victim(victim.boxed_clone());
+        }
+        Ok(device)
     }
 
     /// Puts a user's rule in place of the one that the setup names.

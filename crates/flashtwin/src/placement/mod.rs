@@ -29,7 +29,7 @@ mod victims;
 pub use choices::{components, Choice};
 pub(crate) use choices::{handles, namespace};
 pub(crate) use device::{Collection, PageToPut, Untimed};
-pub use device::{Did, NoRoom, Placed};
+pub use device::{Did, NoRoom, Placed, UserRules};
 pub use events::{Event, EventType};
 pub use fdp::{HandleStatus, InvalidField, Totals};
 pub use report::{OwnerReport, PlacementReport};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::device::UserRules;
 use super::scheme::Scheme as _;
 use super::scheme::{Isolated, Needs, Survivors, CLASSES_MAX};
 use super::schemes::{AnyScheme, Device};
@@ -100,15 +101,27 @@ impl Setup {
     /// (P-3), and the scheme needs nothing that only a known load has.
     pub(crate) fn check_timed(&self) -> Result<(), SetupError> {
         let needs = self.parts()?.scheme.needs();
+        self.check_needs(&needs)
+    }
+
+    /// [`Setup::check_timed`] for a device with a user's rules.
+    pub(crate) fn check_timed_as(&self, rules: &UserRules) -> Result<(), SetupError> {
+        match &rules.scheme {
+            Some(scheme) => self.check_needs(&scheme.needs()),
+            None => self.check_timed(),
+        }
+    }
+
+    fn check_needs(&self, needs: &Needs) -> Result<(), SetupError> {
         if needs.future {
             return Err(SetupError(format!(
                 "scheme {} needs to know the load in advance: it runs without time only (flashtwin placement waf)",
                 self.scheme.name
             )));
         }
-        let (survivors, isolated) = self.survivors(&needs)?;
+        let (survivors, isolated) = self.survivors(needs)?;
         // Of each owner, one unit more may be full and not programmed yet.
-        self.check_room(&needs, survivors, &isolated, 2)
+        self.check_room(needs, survivors, &isolated, 2)
     }
 
     fn device(&self) -> Device {

@@ -17,7 +17,7 @@ use crate::ftl::Apart;
 use crate::gc::{Force, Orders};
 use crate::metrics::FlashReport;
 use crate::nand::{Asked, Done, Finished, FlashEvent, Nand, PageOp, PoolBlocks};
-use crate::placement::Placed;
+use crate::placement::{Placed, SetupError, UserRules};
 use crate::spec::{DeviceSpec, Placement};
 use crate::units::{ChipId, Lpn, Time};
 use classes::classes;
@@ -37,6 +37,8 @@ pub struct Flash {
     next_write: u32,
     /// Whether a die is dead.
     has_dead: bool,
+    /// Placement rules of a user, if there are any.
+    rules: Option<Box<UserRules>>,
 }
 
 /// Assignment of pages to chips.
@@ -276,6 +278,14 @@ impl Backend for Flash {
 }
 
 impl Flash {
+    /// Returns flash that was never written, with the rules of this one.
+    fn new_nand(&self) -> Nand {
+        match &self.rules {
+            Some(rules) => Nand::with_rules(&self.spec, rules).expect("the rules were checked"),
+            None => Nand::new(&self.spec),
+        }
+    }
+
     /// Returns the next chip in turn.
     #[inline]
     fn next_turn(&mut self) -> u32 {
@@ -358,8 +368,25 @@ impl Ssd {
             placement: Places::new(spec),
             next_write: 0,
             has_dead: false,
+            rules: None,
         };
         Device::behind(&front(spec), flash, policy)
+    }
+
+    /// Puts a user's placement rules in place of those that [`Ssd::spec`] names. The device must never have been
+    /// written.
+    ///
+    /// # Errors
+    /// Fails if the device does not write by units, or if not every load would find room.
+    ///
+    /// # Panics
+    /// Panics if the device has been written.
+    pub fn set_rules(&mut self, rules: UserRules) -> Result<(), SetupError> {
+        assert!(self.is_new(), "rules are set before the first write");
+        let nand = Nand::with_rules(self.spec(), &rules)?;
+        self.backend.rules = Some(Box::new(rules));
+        self.backend.replace_nand(nand);
+        Ok(())
     }
 
     /// Simulates a power loss at this instant. Afterwards the buffer is empty and has the policy that [`Ssd::spec`]

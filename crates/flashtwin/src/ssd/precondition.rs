@@ -73,7 +73,7 @@ impl Ssd {
     /// Makes the flash new. The tables of a new one stay as they are: they are most of the memory of a run.
     fn renew(&mut self) {
         if !self.is_new() {
-            let new = Nand::new(self.spec());
+            let new = self.backend.new_nand();
             self.backend.replace_nand(new);
         }
     }
@@ -282,7 +282,7 @@ impl Ssd {
     /// Fails if `input` does, or if the state is none of this device.
     pub fn load_state(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         self.assert_idle();
-        let mut other = (!self.is_new()).then(|| Nand::new(self.spec()));
+        let mut other = (!self.is_new()).then(|| self.backend.new_nand());
         let nand = other.as_mut().unwrap_or(&mut self.backend.nand);
         let turn = self.backend.placement.writes_a_turn();
         let read = read_over(nand, self.backend.next_write, turn, input);
@@ -298,7 +298,7 @@ impl Ssd {
             }
             (Err(e), other) => {
                 if other.is_none() {
-                    let new = Nand::new(self.spec());
+                    let new = self.backend.new_nand();
                     self.backend.replace_nand(new);
                 }
                 Err(e)

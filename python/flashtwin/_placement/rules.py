@@ -1,0 +1,129 @@
+"""Placement schemes and victim rules as arguments: shipped ones by name, and classes of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ..errors import FlashtwinError
+from ..user_policy import is_in_file, load
+from .user import Placement, Victim
+
+#: A scheme or rule: its name, a class of your own, an instance, or FILE.py:CLASS.
+SchemeLike: TypeAlias = str | type[Placement] | Placement
+VictimLike: TypeAlias = str | type[Victim] | Victim
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A scheme or rule: its label, its words, and the user's object, if it is one."""
+
+    label: str
+    words: dict[str, str]
+    factory: Callable[[], object] | None = None
+
+    def make(self) -> object | None:
+        """Return the user's object; None for a shipped rule."""
+        return None if self.factory is None else self.factory()
+
+
+def _parameters(text: str) -> tuple[str, dict[str, str]]:
+    """Split "name:key=value,key=value"; a value may have commas: what follows one without = belongs to it."""
+    name, _, rest = text.partition(":")
+    found: dict[str, str] = {}
+    last = None
+    for part in rest.split(",") if rest else []:
+        key, is_pair, value = part.partition("=")
+        if is_pair:
+            found[key.strip()], last = value.strip(), key.strip()
+        elif last is not None:
+            found[last] += f",{part.strip()}"
+        else:
+            raise FlashtwinError(f'{text}: found "{part}"; must be KEY=VALUE')
+    return name.strip(), found
+
+
+def _own(found: object, base: type, what: str) -> Rule | None:
+    """Read a user's class, instance or FILE.py:CLASS."""
+    if isinstance(found, str) and is_in_file(found):
+        found = load(found, base, what)
+    if isinstance(found, base):
+        return Rule(type(found).__name__, {}, lambda: found)
+    if isinstance(found, str):
+        return None
+    if not callable(found):
+        raise FlashtwinError(f"{what} {found!r}: must be a name, or a subclass of flashtwin.{base.__name__}")
+    factory = found
+
+    def make() -> object:
+        made = factory()
+        if not isinstance(made, base):
+            raise FlashtwinError(f"{what}: made {made!r}, which is not a flashtwin.{base.__name__}")
+        return made
+
+    return Rule(getattr(found, "__name__", what), {}, make)
+
+
+def scheme_of(scheme: SchemeLike) -> Rule:
+    """Read a scheme."""
+    own = _own(scheme, Placement, "scheme")
+    if own is not None:
+        return own
+    name, parameters = _parameters(str(scheme))
+    return Rule(str(scheme), {"scheme": name, **parameters})
+
+
+def victim_of(victim: VictimLike) -> Rule:
+    """Read a victim rule with its scope."""
+    own = _own(victim, Victim, "victim")
+    if own is not None:
+        return own
+    rule, at, scope = str(victim).partition("@")
+    name, parameters = _parameters(rule)
+    found = {"victim": name, **parameters}
+    if at:
+        scope_name, of_scope = _parameters(scope)
+        found |= {"scope": scope_name, **of_scope}
+    return Rule(str(victim), found)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The scheme and the victim rule of a run; None: those of the device."""
+
+    scheme: Rule | None
+    victim: Rule | None
+
+    @staticmethod
+    def read(scheme: SchemeLike | None, victim: VictimLike | None) -> Rules:
+        """Read both arguments."""
+        return Rules(
+            None if scheme is None else scheme_of(scheme),
+            None if victim is None else victim_of(victim),
+        )
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Return the keys of a device file for shipped rules."""
+        sections = [("placement", self.scheme), ("gc", self.victim)]
+        return {
+            f"{section}.{word}": value
+            for section, rule in sections
+            if rule is not None
+            for word, value in rule.words.items()
+        }
+
+    @property
+    def are_own(self) -> bool:
+        """Whether one of them is a class of the user."""
+        return any(rule is not None and rule.factory is not None for rule in (self.scheme, self.victim))
+
+    def make(self) -> tuple[object | None, object | None]:
+        """Return the objects of the user, for one device."""
+        scheme, victim = self.scheme, self.victim
+        return scheme.make() if scheme else None, victim.make() if victim else None
+
+
+#: The rules of the device.
+OF_DEVICE = Rules(None, None)
