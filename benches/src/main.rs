@@ -105,6 +105,7 @@ fn main() -> Result<(), Failure> {
     }
     if wanted("placement") {
         placement::ratios()?;
+        placement::timed()?;
     }
     if wanted("arrays") {
         arrays::ratios()?;

@@ -1,10 +1,11 @@
-//! Devices that are written by units, without time: nanoseconds a programmed page, with eight handles beside one, and
-//! the memory of a page.
+//! Devices that are written by units: nanoseconds a programmed page, without and with time, with eight handles beside
+//! one, and the memory of a page.
 
 use std::time::Instant;
 
 use flashtwin::placement::{Placed, Setup};
-use flashtwin_sim::{run_untimed, Control, UntimedPlan, Warm};
+use flashtwin::{spec, Cause, DeviceSpec, Rng, Ssd};
+use flashtwin_sim::{run as run_timed, run_untimed, Control, Pacing, RunConfig, UntimedPlan, Warm};
 use flashtwin_workload::LoadSpec;
 
 use crate::memory::resident_bytes;
@@ -82,6 +83,53 @@ pub fn ratios() -> Result<(), Failure> {
     figure("placement_ns_per_program", median(found[0].clone()));
     figure("placement_eight_handles_ratio", median(of_eight));
     Ok(())
+}
+
+/// With time: nanoseconds a programmed page of a device that writes by units, with eight handles and with one class,
+/// beside the same device that writes superblocks without handles.
+pub fn timed() -> Result<(), Failure> {
+    let streams: Vec<String> = (0..8)
+        .map(|handle| format!("uniform:write=1,size=4k,placement={handle},bytes=1"))
+        .collect();
+    let load = format!("{},requests=1000000", streams.join(" + "));
+    let mut found: [Vec<f64>; 3] = Default::default();
+    for _ in 0..ROUNDS {
+        for (times, scheme) in found.iter_mut().zip(["off", "none", "handle"]) {
+            times.push(timed_run(&load, scheme)?);
+        }
+    }
+    let ratio = |of: usize, to: usize| {
+        let pairs = found[of].iter().zip(&found[to]);
+        median(pairs.map(|(a, b)| a / b).collect())
+    };
+    figure("placement_timed_ns_per_program", median(found[2].clone()));
+    figure("placement_timed_eight_handles_ratio", ratio(2, 1));
+    figure("placement_timed_units_over_superblocks", ratio(1, 0));
+    Ok(())
+}
+
+/// Nanoseconds a programmed page of a run with one scheme.
+fn timed_run(load: &str, scheme: &str) -> Result<f64, Failure> {
+    let set = [("placement.scheme", scheme), ("buffer", "none")];
+    let text = spec::builtin("nvme-fdp").ok_or("the profile is shipped")?;
+    let mut ssd = Ssd::new(&DeviceSpec::with_overrides(text, "nvme-fdp", &set)?);
+    ssd.fill_sequential();
+    let pages = u64::from(ssd.spec().exported_pages());
+    assert!(
+        ssd.write_random(&mut Rng::new(1), 2 * pages),
+        "no block wears out"
+    );
+    ssd.reset_metrics(None);
+    let mut load = LoadSpec::parse(load)?.build(ssd.exported_bytes(), 1)?;
+    let config = RunConfig {
+        pacing: Pacing::Closed { depth: 64 },
+        ..RunConfig::default()
+    };
+    let began = Instant::now();
+    let outcome = run_timed(&mut ssd, load.as_mut(), &config, &Control::default(), None)?;
+    let nanos = began.elapsed().as_secs_f64() * 1e9;
+    let moves = outcome.flash.flash.count(Cause::GcMove);
+    Ok(nanos / (outcome.submitted + moves) as f64)
 }
 
 /// Rows of WARP at full size, 1 G host pages each: the given loads, or the one with uniform writes.

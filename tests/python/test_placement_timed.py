@@ -245,7 +245,11 @@ def test_rules_of_users_do_in_time_what_the_shipped_ones_do():
     # Events have handles only where classes are handles.
     own["placement"].pop("logs"), shipped["placement"].pop("logs")
     assert own == shipped
-    sepbit = run(placement="sepbit:sample=8", victim="cost-benefit", set={"gc.low_percent_of_reserve": 40})
+    sepbit = run(
+        placement="sepbit:sample=8",
+        victim="cost-benefit",
+        set={"gc.low_percent_of_reserve": 40, "gc.idle_percent": 20},
+    )
     placement = sepbit.summary["placement"]
     assert (placement["scheme"], placement["victim"]) == ("sepbit", "cost-benefit")
     assert {owner["name"] for owner in placement["owners"]} >= {"h0", "h1", "h2", "h3"}

@@ -363,7 +363,9 @@ impl Nand {
                 "the device does not write by units (placement.scheme): it has no placement rules",
             ));
         };
-        setup.check_timed_as(rules)?;
+        if let Some(scheme) = &rules.scheme {
+            setup.check_needs(&scheme.needs())?;
+        }
         let device = placement::Placed::with_rules(&setup, rules)?;
         Ok(Nand::Units(Modern::by_units(spec, params, device)))
     }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::device::UserRules;
 use super::scheme::Scheme as _;
 use super::scheme::{Isolated, Needs, Survivors, CLASSES_MAX};
 use super::schemes::{AnyScheme, Device};
@@ -104,15 +103,8 @@ impl Setup {
         self.check_needs(&needs)
     }
 
-    /// [`Setup::check_timed`] for a device with a user's rules.
-    pub(crate) fn check_timed_as(&self, rules: &UserRules) -> Result<(), SetupError> {
-        match &rules.scheme {
-            Some(scheme) => self.check_needs(&scheme.needs()),
-            None => self.check_timed(),
-        }
-    }
-
-    fn check_needs(&self, needs: &Needs) -> Result<(), SetupError> {
+    /// [`Setup::check_timed`] for a device with a scheme that has these needs.
+    pub(crate) fn check_needs(&self, needs: &Needs) -> Result<(), SetupError> {
         if needs.future {
             return Err(SetupError(format!(
                 "scheme {} needs to know the load in advance: it runs without time only (flashtwin placement waf)",

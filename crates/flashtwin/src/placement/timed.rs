@@ -131,6 +131,13 @@ impl Placed {
         Ppn(unit * self.units.shape.pages + page)
     }
 
+    /// Whether a page of a unit has been given to the map, or never will be.
+    #[inline]
+    pub(crate) fn is_given(&self, unit: u32, page: u32) -> bool {
+        let unit = self.units.unit(unit);
+        !unit.bound || unit.given > page
+    }
+
     /// Live pages of a unit.
     pub(crate) fn live_of(&self, unit: u32) -> u32 {
         self.units.unit(unit).live

@@ -33,12 +33,22 @@ pub(super) struct Part {
     doing: Doing,
     /// New places of the pages being read.
     taken: Vec<u32>,
-    /// Pages whose data are in the controller, to be programmed by the die.
-    arrived: Vec<u32>,
-    /// Pages for the die whose data are not in the controller yet.
-    coming: u32,
+    /// Rows of the die to which pages are moved.
+    rows: Vec<Row>,
     /// Whether a host operation has precedence over the next step of the run.
     pub host_is_next: bool,
+}
+
+/// A row to which pages are moved.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    row: u32,
+    /// The lowest of the pages moved to it.
+    first: u32,
+    /// Number of pages moved to it.
+    pages: u32,
+    /// Pages among them whose data are not in the controller yet.
+    coming: u32,
 }
 
 /// A unit being collected.
@@ -107,6 +117,26 @@ impl Group {
         self.pages_waiting -= 1;
         let first = self.waiting[usize::from(class)].pop_front();
         first.expect("a page waits")
+    }
+}
+
+impl Part {
+    /// Notes that a page is moved to a row of the die.
+    #[inline]
+    fn expect_page(&mut self, row: u32, page: u32) {
+        match self.rows.iter_mut().rev().find(|of| of.row == row) {
+            Some(of) => {
+                of.first = of.first.min(page);
+                of.pages += 1;
+                of.coming += 1;
+            }
+            None => self.rows.push(Row {
+                row,
+                first: page,
+                pages: 1,
+                coming: 1,
+            }),
+        }
     }
 }
 
@@ -198,7 +228,7 @@ impl Modern<Units> {
         let Some(run) = &self.map.groups[group as usize].run else {
             return false;
         };
-        part.reads || !part.arrived.is_empty() || self.may_erase(run, part)
+        part.reads || part.rows.iter().any(|row| self.is_due(row, run)) || self.may_erase(run, part)
     }
 
     fn may_erase(&self, run: &Run, part: &Part) -> bool {
@@ -235,7 +265,7 @@ impl Modern<Units> {
         now: Time,
         events: &mut EventQueue,
     ) -> bool {
-        let Some((page, pages)) = self.row_arrived(die, group) else {
+        let Some((page, pages)) = self.take_due_row(die, group) else {
             return false;
         };
         let program = Step::Pulse(self.program(Stream::Cold, page));
@@ -280,31 +310,29 @@ impl Modern<Units> {
         true
     }
 
-    /// Takes the arrived pages of a row: one that is complete, or any if nothing more can come. Returns the place of
-    /// one of them in its block, and their number.
-    fn row_arrived(&mut self, die: usize, group: u32) -> Option<(u32, u32)> {
-        let run = self.map.groups[group as usize].run?;
-        let stripes = self.map.stripes;
+    /// Whether the pages moved to a row can be programmed: all of them have arrived, and no further page can be moved to
+    /// it.
+    #[inline]
+    fn is_due(&self, row: &Row, run: &Run) -> bool {
+        let is_given = || {
+            let stripes = &self.map.stripes;
+            let unit = stripes.unit_of(Ppn(row.first));
+            let end = row.row * stripes.row + stripes.row - self.map.device.place_of(unit, 0).0;
+            self.map.device.is_given(unit, end - 1)
+        };
+        row.coming == 0 && (run.reading == 0 || is_given())
+    }
+
+    /// Takes the pages of a row that is due. Returns the place of the first of them in its block, and their number.
+    fn take_due_row(&mut self, die: usize, group: u32) -> Option<(u32, u32)> {
+        let run = self.map.groups[group as usize].run.as_ref()?;
+        let rows = &self.map.dies[die].part.rows;
+        let at = rows.iter().position(|row| self.is_due(row, run))?;
         let part = &mut self.map.dies[die].part;
-        let nothing_comes = run.reading == 0 && part.coming == 0;
-        let row_of = |&page: &u32| stripes.row_of(Ppn(page));
-        let is_due = |&&page: &&u32| {
-            let row = row_of(&page);
-            let first = (part.arrived.iter()).filter(|p| row_of(p) == row).min();
-            let pages = (part.arrived.iter()).filter(|p| row_of(p) == row).count();
-            let left = first.map_or(0, |first| self.layout.left_in_row(*first));
-            pages >= left as usize
-        };
-        let page = match part.arrived.iter().find(is_due) {
-            Some(&page) => page,
-            None => *part.arrived.iter().min().filter(|_| nothing_comes)?,
-        };
-        let row = row_of(&page);
-        let before = part.arrived.len();
-        part.arrived.retain(|p| row_of(p) != row);
-        let pages = (before - part.arrived.len()) as u32;
-        part.doing = Doing::Programming(pages, stripes.unit_of(Ppn(page)));
-        Some((stripes.page_in_block(Ppn(page)), pages))
+        let row = part.rows.remove(at);
+        let first = Ppn(row.first);
+        part.doing = Doing::Programming(row.pages, self.map.stripes.unit_of(first));
+        Some((self.map.stripes.page_in_block(first), row.pages))
     }
 
     /// Moves the live pages of the die's next row in the map. Returns their number, and the time to read them.
@@ -363,8 +391,11 @@ impl Modern<Units> {
         let to = device.move_page(&mut run.of, page);
         device.await_program(to);
         run.moving += 1;
-        let target = self.map.stripes.die_of(to);
-        self.map.dies[target].part.coming += 1;
+        let stripes = &self.map.stripes;
+        let target = stripes.die_of(to);
+        self.map.dies[target]
+            .part
+            .expect_page(stripes.row_of(to), to.0);
         let part = &mut self.map.dies[die].part;
         part.taken.push(to.0);
         part.doing = Doing::Reading;
@@ -381,11 +412,7 @@ impl Modern<Units> {
             Doing::Reading => {
                 let mut taken = std::mem::take(&mut part.taken);
                 for page in taken.drain(..) {
-                    let target = self.map.stripes.die_of(Ppn(page));
-                    let part = &mut self.map.dies[target].part;
-                    part.arrived.push(page);
-                    part.coming -= 1;
-                    self.map.woken.push(target as u32);
+                    self.page_arrived(Ppn(page), group);
                 }
                 self.map.dies[die].part.taken = taken;
             }
@@ -399,6 +426,21 @@ impl Modern<Units> {
                 }
             }
             Doing::Erasing => self.erase_ended(die, group, now),
+        }
+    }
+
+    /// The data of a page that is being moved are in the controller: the die of its new place may go on.
+    fn page_arrived(&mut self, page: Ppn, group: u32) {
+        let stripes = &self.map.stripes;
+        let (target, number) = (stripes.die_of(page), stripes.row_of(page));
+        let rows = &mut self.map.dies[target].part.rows;
+        let row = rows.iter_mut().rev().find(|row| row.row == number);
+        let row = row.expect("the row expects the page");
+        row.coming -= 1;
+        let row = *row;
+        let run = self.map.groups[group as usize].run.as_ref();
+        if run.is_some_and(|run| self.is_due(&row, run)) {
+            self.map.woken.push(target as u32);
         }
     }
 
@@ -430,6 +472,8 @@ impl Modern<Units> {
         let group = self.map.stripes.group_of(die);
         let run = self.map.groups[group as usize].run?;
         let live = self.map.device.live_of(run.of.unit);
-        Some(self.map.dies[die].part.arrived.len() as u32 + live.div_ceil(self.map.stripes.dies))
+        let rows = self.map.dies[die].part.rows.iter();
+        let taken: u32 = rows.map(|row| row.pages).sum();
+        Some(taken + live.div_ceil(self.map.stripes.dies))
     }
 }
