@@ -1,12 +1,13 @@
 //! `make bench`: every figure of speed and size as a line `name: value`, each rate beside its
 //! baseline measured in the same run. No test asserts a time; this records them.
 //!
-//! `flashtwin-bench [device|io|ftls|arrays|placement|policies|growth] [POLICY...]` prints one part, of some
+//! `flashtwin-bench [device|io|ftls|arrays|placement|policies|growth|curves] [POLICY...]` prints one part, of some
 //! policies, `placement-full [LOAD...]` rows of WARP at full size, `stages [CASE...]` instructions a request,
 //! `scaling` both for devices and arrays of many sizes. `held` compares three of these counts with those on record, as
 //! CI does; `record` records them anew.
 
 mod arrays;
+mod curves;
 mod ftls;
 mod io;
 mod limit;
@@ -96,6 +97,9 @@ fn main() -> Result<(), Failure> {
     }
     if wanted("growth") {
         policies::growth(&names)?;
+    }
+    if wanted("curves") {
+        curves::rates()?;
     }
     if wanted("io") {
         io::rates(ROUNDS)?;

@@ -26,9 +26,11 @@ from ._results import Results, results
 from ._support.reference import CaseReport, validate
 from ._support.watch import Progress
 from ._sweep import SweepProgress, sweep
+from ._theory import Form, Theory, theory
 from .comparison import Comparison
 from .errors import DeviceError, FlashtwinError, Interrupted, SnapshotError, WorkloadError
 from .faults import Fail, Fault, Replace
+from .hit_curves import CurveRow, CurveTable, curve
 from .hit_ratios import HitRow, HitTable, hits
 from .live import PowerCut, Server, serve
 from .live_report import LiveReport
@@ -46,10 +48,13 @@ __all__ = [
     "ClosedLoop",
     "Comparison",
     "Converted",
+    "CurveRow",
+    "CurveTable",
     "DeviceError",
     "Fail",
     "Fault",
     "FlashtwinError",
+    "Form",
     "FtlInfo",
     "FtlTrace",
     "HitRow",
@@ -82,6 +87,7 @@ __all__ = [
     "SnapshotError",
     "Spec",
     "SweepProgress",
+    "Theory",
     "Timeline",
     "TraceInfo",
     "TraceOptions",
@@ -93,6 +99,7 @@ __all__ = [
     "__version__",
     "compare",
     "convert",
+    "curve",
     "device",
     "devices",
     "example_trace",
@@ -116,6 +123,7 @@ __all__ = [
     "save_snapshot",
     "serve",
     "sweep",
+    "theory",
     "trace_formats",
     "trace_ftl",
     "trace_info",

@@ -200,7 +200,7 @@ def hits(
         Interrupted: on Ctrl-C; its `partial` has the counts so far, or None.
     """
     choices = read_choices(policies)
-    capacities = [_capacity(pages) for pages in capacities_pages]
+    capacities = [capacity_in_pages("capacities_pages", pages) for pages in capacities_pages]
     if not capacities:
         raise FlashtwinError("capacities_pages: none given; give one or more, as in [256, 8192]")
     if len({*capacities}) < len(capacities):
@@ -208,7 +208,7 @@ def hits(
     if threads < 1:
         raise FlashtwinError(f"threads: {threads}: give 1 or more")
     opened = source(workload, trace_options)
-    requests = _open(opened, seed, requests_max)
+    requests = open_finite(opened, seed, requests_max)
     described = requests.describe()
     total = requests.requests_total or opened.estimate_requests()
     # The workload is read on a separate thread, while the first policies already process it.
@@ -226,13 +226,15 @@ def hits(
     return table
 
 
-def _capacity(pages: int) -> int:
+def capacity_in_pages(name: str, pages: int) -> int:
+    """Check the size of a buffer, an argument of this name."""
     if not 1 <= pages < 1 << 32:
-        raise FlashtwinError(f"capacities_pages: {pages}: give whole numbers from 1")
+        raise FlashtwinError(f"{name}: {pages}: give whole numbers from 1")
     return pages
 
 
-def _open(opened: Source, seed: int, requests_max: int | None) -> _core.Workload:
+def open_finite(opened: Source, seed: int, requests_max: int | None) -> _core.Workload:
+    """Open a workload that ends."""
     requests = opened.open(_RANGE_BYTES, seed)
     if opened.path is None and requests.requests_total is None and requests_max is None:
         raise FlashtwinError(
@@ -256,4 +258,5 @@ def _count(
     )
     if counted is None:
         return None
-    return HitRow(policy=str(choice.label), capacity_pages=capacity_pages, **cast(dict[str, Any], counted))
+    counts = {name: counted[name] for name in HitRow._fields if name in counted}
+    return HitRow(policy=str(choice.label), capacity_pages=capacity_pages, **cast(dict[str, Any], counts))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ._core import Columns, Histogram
+    from ._theory import Beside
     from .timeline import Timeline
 
 
@@ -41,6 +42,8 @@ class Result:
         path: copies of the simulator's code in use at the end of the run, such as "plain front end, msr
             flash" (ARCHITECTURE.md, "Paths"). It is not in the JSON, because results do not depend on it.
         timeline: activity of every part of the device in a window (with `timeline=Window(...)`).
+        beside: measured values for which a closed form holds, with the form (docs/theory.md): `name`,
+            `measured`, `expected`, `difference`. It is not in the JSON.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class Result:
         self.timeline = timeline
         self.wall_s = wall_s or {}
         self.path = path
+        self.beside: list[Beside] = []
         self.summary: dict[str, Any] = json.loads(as_json)
         self.requests: pa.Table | None = requests
         self.gc_intervals: pa.Table | None = None if gc_columns is None else tables.gc_table(gc_columns)
@@ -207,7 +211,11 @@ class Result:
         return json.dumps(self.summary, indent=2)
 
     def __repr__(self) -> str:
-        return self._text.rstrip("\n")
+        lines = [self._text.rstrip("\n")]
+        if self.beside:
+            lines.append(f"{'closed forms':<15}{'; '.join(map(str, self.beside))}")
+            lines += [f"{'warning':<15}{warning}" for each in self.beside if (warning := each.warning())]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         rows = []

@@ -36,6 +36,8 @@ from .workloads import Source, WorkloadLike, source
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from ._theory import Beside
+
 
 @takes(RunOptions)
 def run(workload: WorkloadLike, device: str | Path | None = None, **options: Unpack[RunOptions]) -> Result:
@@ -297,11 +299,22 @@ class Job:
                 },
                 path=path,
             )
+            result.beside = self._closed_forms(each, result)
             if lost is not None:
                 raise OutputError(str(lost), result) from lost
             return result
 
         return Task(each.label or spec.policy or "no buffer", work, self.requests_total)
+
+    def _closed_forms(self, each: Candidate, result: Result) -> list[Beside]:
+        """Return the closed forms beside the values of a run of a generated load."""
+        options = self.options
+        special = (options["faults"], options["snapshot"], self.repeat, each.user)
+        if self.source.path is not None or any(special):
+            return []
+        from ._theory import beside_run
+
+        return beside_run(result.summary, each.spec, self.source.text)
 
 
 def _start(

@@ -60,7 +60,7 @@ impl Spec {
         }
     }
 
-    fn page_bytes(&self) -> u32 {
+    pub fn page_bytes(&self) -> u32 {
         match &self.0 {
             Kind::Ssd(spec) => spec.geometry.page_bytes,
             Kind::Array(spec) => spec.page_bytes(),

@@ -2,6 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
+use flashtwin::buffer::catalog::{self, Family};
+use flashtwin::buffer::sample::{scaled_counts, Sample};
+use flashtwin::buffer::stack::LruCounts;
 use flashtwin::buffer::untimed::UntimedBuffer;
 use flashtwin::buffer::{min, Setup};
 use flashtwin::spec::builtin;
@@ -11,6 +14,7 @@ use pyo3::types::PyDict;
 
 use crate::accesses::{Accesses, Next, TRIM, WRITE};
 use crate::control::Control;
+use crate::curve::check_rate;
 use crate::errors::FlashtwinError;
 use crate::policies::of_little_device;
 use crate::user::UserPolicy;
@@ -26,8 +30,12 @@ const LOOK: u64 = 4096;
 
 /// Counts the hits of a policy (a name with parameters, or `user`) in a buffer of `capacity_pages` that is empty at
 /// first. The workload may still be being read. Returns None if `control` stopped it.
+///
+/// With `rate`, the buffer is a miniature: it sees pages sampled at this rate, and its counts are scaled up. With `part`,
+/// it sees one of the disjoint parts of the sample.
 #[pyfunction]
-#[pyo3(signature = (accesses, name, set, user, control, *, capacity_pages))]
+#[pyo3(signature = (accesses, name, set, user, control, *, capacity_pages, rate=None, part=None))]
+#[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
 pub fn count_hits<'py>(
     py: Python<'py>,
     accesses: &Accesses,
@@ -36,28 +44,51 @@ pub fn count_hits<'py>(
     user: Option<&UserPolicy>,
     control: &Control,
     capacity_pages: u32,
+    rate: Option<f64>,
+    part: Option<u32>,
 ) -> PyResult<Option<Bound<'py, PyDict>>> {
     if !(1..=CAPACITY_MAX).contains(&capacity_pages) {
         return Err(FlashtwinError::new_err(format!(
             "capacity: {capacity_pages} pages: give 1 to {CAPACITY_MAX}"
         )));
     }
+    let sample = match rate {
+        None => None,
+        Some(rate) => {
+            check_rate(rate)?;
+            let whole = Sample::new(rate).by_units(unit_bits(name));
+            Some(part.map_or(whole, |part| whole.part(part)))
+        }
+    };
     let counts = if name == "min" {
         if let Some((key, _)) = set.first() {
             let message = format!("policy min: it has no parameter \"{key}\"");
             return Err(FlashtwinError::new_err(message));
         }
-        py.detach(|| of_min(accesses, capacity_pages, control))?
+        py.detach(|| of_min(accesses, capacity_pages, sample, control))?
     } else {
         let device = device(name, &set, accesses.page_bytes, capacity_pages)?;
-        py.detach(|| count(accesses, &device, user, control))?
+        py.detach(|| count(accesses, &device, user, sample, control))?
     };
     if let Some(e) = user.and_then(|user| user.failure.take()) {
         return Err(e);
     }
+    let counts = counts.map(|count| match sample {
+        Some(sample) => count.scaled_up(sample.rate()),
+        None => count,
+    });
     counts
         .map(|count| dict(py, count, name != "min"))
         .transpose()
+}
+
+/// Pages that a sample keeps together: those of a block if the policy ranks blocks.
+fn unit_bits(policy: &str) -> u32 {
+    let found = catalog::find(policy).map(|(entry, base)| base.unwrap_or(entry));
+    match found.is_some_and(|entry| entry.family == Family::Blocks) {
+        true => PAGES_PER_BLOCK.trailing_zeros(),
+        false => 0,
+    }
 }
 
 /// Creates a device with the policy; only its buffer is used.
@@ -106,6 +137,39 @@ struct HitCount {
     victims: u64,
     /// Victims that were written back.
     dirty_victims: u64,
+    /// Evictions with a victim that was written back.
+    destages: u64,
+    /// Accesses that read and that write, with those that a sample leaves out.
+    all_reads: u64,
+    all_writes: u64,
+}
+
+impl HitCount {
+    /// Scales the counts of a sample up.
+    fn scaled_up(self, rate: f64) -> HitCount {
+        let up = |n: u64| (n as f64 / rate).round() as u64;
+        let counts = LruCounts {
+            reads: self.reads,
+            read_hits: self.read_hits,
+            writes: self.writes,
+            write_hits: self.write_hits,
+            evicted_clean: self.victims - self.dirty_victims,
+            evicted_dirty: self.dirty_victims,
+        };
+        let all = scaled_counts(&counts, rate, (self.all_reads, self.all_writes));
+        HitCount {
+            accesses: all.reads + all.writes,
+            hits: all.read_hits + all.write_hits,
+            reads: all.reads,
+            read_hits: all.read_hits,
+            writes: all.writes,
+            write_hits: all.write_hits,
+            victims: all.evicted_clean + all.evicted_dirty,
+            dirty_victims: all.evicted_dirty,
+            destages: up(self.destages),
+            ..self
+        }
+    }
 }
 
 /// The counts as a dict; MIN has only accesses and hits.
@@ -120,6 +184,7 @@ fn dict(py: Python<'_>, count: HitCount, whole: bool) -> PyResult<Bound<'_, PyDi
         ("write_hits", count.write_hits),
         ("evicted_clean", count.victims - count.dirty_victims),
         ("evicted_dirty", count.dirty_victims),
+        ("destages", count.destages),
     ] {
         d.set_item(name, whole.then_some(n))?;
     }
@@ -130,22 +195,31 @@ fn dict(py: Python<'_>, count: HitCount, whole: bool) -> PyResult<Bound<'_, PyDi
 fn of_min(
     accesses: &Accesses,
     capacity_pages: u32,
+    sample: Option<Sample>,
     control: &Control,
 ) -> PyResult<Option<HitCount>> {
-    let mut pages = Vec::new();
+    let (mut pages, mut all) = (Vec::new(), 0);
     for number in 0.. {
         match accesses.next(number, &control.0)? {
             Next::Piece(spans) => {
-                let spans = spans.iter().filter(|span| span.kind() != TRIM);
-                pages.extend(spans.flat_map(|span| span.lpns().map(Lpn)));
+                for span in spans.iter().filter(|span| span.kind() != TRIM) {
+                    all += u64::from(span.pages());
+                    let chosen = |lpn: &Lpn| sample.is_none_or(|sample| sample.has(*lpn));
+                    pages.extend(span.lpns().map(Lpn).filter(chosen));
+                }
             }
             Next::End => break,
             Next::Stopped => return Ok(None),
         }
     }
+    let (accesses, hits) = (pages.len() as u64, min::hits(&pages, capacity_pages));
+    // Reads and writes count alike; as reads they are scaled up.
     Ok(Some(HitCount {
-        accesses: pages.len() as u64,
-        hits: min::hits(&pages, capacity_pages),
+        accesses,
+        hits,
+        reads: accesses,
+        read_hits: hits,
+        all_reads: all,
         ..HitCount::default()
     }))
 }
@@ -155,6 +229,7 @@ fn count(
     accesses: &Accesses,
     device: &DeviceSpec,
     user: Option<&UserPolicy>,
+    sample: Option<Sample>,
     control: &Control,
 ) -> PyResult<Option<HitCount>> {
     let Some(buffer) = device.buffer.as_ref() else {
@@ -177,8 +252,14 @@ fn count(
         };
         for (i, span) in spans.iter().enumerate() {
             let write = span.kind() == WRITE;
-            if let Some(ahead) = spans.get(i + AHEAD) {
-                alone.prefetch(Lpn(ahead.first));
+            let ahead = spans.get(i + AHEAD).map(|span| Lpn(span.first));
+            if let Some(ahead) = ahead.filter(|_| sample.is_none()) {
+                alone.prefetch(ahead);
+            }
+            match span.kind() {
+                TRIM => {}
+                WRITE => count.all_writes += u64::from(span.pages()),
+                _ => count.all_reads += u64::from(span.pages()),
             }
             for lpn in span.lpns() {
                 steps += 1;
@@ -187,6 +268,9 @@ fn count(
                     if control.0.stop.load(Ordering::Relaxed) {
                         return Ok(None);
                     }
+                }
+                if sample.is_some_and(|sample| !sample.has(Lpn(lpn))) {
+                    continue;
                 }
                 if span.kind() == TRIM {
                     alone.trim(Lpn(lpn));
@@ -202,8 +286,10 @@ fn count(
                 *hits_of_kind += hit;
                 count.accesses += 1;
                 count.hits += hit;
+                let dirty = outcome.victims.iter().filter(|v| v.1).count() as u64;
                 count.victims += outcome.victims.len() as u64;
-                count.dirty_victims += outcome.victims.iter().filter(|v| v.1).count() as u64;
+                count.dirty_victims += dirty;
+                count.destages += u64::from(dirty > 0);
             }
             request += 1;
         }

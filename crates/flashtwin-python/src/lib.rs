@@ -7,6 +7,7 @@
 mod accesses;
 mod columns;
 mod control;
+mod curve;
 mod describe;
 mod device;
 mod errors;
@@ -16,6 +17,7 @@ mod log;
 mod options;
 mod placement;
 mod policies;
+mod theory;
 mod user;
 mod user_placement;
 mod validate;
@@ -46,6 +48,9 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(policies::policy_info, m)?)?;
     m.add_function(wrap_pyfunction!(policies::trace_policy, m)?)?;
     m.add_function(wrap_pyfunction!(hits::count_hits, m)?)?;
+    m.add_class::<curve::LruHits>()?;
+    m.add_function(wrap_pyfunction!(curve::lru_curve, m)?)?;
+    m.add_function(wrap_pyfunction!(curve::half_width, m)?)?;
     m.add_function(wrap_pyfunction!(ftl::ftl_names, m)?)?;
     m.add_function(wrap_pyfunction!(ftl::ftl_info, m)?)?;
     m.add_function(wrap_pyfunction!(ftl::trace_ftl, m)?)?;
@@ -56,6 +61,12 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(placement::run_placement, m)?)?;
     m.add_function(wrap_pyfunction!(placement::placement_theory, m)?)?;
     m.add_function(wrap_pyfunction!(placement::placement_split, m)?)?;
+    m.add_function(wrap_pyfunction!(theory::theory_device, m)?)?;
+    m.add_function(wrap_pyfunction!(theory::theory_popularity, m)?)?;
+    m.add_function(wrap_pyfunction!(theory::theory_uniform, m)?)?;
+    m.add_function(wrap_pyfunction!(theory::theory_mixed, m)?)?;
+    m.add_function(wrap_pyfunction!(theory::theory_hits, m)?)?;
+    m.add_function(wrap_pyfunction!(theory::theory_response, m)?)?;
     m.add_class::<user_placement::PlacementPage>()?;
     m.add_class::<user_placement::Survivor>()?;
     m.add_class::<user_placement::PlacementUnit>()?;

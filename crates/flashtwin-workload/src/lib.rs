@@ -18,6 +18,7 @@ pub use generate::address::Address;
 pub use generate::arrival::Arrival;
 pub use generate::load::{in_order, Handles, LoadSpec};
 pub use generate::named::{NamedLoad, NAMED_LOADS};
+pub use generate::popularity::Popularity;
 pub use generate::size::Size;
 pub use generate::spec::{GeneratorSpec, PRESETS};
 pub use generate::stream::{Amount, StreamSpec};

@@ -41,6 +41,7 @@ mod short;
 pub mod spec;
 mod ssd;
 pub mod stepping;
+pub mod theory;
 pub mod units;
 mod watch;
 

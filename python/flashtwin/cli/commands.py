@@ -24,6 +24,9 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "lifetime": Command(
             "lifetime", "Project how long a drive lasts under a workload, by over-provisioning."
         ),
+        "theory": Command(
+            "theory", "Compute closed forms of write amplification, hits, response and lifetime before a run."
+        ),
         "explain": Command(
             "explain", "Explain what a request waited for, or what holds a device back in a run."
         ),

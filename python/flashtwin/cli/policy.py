@@ -1,4 +1,4 @@
-"""`flashtwin policy list`, `show`, `trace` and `hits`."""
+"""`flashtwin policy list`, `show`, `trace`, `hits` and `curve`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import Any, Literal
 
-from .. import FlashtwinError, HitTable, Interrupted, _core, policies, policy_info, trace_policy
+from .. import CurveTable, FlashtwinError, HitTable, Interrupted, _core, policies, policy_info, trace_policy
+from .. import curve as compute_curve
 from .. import hits as count_hits
 from .._policies import split_names
 from .._support import terminal, words
@@ -35,6 +37,7 @@ def add(commands: Commands) -> None:
     add_json(p, "it")
     _add_trace(inner)
     _add_hits(inner)
+    _add_curve(inner)
 
 
 def _add_trace(inner: Commands) -> None:
@@ -101,11 +104,7 @@ min is Belady's optimum, the upper bound of hits, computed with knowledge of the
         help="policies, or all (default: lru,arc,s3-fifo,min)",
     )
     p.add_argument("--capacity", required=True, metavar="SIZE,...", help="buffer sizes, such as 1MiB,32MiB")
-    p.add_argument(
-        "--page-bytes", type=int, default=4096, metavar="N", help="page size in bytes (default: 4096)"
-    )
-    p.add_argument("--requests-max", type=int, metavar="N", help="maximum number of requests")
-    p.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the generator (default: 1)")
+    _add_accesses(p)
     p.add_argument(
         "--threads",
         type=int,
@@ -116,6 +115,66 @@ min is Belady's optimum, the upper bound of hits, computed with knowledge of the
     g = p.add_argument_group("output")
     add_json(g, "the rows")
     g.add_argument("--figure", metavar="FILE", help="figure of the hit ratios: .png, .pdf or .svg")
+
+
+def _add_accesses(p: argparse.ArgumentParser) -> None:
+    p.add_argument(
+        "--page-bytes", type=int, default=4096, metavar="N", help="page size in bytes (default: 4096)"
+    )
+    p.add_argument("--requests-max", type=int, metavar="N", help="maximum number of requests")
+    p.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the generator (default: 1)")
+
+
+def _add_curve(inner: Commands) -> None:
+    p = new(
+        inner,
+        "curve",
+        "Compute hit ratios and write-backs by the size of the buffer: for LRU at all sizes in one pass.",
+        """\
+examples:
+  flashtwin policy curve trace.csv.gz
+  flashtwin policy curve trace.csv.gz --sizes all --csv lru.csv
+  flashtwin policy curve trace.csv.gz --policies lru,arc,s3-fifo,min --sizes 12 --figure out.png
+  flashtwin policy curve trace.csv.gz --policies lru,arc --sizes 1MiB,8MiB,64MiB --sample 0.01
+
+LRU is exact at every size after one pass, since a buffer of C pages holds the C pages accessed last. Other
+policies run at each size, several at a time.
+
+--sample 0.01 follows one page in a hundred, chosen by hash: LRU by SHARDS, other policies in a buffer of a
+hundredth of the size (miniature simulation). The column +- is the error of the estimate. If the pages in the
+sample are few (below some thousands), the error is large: raise the rate.
+
+Columns: hit ratio; hit ratio of writes; pages written back (dirty evictions), also per page written: what
+the buffer does not absorb; mean number of pages that an eviction writes back together.
+""",
+        command=curve,
+    )
+    add_workload(p)
+    p.add_argument("--policies", default="lru", metavar="A,B,...", help="policies, or all (default: lru)")
+    p.add_argument(
+        "--sizes",
+        default="16",
+        metavar="N|SIZE,...|all",
+        help="number of sizes, at equal ratios up to the pages of the workload; or sizes, such as "
+        "1MiB,32MiB; or all, for lru (default: 16)",
+    )
+    p.add_argument(
+        "--sample",
+        type=float,
+        metavar="RATE",
+        help="share of the pages to follow, such as 0.01 (default: all)",
+    )
+    _add_accesses(p)
+    p.add_argument(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="runs at a time (default: the number of processors; results do not change)",
+    )
+    g = p.add_argument_group("output")
+    add_json(g, "the rows")
+    g.add_argument("--csv", metavar="FILE", help="CSV file for the rows; Parquet if it ends in .parquet")
+    g.add_argument("--figure", metavar="FILE", help="figure of the curves: .png, .pdf or .svg")
 
 
 #: Situations in which the policies of a family pay off, by the name of the family.
@@ -166,10 +225,12 @@ def trace(args: argparse.Namespace) -> int:
     return 0
 
 
-def hits(args: argparse.Namespace) -> int:
-    """Count hits of policies in buffers of several sizes."""
+def _arguments(args: argparse.Namespace, name: str) -> dict[str, Any]:
+    """Return the arguments that `hits` and `curve` share; prints how a trace is read."""
     if (args.trace is None) == (args.workload is None):
-        raise FlashtwinError("give either a trace file or --workload SPEC (see flashtwin policy hits --help)")
+        raise FlashtwinError(
+            f"give either a trace file or --workload SPEC (see flashtwin policy {name} --help)"
+        )
     if args.figure:
         from ..plot.style import kind_of
 
@@ -180,20 +241,60 @@ def hits(args: argparse.Namespace) -> int:
     if opened.path is not None:
         note(opened.open(0, 0).describe())
     everything = [name for name in policies() if not name.startswith("gcar-")] + ["min"]
+    return {
+        "workload": workload,
+        "policies": split_names(args.policies, everything),
+        "page_bytes": args.page_bytes,
+        "seed": args.seed,
+        "requests_max": args.requests_max,
+        "trace_options": options,
+        "threads": args.threads,
+    }
+
+
+def curve(args: argparse.Namespace) -> int:
+    """Compute hit ratios and write-backs by the size of the buffer."""
+    arguments = _arguments(args, "curve")
+    sizes = _sizes(args.sizes, args.page_bytes)
+    if sizes == "all" and not (args.json or args.csv or args.figure):
+        raise FlashtwinError(
+            "--sizes all: add --csv FILE, --figure FILE or --json, or give a number of sizes"
+        )
     code = 0
     try:
         with ProgressBar() as bar:
-            table = count_hits(
-                workload,
-                split_names(args.policies, everything),
-                _capacities(args.capacity, args.page_bytes),
-                page_bytes=args.page_bytes,
-                seed=args.seed,
-                requests_max=args.requests_max,
-                trace_options=options,
-                threads=args.threads,
-                progress=bar,
-            )
+            table = compute_curve(**arguments, sizes=sizes, sample=args.sample, progress=bar)
+    except Interrupted as e:
+        if not isinstance(e.partial, CurveTable):
+            raise
+        table, code = e.partial, 130
+    if args.json:
+        print(table.to_json())
+    else:
+        if sizes != "all":
+            console = terminal.console()
+            for shown in table.rich_tables(console.width):
+                console.print(shown)
+        print("\n".join(table.summary()))
+    if args.csv:
+        table.save(args.csv)
+        note(f"rows: {args.csv}")
+    if args.figure:
+        table.figure(args.figure)
+        note(f"figure: {args.figure}")
+    if code:
+        print("flashtwin: interrupted: partial counts", file=sys.stderr, flush=True)
+    return code
+
+
+def hits(args: argparse.Namespace) -> int:
+    """Count hits of policies in buffers of several sizes."""
+    arguments = _arguments(args, "hits")
+    code = 0
+    try:
+        with ProgressBar() as bar:
+            capacities = _capacities("--capacity", args.capacity, args.page_bytes)
+            table = count_hits(**arguments, capacities_pages=capacities, progress=bar)
     except Interrupted as e:
         if not isinstance(e.partial, HitTable):
             raise
@@ -218,14 +319,19 @@ def _show(table: HitTable) -> None:
         print(table.legend())
 
 
-def _capacities(text: str, page_bytes: int) -> list[int]:
-    """Read `--capacity`, sizes such as 1MiB,32MiB, in pages."""
+def _sizes(text: str, page_bytes: int) -> int | list[int] | Literal["all"]:
+    """Read `--sizes`: a number of sizes, a list of sizes, or all."""
+    if text == "all":
+        return "all"
+    return int(text) if text.isdecimal() else _capacities("--sizes", text, page_bytes)
+
+
+def _capacities(flag: str, text: str, page_bytes: int) -> list[int]:
+    """Read a list of sizes such as 1MiB,32MiB, in pages."""
     capacities = []
     for part in (piece.strip() for piece in text.split(",")):
         size = words.read_size(part)
         if size is None or page_bytes < 1 or size < 1 or size % page_bytes:
-            raise FlashtwinError(
-                f"--capacity {part}: give whole pages of {page_bytes} bytes, as in 1MiB,32MiB"
-            )
+            raise FlashtwinError(f"{flag} {part}: give whole pages of {page_bytes} bytes, as in 1MiB,32MiB")
         capacities.append(size // page_bytes)
     return capacities

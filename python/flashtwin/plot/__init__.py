@@ -13,7 +13,7 @@ that figures can be read in grey.
 from .maps import heat
 from .members import collections
 from .placement import placements
-from .policies import comparison, hits
+from .policies import comparison, curve, hits
 from .runs import amplification, breakdown, cdf, gc_map, over_time, percentiles
 from .style import save
 from .sweeps import bars, lines
@@ -25,6 +25,7 @@ __all__ = [
     "cdf",
     "collections",
     "comparison",
+    "curve",
     "gc_map",
     "heat",
     "hits",

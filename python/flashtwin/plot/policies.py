@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: With more policies than this, the figure is larger to make room for the names.
 _FEW = 6
+#: Maximum number of sizes that have markers on a curve.
+_MARKED = 20
 
 
 class _Comparison(Protocol):
@@ -39,6 +41,25 @@ class _HitTable(Protocol):
     @property
     def page_bytes(self) -> int: ...
     def __iter__(self) -> Iterator[_HitRow]: ...
+
+
+class _CurveRow(_HitRow, Protocol):
+    @property
+    def error(self) -> float | None: ...
+    @property
+    def write_hit_ratio(self) -> float | None: ...
+    @property
+    def write_backs_per_write(self) -> float | None: ...
+
+
+class _CurveTable(Protocol):
+    @property
+    def policies(self) -> list[str]: ...
+    @property
+    def capacities_pages(self) -> list[int]: ...
+    @property
+    def page_bytes(self) -> int: ...
+    def __iter__(self) -> Iterator[_CurveRow]: ...
 
 
 @styled
@@ -72,4 +93,42 @@ def hits(table: _HitTable, *, columns: int = 1) -> Figure:
     axes.set(xlabel="buffer (MiB)", ylabel="hit ratio (%)")
     axes.grid(which="major")
     legend_above(figure, axes, columns)
+    return figure
+
+
+@styled
+def curve(table: _CurveTable, *, columns: int = 2) -> Figure:
+    """Draw hit ratio, hit ratio of writes, and write-backs per page written, over the size of the buffer.
+
+    The interval of a sampled curve is a band.
+    """
+    figure = new(columns, 2.6 + 0.1 * max(0, len(table.policies) - _FEW))
+    panels = figure.subplots(1, 3)
+    names = ["hit ratio (%)", "hit ratio of writes (%)", "write-backs per page written"]
+    few = len(table.capacities_pages) <= _MARKED
+    for i, policy in enumerate(table.policies):
+        rows = sorted((row for row in table if row.policy == policy), key=lambda row: row.capacity_pages)
+        sizes = [row.capacity_pages * table.page_bytes / 2**20 for row in rows]
+        dotted = {"linestyle": ":", "color": "black", "marker": "." if few else ""}
+        style = dotted if policy == "min" else line(i, markers=few)
+        ratios = [row.hit_ratio * 100 for row in rows]
+        panels[0].plot(sizes, ratios, label=policy, **style)
+        if all(row.error is not None for row in rows):
+            half = [100 * (row.error or 0.0) for row in rows]
+            low, high = (
+                [max(0, min(100, r + s * h)) for r, h in zip(ratios, half, strict=True)] for s in (-1, 1)
+            )
+            panels[0].fill_between(sizes, low, high, alpha=0.2, linewidth=0, color=style["color"])
+        for panel, values in (
+            (panels[1], [row.write_hit_ratio and row.write_hit_ratio * 100 for row in rows]),
+            (panels[2], [row.write_backs_per_write for row in rows]),
+        ):
+            if all(value is not None for value in values):
+                panel.plot(sizes, values, **style)
+    for panel, name in zip(panels, names, strict=True):
+        panel.set_xscale("log", base=2)
+        panel.set(xlabel="buffer (MiB)", ylabel=name)
+        panel.set_ylim(bottom=0)
+        panel.grid(which="major")
+    legend_above(figure, panels[0], columns)
     return figure

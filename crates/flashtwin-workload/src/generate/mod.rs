@@ -12,6 +12,7 @@ pub(crate) mod locality;
 mod mix;
 pub(crate) mod named;
 mod permute;
+pub(crate) mod popularity;
 pub(crate) mod rng;
 pub(crate) mod size;
 pub(crate) mod space;

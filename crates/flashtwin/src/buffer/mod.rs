@@ -17,8 +17,10 @@ mod ghosts;
 mod policy;
 mod registry;
 mod room;
+pub mod sample;
 mod second_chance;
 mod sketch;
+pub mod stack;
 pub mod trace;
 pub mod untimed;
 

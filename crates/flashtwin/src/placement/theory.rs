@@ -84,6 +84,85 @@ pub fn uniform_greedy(load: f64, pages: u32) -> f64 {
     n / (n - low)
 }
 
+/// Write amplification of collection of random units under independent uniform writes: a victim has the mean share of
+/// live pages, so that 1 / (1 - load).
+pub fn uniform_random(load: f64) -> f64 {
+    1.0 / (1.0 - load.max(0.0))
+}
+
+/// Write amplification of collection of the emptiest of `choices` random units of `pages` pages under independent uniform
+/// writes (Van Houdt, SIGMETRICS 2013): 1 is random, many are greedy.
+pub fn uniform_d_choices(load: f64, pages: u32, choices: u32) -> f64 {
+    if load <= 0.0 {
+        return 1.0;
+    }
+    let (n, d) = (f64::from(pages), f64::from(choices));
+    // Let S_j be the share of units with at least j live pages. The victim has at least j with probability S_j^d. Units
+    // fall from j to j - 1 live pages as often as victims with fewer than j are filled:
+    // c j (S_j - S_(j+1)) = 1 - S_j^d, where c is the rate at which a page dies per victim. From S_(P+1) = 0 down, each
+    // S_j is the root; the mean of the live shares falls with c.
+    let tails = |c: f64| {
+        let (mut tail, mut live, mut moved) = (0.0, 0.0, 0.0);
+        for j in (1..=pages).rev() {
+            tail = tail_above(c * f64::from(j), tail, d);
+            live += tail;
+            moved += tail.powf(d);
+        }
+        (live / n, moved)
+    };
+    let (mut low, mut high) = (1e-9_f64, 1e3_f64);
+    for _ in 0..STEPS {
+        let middle = (low * high).sqrt();
+        match tails(middle).0 > load {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    n / (n - tails(low).1)
+}
+
+/// The root of rate (s - above) = 1 - s^d from `above` to 1.
+fn tail_above(rate: f64, above: f64, d: f64) -> f64 {
+    // The difference of the sides rises and is convex in s, so that Newton's steps from 1 fall to the root.
+    let mut s = 1.0_f64;
+    for _ in 0..STEPS {
+        let power = s.powf(d - 1.0);
+        let next = s - (rate * (s - above) - 1.0 + power * s) / (rate + d * power);
+        if s - next < 1e-15 {
+            break;
+        }
+        s = next;
+    }
+    s.max(above)
+}
+
+/// Write amplification of first-in-first-out collection of classes of pages in shared units, each class written
+/// independently and uniformly; `live` and `units` as in [`optimal_split`]. A page written once and moved m times was
+/// programmed in 1 + m turns of the flash: all classes have one time T between two turns, in units written by the host,
+/// and 1 / (1 - exp(-f T / l)) programs a write, with the share f of the writes and l live units. The programs of a
+/// turn fill the flash.
+pub fn mixed_fifo(live: &[f64], writes: &[f64], units: f64) -> Option<f64> {
+    if live.iter().sum::<f64>() >= units || !live.iter().zip(writes).any(|(l, f)| l * f > 0.0) {
+        return None;
+    }
+    let programs = |turn: f64| -> f64 {
+        let of = |(&l, &f): (&f64, &f64)| match l > 0.0 && f > 0.0 {
+            true => f * turn / -(-f * turn / l).exp_m1(),
+            false => l,
+        };
+        live.iter().zip(writes).map(of).sum()
+    };
+    let (mut low, mut high) = (0.0, units);
+    for _ in 0..STEPS {
+        let middle = 0.5 * (low + high);
+        match programs(middle) < units {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    Some(units / high)
+}
+
 /// A stream of writes with flash of its own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamShare {
@@ -229,6 +308,42 @@ mod tests {
             assert!(uniform_greedy(load, 64) < uniform_fifo(load));
         }
         assert!(close(uniform_fifo(0.8), 2.69, 0.01));
+    }
+
+    /// The table of docs/theory.md: an independent mean field by Euler's method, blocks of 64 pages.
+    #[test]
+    fn d_choices_are_those_of_the_mean_field() {
+        let rows = [
+            (0.9, [6.852, 5.000, 4.845]),
+            (0.85, [4.648, 3.464, 3.368]),
+            (0.8, [3.533, 2.675, 2.608]),
+            (0.6667, [2.190, 1.721, 1.686]),
+        ];
+        for (load, expected) in rows {
+            for (d, expected) in [2, 10, 40].into_iter().zip(expected) {
+                let found = uniform_d_choices(load, 64, d);
+                assert!(close(found, expected, 0.001), "{load} {d}: {found}");
+            }
+            let one = uniform_d_choices(load, 64, 1);
+            assert!(close(one, uniform_random(load), 1e-6), "{one}");
+            let greedy = uniform_d_choices(load, 64, 1 << 14);
+            assert!(close(greedy, uniform_greedy(load, 64), 0.002), "{greedy}");
+        }
+    }
+
+    #[test]
+    fn mixed_classes_agree_with_one_class_and_lose_to_separate_ones() {
+        for load in [0.6, 0.8, 0.9] {
+            let halves = [load / 2.0, load / 2.0];
+            let one = mixed_fifo(&halves, &[0.5, 0.5], 1.0).unwrap();
+            assert!(close(one, uniform_fifo(load), 1e-9));
+            let skew = mixed_fifo(&[load * 0.2, load * 0.8], &[0.8, 0.2], 1.0).unwrap();
+            assert!(skew > skewed(load, 0.8), "{skew}");
+            // Cold pages take room, and are moved in each turn.
+            let cold = mixed_fifo(&[load, 0.05], &[1.0, 0.0], 1.0).unwrap();
+            assert!(cold > uniform_fifo(load));
+        }
+        assert_eq!(mixed_fifo(&[0.5, 0.5], &[0.5, 0.5], 1.0), None);
     }
 
     #[test]

@@ -1,0 +1,582 @@
+//! Counts of LRU in buffers of all sizes, from one pass over the accesses.
+//!
+//! LRU is a stack algorithm (Mattson et al., IBM Systems Journal 9(2), 1970): a buffer of C pages holds the C pages
+//! accessed last. A page at depth d of this stack is thus cached in all buffers of d or more pages, and an access to
+//! it hits in these. The depth is the number of pages that have been accessed since, and the page itself.
+//!
+//! *Order.* Each access takes the next slot of a line of time, and the slot of the page's previous access is cleared.
+//! The depth is the number of taken slots from the page's own on. Slots are bits; prefix sums in nodes of one or two
+//! cache lines count whole words of bits, so that an access costs a constant number of lines. Once all slots are used, the
+//! taken ones move together ([`Slots::compact`]).
+//!
+//! *Trims.* A trim makes a hole at the depth of the page: buffers that held it have a free slot. The next access to a
+//! page below takes the hole nearest to the top: pages between the top and the hole move down by one, and the hole
+//! moves to the depth that the page had. Buffers that include the old hole but not the page had the free slot, and now
+//! are full; larger ones keep it.
+//!
+//! *Write-backs.* A page is dirty in buffers of at least `dirty` pages: of 1 page and more after a write, of at least
+//! its depth after a read, since smaller ones fetched it anew. When it is accessed at depth d, all buffers below d
+//! have evicted it since its last access, and those of `dirty` to d - 1 pages wrote it back. The sum over all
+//! accesses is kept as differences between neighbouring sizes.
+
+use std::collections::BinaryHeap;
+
+use crate::memory::{large_table, prefetch, reach};
+use crate::units::Lpn;
+
+/// Counts of one size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LruCounts {
+    /// Accesses that read.
+    pub reads: u64,
+    /// Reads of a cached page.
+    pub read_hits: u64,
+    /// Accesses that write.
+    pub writes: u64,
+    /// Writes to a cached page.
+    pub write_hits: u64,
+    /// Evicted pages that were not written since they entered the buffer.
+    pub evicted_clean: u64,
+    /// Evicted pages that were written back.
+    pub evicted_dirty: u64,
+}
+
+/// LRU buffers of all sizes, empty at first.
+#[derive(Clone, Debug, Default)]
+pub struct LruStack {
+    pages: PageTable,
+    slots: Slots,
+    /// Taken slots without a page; the one nearest to the top first.
+    holes: BinaryHeap<u32>,
+    /// By depth.
+    at: Vec<AtDepth>,
+    reads: u64,
+    writes: u64,
+}
+
+/// Counts of the accesses at one depth.
+#[derive(Clone, Copy, Debug, Default)]
+struct AtDepth {
+    reads: u64,
+    writes: u64,
+    trims: u64,
+    /// Write-backs of a buffer of this many pages, less those of a buffer with one page less.
+    written_back: i64,
+}
+
+/// A page without a slot.
+const NO_SLOT: u32 = u32::MAX;
+/// Least size at which a page is dirty that is dirty in no buffer.
+const CLEAN: u32 = u32::MAX;
+
+impl LruStack {
+    /// Creates empty buffers.
+    pub fn new() -> LruStack {
+        LruStack::default()
+    }
+
+    /// Prefetches the data that an access to `lpn` reads first.
+    #[inline(always)]
+    pub fn prefetch(&self, lpn: Lpn) {
+        self.pages.prefetch(lpn.0);
+    }
+
+    /// Executes an access to a page. The last page number, which means none in the model, is not permitted.
+    #[inline]
+    pub fn access(&mut self, lpn: Lpn, write: bool) {
+        if self.slots.is_full() {
+            self.compact();
+        }
+        self.reads += u64::from(!write);
+        self.writes += u64::from(write);
+        let page = self.pages.entry(lpn.0);
+        let slot = page.slot;
+        let mut dirty = page.dirty;
+        page.slot = self.slots.next();
+        if slot == NO_SLOT {
+            page.dirty = if write { 1 } else { CLEAN };
+            if let Some(hole) = self.holes.pop() {
+                self.slots.clear(hole);
+            }
+            self.slots.take();
+            return;
+        }
+        let depth = self.slots.depth(slot);
+        let at = reached(&mut self.at, depth);
+        match write {
+            true => at.writes += 1,
+            false => at.reads += 1,
+        }
+        if dirty < depth {
+            at.written_back -= 1;
+            self.at[dirty as usize].written_back += 1;
+            dirty = depth;
+        }
+        page.dirty = if write { 1 } else { dirty };
+        match self.holes.peek() {
+            Some(&hole) if hole > slot => self.move_hole(slot),
+            _ => self.slots.clear(slot),
+        }
+        self.slots.take();
+    }
+
+    /// Moves the hole nearest to the top to `slot`, whose page goes to the top.
+    #[cold]
+    fn move_hole(&mut self, slot: u32) {
+        if let Some(hole) = self.holes.pop() {
+            self.slots.clear(hole);
+            self.holes.push(slot);
+        }
+    }
+
+    /// Drops a page without a write-back.
+    pub fn trim(&mut self, lpn: Lpn) {
+        let Some(page) = self.pages.get(lpn.0).filter(|page| page.slot != NO_SLOT) else {
+            return;
+        };
+        let (slot, dirty) = (page.slot, page.dirty);
+        page.slot = NO_SLOT;
+        let depth = self.slots.depth(slot);
+        let at = reached(&mut self.at, depth);
+        at.trims += 1;
+        if dirty < depth {
+            at.written_back -= 1;
+            self.at[dirty as usize].written_back += 1;
+        }
+        self.holes.push(slot);
+    }
+
+    #[cold]
+    fn compact(&mut self) {
+        let old = self.slots.compact();
+        for page in &mut self.pages.entries {
+            if page.slot != NO_SLOT {
+                page.slot = old.rank(page.slot);
+            }
+        }
+        let holes = std::mem::take(&mut self.holes).into_vec();
+        self.holes = holes.into_iter().map(|hole| old.rank(hole)).collect();
+    }
+
+    /// Ends the pass and returns the counts of all sizes.
+    pub fn finish(mut self) -> LruCurve {
+        // Pages below a size have left a buffer of that size.
+        let mut held: Vec<u64> = vec![0; self.at.len()];
+        let cached = self.pages.entries.iter().filter(|p| p.slot != NO_SLOT);
+        let cached: Vec<(u32, u32)> = cached.map(|page| (page.slot, page.dirty)).collect();
+        for (slot, dirty) in cached {
+            let depth = self.slots.depth(slot);
+            let at = reached(&mut self.at, depth);
+            if dirty < depth {
+                at.written_back -= 1;
+                self.at[dirty as usize].written_back += 1;
+            }
+            *reached(&mut held, depth) += 1;
+        }
+        held.resize(self.at.len(), 0);
+        let mut sums = Vec::with_capacity(self.at.len());
+        let mut sum = LruCounts {
+            reads: self.reads,
+            writes: self.writes,
+            ..LruCounts::default()
+        };
+        let (mut dropped, mut held_sum) = (0, 0);
+        for (at, held) in self.at.iter().zip(held) {
+            sum.read_hits += at.reads;
+            sum.write_hits += at.writes;
+            sum.evicted_dirty = sum.evicted_dirty.wrapping_add_signed(at.written_back);
+            dropped += at.trims;
+            held_sum += held;
+            // A page that entered was evicted or trimmed, or is held to the end.
+            let entered = self.reads + self.writes - sum.read_hits - sum.write_hits;
+            sum.evicted_clean = entered - dropped - held_sum - sum.evicted_dirty;
+            sums.push(sum);
+        }
+        if let Some(none) = sums.first_mut() {
+            // Without a buffer, every write is programmed.
+            (none.evicted_clean, none.evicted_dirty) = (none.reads, none.writes);
+        }
+        LruCurve {
+            sums,
+            pages: self.pages.used as u64,
+            reads: self.reads,
+            writes: self.writes,
+        }
+    }
+}
+
+/// Returns the entry of a depth, which it adds if necessary.
+#[inline(always)]
+fn reached<T: Clone + Default>(at: &mut Vec<T>, depth: u32) -> &mut T {
+    reach(at, depth as usize, T::default());
+    &mut at[depth as usize]
+}
+
+/// Counts of LRU by the size of the buffer.
+#[derive(Clone, Debug, Default)]
+pub struct LruCurve {
+    /// By size in pages, from 0 on; larger sizes are as the last.
+    sums: Vec<LruCounts>,
+    pages: u64,
+    reads: u64,
+    writes: u64,
+}
+
+impl LruCurve {
+    /// Returns the number of different pages that were accessed.
+    pub fn pages(&self) -> u64 {
+        self.pages
+    }
+
+    /// Returns the least size that evicts nothing and thus behaves as all larger ones.
+    pub fn pages_max(&self) -> u64 {
+        self.sums.len().saturating_sub(1).max(1) as u64
+    }
+
+    /// Returns the counts of a buffer of `capacity` pages.
+    pub fn at(&self, capacity: u64) -> LruCounts {
+        let last = self.sums.len().saturating_sub(1) as u64;
+        let none = LruCounts {
+            reads: self.reads,
+            writes: self.writes,
+            ..LruCounts::default()
+        };
+        let sum = self.sums.get(capacity.min(last) as usize);
+        sum.copied().unwrap_or(none)
+    }
+}
+
+/// A page of the table: its slot, and the least size of a buffer in which it is dirty.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(16))]
+struct Page {
+    lpn: u32,
+    slot: u32,
+    dirty: u32,
+}
+
+const NO_PAGE: Page = Page {
+    lpn: u32::MAX,
+    slot: NO_SLOT,
+    dirty: CLEAN,
+};
+
+/// All pages accessed so far: a hash table of open addressing, an entry a quarter of a cache line.
+#[derive(Clone, Debug)]
+struct PageTable {
+    entries: Vec<Page>,
+    used: usize,
+    shift: u32,
+}
+
+impl Default for PageTable {
+    fn default() -> PageTable {
+        PageTable::of_size(1 << 10)
+    }
+}
+
+impl PageTable {
+    fn of_size(size: usize) -> PageTable {
+        PageTable {
+            entries: large_table(NO_PAGE, size),
+            used: 0,
+            shift: 64 - size.trailing_zeros(),
+        }
+    }
+
+    #[inline(always)]
+    fn home(&self, lpn: u32) -> usize {
+        (u64::from(lpn).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lpn: u32) {
+        prefetch(&self.entries, self.home(lpn));
+    }
+
+    /// Returns the place of the page, or the empty one where it belongs.
+    #[inline(always)]
+    fn place(&self, lpn: u32) -> usize {
+        let mask = self.entries.len() - 1;
+        let mut place = self.home(lpn) & mask;
+        loop {
+            let found = self.entries[place & mask].lpn;
+            if found == lpn || found == NO_PAGE.lpn {
+                return place;
+            }
+            place = (place + 1) & mask;
+        }
+    }
+
+    fn get(&mut self, lpn: u32) -> Option<&mut Page> {
+        let place = self.place(lpn);
+        Some(&mut self.entries[place]).filter(|page| page.lpn == lpn)
+    }
+
+    /// Returns the entry of a page, which it adds if necessary.
+    #[inline(always)]
+    fn entry(&mut self, lpn: u32) -> &mut Page {
+        let mut place = self.place(lpn);
+        if self.entries[place].lpn != lpn {
+            place = self.add(lpn, place);
+        }
+        &mut self.entries[place]
+    }
+
+    #[cold]
+    fn add(&mut self, lpn: u32, mut place: usize) -> usize {
+        if (self.used + 1) * 3 > self.entries.len() * 2 {
+            let mut larger = PageTable::of_size(self.entries.len() * 2);
+            for page in self.entries.iter().filter(|page| page.lpn != NO_PAGE.lpn) {
+                let place = larger.place(page.lpn);
+                larger.entries[place] = *page;
+            }
+            larger.used = self.used;
+            *self = larger;
+            place = self.place(lpn);
+        }
+        self.used += 1;
+        self.entries[place] = Page { lpn, ..NO_PAGE };
+        place
+    }
+}
+
+/// Slots of a block: a word of bits.
+const BLOCK: u32 = 64;
+/// Children of a node: the prefix sums of the lowest level fit into a cache line.
+const FAN: usize = 32;
+const FAN_BITS: u32 = 5;
+/// Slots of the first line of time.
+const SLOTS_MIN: u32 = 1 << 14;
+
+/// The taken slots of a line of time.
+#[derive(Clone, Debug, Default)]
+struct Slots {
+    bits: Vec<u64>,
+    /// Taken slots before each block, of those in its node of the lowest level, of the second, of the third, and
+    /// before that. The block of the next slot is not counted in the sums behind it.
+    low: Vec<Low>,
+    middle: Vec<Node>,
+    high: Vec<Node>,
+    top: Vec<u32>,
+    /// Taken slots.
+    taken: u32,
+    /// The next slot to take, and the number of slots.
+    next: u32,
+    end: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct Low([u16; FAN]);
+
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct Node([u32; FAN]);
+
+impl Slots {
+    /// Creates slots up to `end`, a multiple of the block, of which the first `taken` are taken.
+    fn new(end: u32, taken: u32) -> Slots {
+        let blocks = (end / BLOCK) as usize;
+        let nodes = |fan: usize| blocks.div_ceil(fan);
+        let mut slots = Slots {
+            bits: large_table(0, blocks),
+            low: vec![Low::default(); nodes(FAN)],
+            middle: vec![Node::default(); nodes(FAN * FAN)],
+            high: vec![Node::default(); nodes(FAN * FAN * FAN)],
+            top: vec![0; nodes(FAN * FAN * FAN)],
+            taken: 0,
+            next: 0,
+            end,
+        };
+        for _ in 0..taken {
+            slots.take();
+        }
+        slots
+    }
+
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.next == self.end
+    }
+
+    /// The next slot to take.
+    #[inline(always)]
+    fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// Takes the next slot.
+    #[inline(always)]
+    fn take(&mut self) {
+        let (block, within) = (self.next / BLOCK, self.next % BLOCK);
+        self.bits[block as usize] |= 1 << within;
+        self.taken += 1;
+        self.next += 1;
+        if self.next.is_multiple_of(BLOCK) {
+            self.close(block);
+        }
+    }
+
+    /// Adds the block of the last slot to the sums behind it.
+    #[cold]
+    fn close(&mut self, block: u32) {
+        let taken = self.bits[block as usize].count_ones();
+        self.add(block, taken);
+    }
+
+    /// Adds to the sums behind a block; subtracts by wrapping.
+    #[inline(always)]
+    fn add(&mut self, block: u32, n: u32) {
+        let at = |level: u32| (block >> (level * FAN_BITS)) as usize;
+        // Signed children as wide as the sums, which the compiler compares and adds in vectors.
+        let from = (at(0) % FAN) as i16;
+        for (child, sum) in (0_i16..).zip(&mut self.low[at(1)].0) {
+            *sum = sum.wrapping_add(if child > from { n as u16 } else { 0 });
+        }
+        for (level, nodes) in [(1, &mut self.middle), (2, &mut self.high)] {
+            let from = (at(level) % FAN) as i32;
+            for (child, sum) in (0_i32..).zip(&mut nodes[at(level + 1)].0) {
+                *sum = sum.wrapping_add(if child > from { n } else { 0 });
+            }
+        }
+        for sum in self.top.iter_mut().skip(at(3) + 1) {
+            *sum = sum.wrapping_add(n);
+        }
+    }
+
+    /// Clears a taken slot.
+    #[inline(always)]
+    fn clear(&mut self, slot: u32) {
+        let (block, within) = (slot / BLOCK, slot % BLOCK);
+        self.bits[block as usize] &= !(1 << within);
+        self.taken -= 1;
+        if block != self.next / BLOCK {
+            self.add(block, 1_u32.wrapping_neg());
+        }
+    }
+
+    /// Counts the taken slots before `slot`.
+    #[inline(always)]
+    fn rank(&self, slot: u32) -> u32 {
+        let block = slot / BLOCK;
+        let at = |level: u32| (block >> (level * FAN_BITS)) as usize;
+        let before = self.bits[at(0)] & ((1 << (slot % BLOCK)) - 1);
+        before.count_ones()
+            + u32::from(self.low[at(1)].0[at(0) % FAN])
+            + self.middle[at(2)].0[at(1) % FAN]
+            + self.high[at(3)].0[at(2) % FAN]
+            + self.top[at(3)]
+    }
+
+    /// Counts the taken slots from `slot` on.
+    #[inline(always)]
+    fn depth(&self, slot: u32) -> u32 {
+        self.taken - self.rank(slot)
+    }
+
+    /// Moves the taken slots together, among three times as many free ones. Returns the former slots, whose ranks
+    /// are the new places.
+    fn compact(&mut self) -> Slots {
+        let end = (u64::from(self.taken) * 4).max(u64::from(SLOTS_MIN));
+        let last = u64::from(u32::MAX / BLOCK * BLOCK);
+        let end = end.next_multiple_of(u64::from(BLOCK)).min(last) as u32;
+        std::mem::replace(self, Slots::new(end, self.taken))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    /// LRU buffer of one size, as a list; the most recent page first.
+    #[derive(Default)]
+    struct Naive {
+        cached: Vec<(u32, bool)>,
+        counts: LruCounts,
+    }
+
+    impl Naive {
+        fn access(&mut self, capacity: usize, lpn: u32, write: bool) {
+            let found = self.cached.iter().position(|page| page.0 == lpn);
+            let hit = u64::from(found.is_some());
+            match write {
+                true => {
+                    (self.counts.writes, self.counts.write_hits) =
+                        (self.counts.writes + 1, self.counts.write_hits + hit)
+                }
+                false => {
+                    (self.counts.reads, self.counts.read_hits) =
+                        (self.counts.reads + 1, self.counts.read_hits + hit)
+                }
+            }
+            let dirty = found.map(|place| self.cached.remove(place).1);
+            if dirty.is_none() && self.cached.len() == capacity {
+                match self.cached.pop() {
+                    Some((_, true)) => self.counts.evicted_dirty += 1,
+                    _ => self.counts.evicted_clean += 1,
+                }
+            }
+            self.cached.insert(0, (lpn, write || dirty == Some(true)));
+        }
+
+        fn trim(&mut self, lpn: u32) {
+            self.cached.retain(|page| page.0 != lpn);
+        }
+    }
+
+    #[test]
+    fn counts_of_every_size_are_those_of_a_list() {
+        for seed in crate::seeds(20) {
+            let mut rng = Rng::new(seed);
+            let pages = 1 + rng.below(40);
+            let trims = rng.below(3) * 8;
+            let mut stack = LruStack::new();
+            let mut naive: Vec<Naive> = (0..50).map(|_| Naive::default()).collect();
+            for _ in 0..2000 {
+                let lpn = rng.below(pages).min(rng.below(pages)) as u32 * 1_000_003;
+                let (kind, write) = (rng.below(100), rng.below(2) == 0);
+                match kind < trims {
+                    true => stack.trim(Lpn(lpn)),
+                    false => stack.access(Lpn(lpn), write),
+                }
+                for (i, buffer) in naive.iter_mut().enumerate() {
+                    match kind < trims {
+                        true => buffer.trim(lpn),
+                        false => buffer.access(i + 1, lpn, write),
+                    }
+                }
+            }
+            let curve = stack.finish();
+            for (i, buffer) in naive.iter().enumerate() {
+                assert_eq!(curve.at(i as u64 + 1), buffer.counts, "{} pages", i + 1);
+            }
+        }
+    }
+
+    #[test]
+    fn depths_stay_exact_across_compactions_and_levels() {
+        // Three rounds over more pages than a node of the third level has slots.
+        let pages = BLOCK * FAN.pow(3) as u32 / 4 + 77;
+        let mut stack = LruStack::new();
+        for round in 0..3 {
+            for page in 0..pages {
+                stack.access(Lpn(page), round == 0);
+            }
+        }
+        let curve = stack.finish();
+        let (pages, all) = (u64::from(pages), 2 * u64::from(pages));
+        assert_eq!(curve.pages(), pages);
+        assert_eq!(curve.at(pages).read_hits, all);
+        let one_less = curve.at(pages - 1);
+        assert_eq!((one_less.read_hits, one_less.evicted_dirty), (0, pages));
+        assert_eq!(curve.at(pages).evicted_dirty, 0);
+    }
+
+    #[test]
+    fn empty_curve_has_no_hits() {
+        let curve = LruStack::new().finish();
+        assert_eq!((curve.at(8), curve.pages()), (LruCounts::default(), 0));
+    }
+}

@@ -1,0 +1,178 @@
+//! Closed forms of hit ratios and of response times, and the popularity of pages that they take.
+//!
+//! Those of write amplification are in [`crate::placement::theory`]. All are for independent references: each access
+//! draws its page anew, with probabilities that do not change.
+
+use crate::placement::theory::uniform_fifo;
+use crate::spec::{DeviceSpec, Nand};
+
+/// Steps of a bisection: more than a double has digits, since it also finds the magnitude.
+const STEPS: usize = 200;
+
+/// Pages that are accessed equally often.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PageClass {
+    /// Number of pages.
+    pub pages: f64,
+    /// Share of the accesses that go to them together.
+    pub accesses: f64,
+}
+
+/// Blocks, or superblocks, among which collection selects victims; a device has many such pools, all alike.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pool {
+    /// Number of pools.
+    pub pools: u32,
+    /// Blocks of a pool.
+    pub units: u32,
+    /// Pages of a block that hold data.
+    pub unit_pages: u32,
+    /// Free blocks at or below which the pool collects.
+    pub low: u32,
+    /// Blocks that are neither free nor candidates when a collection begins. Measured in long runs: on `modern` the
+    /// open block, on `msr` one more.
+    pub unsealed: u32,
+    /// Pages of the host in a pool, if all are written.
+    pub live_pages: u32,
+}
+
+impl Pool {
+    /// Returns the pools of a device with a page map.
+    pub fn of(spec: &DeviceSpec) -> Pool {
+        let g = &spec.geometry;
+        let chip = Pool {
+            pools: g.chips,
+            units: spec.blocks_per_chip(),
+            unit_pages: spec.data_pages_per_block(),
+            low: spec.low_blocks_chip(),
+            unsealed: match &spec.nand {
+                Nand::Msr(_) => 2,
+                Nand::Modern(_) => 1,
+            },
+            live_pages: spec.pages_per_chip_exported(),
+        };
+        match &spec.nand {
+            Nand::Msr(_) if spec.copy_back() => Pool {
+                pools: g.chips * g.planes_per_chip,
+                units: g.blocks_per_plane,
+                low: spec.low_blocks_plane(),
+                live_pages: chip.live_pages / g.planes_per_chip,
+                ..chip
+            },
+            Nand::Modern(_) if spec.gc.has_superblocks() => Pool {
+                pools: 1,
+                unit_pages: chip.unit_pages * g.chips,
+                live_pages: chip.live_pages * g.chips,
+                ..chip
+            },
+            _ => chip,
+        }
+    }
+
+    /// Returns the blocks in use when a collection begins, for whose load the closed forms hold: sealed blocks, less
+    /// half of the share of a block that the host writes. In the time of the host, a block receives all moved pages at
+    /// its opening, and pages of the host one by one until it is sealed.
+    pub fn units_in_use(&self) -> f64 {
+        let sealed = f64::from(self.units) - f64::from(self.low) - f64::from(self.unsealed);
+        let live = f64::from(self.live_pages) / f64::from(self.unit_pages);
+        let load = (live / (sealed - 0.25)).clamp(0.0, 0.999);
+        sealed - 0.5 / uniform_fifo(load)
+    }
+
+    /// Returns the live share of the pages in use, if all pages of the host are written.
+    pub fn load(&self) -> f64 {
+        f64::from(self.live_pages) / f64::from(self.unit_pages) / self.units_in_use()
+    }
+}
+
+/// Hit ratio of LRU by Che's approximation (IEEE JSAC 20(7), 2002): a page stays for the time T after its last access,
+/// in which `capacity` different pages are accessed.
+pub fn lru_hits(classes: &[PageClass], capacity: f64) -> f64 {
+    hits(classes, capacity, |accesses| -(-accesses).exp_m1())
+}
+
+/// Hit ratio of FIFO and of RANDOM, which are equal (Gelenbe, IEEE Trans. Comput. C-22(6), 1973), by the same
+/// approximation: a page that is accessed `a` times in the time it stays, on average, is there with probability
+/// a / (1 + a).
+pub fn fifo_hits(classes: &[PageClass], capacity: f64) -> f64 {
+    hits(classes, capacity, |accesses| accesses / (1.0 + accesses))
+}
+
+/// `present` is the probability that a page is cached which is accessed so many times in the characteristic time.
+fn hits(classes: &[PageClass], capacity: f64, present: impl Fn(f64) -> f64) -> f64 {
+    let used: Vec<&PageClass> = classes
+        .iter()
+        .filter(|class| class.pages > 0.0 && class.accesses > 0.0)
+        .collect();
+    let pages: f64 = used.iter().map(|class| class.pages).sum();
+    if capacity <= 0.0 || used.is_empty() {
+        return 0.0;
+    }
+    if capacity >= pages {
+        return 1.0;
+    }
+    let cached = |time: f64| -> f64 {
+        let of = |c: &&PageClass| c.pages * present(c.accesses / c.pages * time);
+        used.iter().map(of).sum()
+    };
+    let (mut low, mut high) = (1e-6_f64, 1e30_f64);
+    for _ in 0..STEPS {
+        let middle = (low * high).sqrt();
+        match cached(middle) < capacity {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    let of = |c: &&PageClass| c.accesses * present(c.accesses / c.pages * low);
+    used.iter().map(of).sum()
+}
+
+/// Mean response time of a queue with Poisson arrivals and one server (Pollaczek and Khinchine): `rate` arrivals in a
+/// unit of time; `service` times, each with its probability. `None` if the queue grows without end.
+pub fn mean_response(rate: f64, service: &[(f64, f64)]) -> Option<f64> {
+    let moment = |n: i32| -> f64 {
+        let of = |&(time, chance): &(f64, f64)| chance * time.powi(n);
+        service.iter().map(of).sum()
+    };
+    let utilisation = rate * moment(1);
+    (utilisation < 1.0).then(|| moment(1) + rate * moment(2) / (2.0 * (1.0 - utilisation)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uniform_references_hit_in_proportion_to_the_capacity() {
+        let uniform = [PageClass {
+            pages: 76_800.0,
+            accesses: 1.0,
+        }];
+        for capacity in [1.0, 8192.0, 50_000.0, 76_800.0, 1e6] {
+            let expected: f64 = (capacity / 76_800.0_f64).min(1.0);
+            for found in [lru_hits(&uniform, capacity), fifo_hits(&uniform, capacity)] {
+                assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+            }
+        }
+        assert_eq!(lru_hits(&[], 8.0), 0.0);
+    }
+
+    #[test]
+    fn lru_hits_more_often_than_fifo_where_pages_differ() {
+        let classes = [(100.0, 0.8), (900.0, 0.2), (1000.0, 0.0)];
+        let classes = classes.map(|(pages, accesses)| PageClass { pages, accesses });
+        let (lru, fifo) = (lru_hits(&classes, 150.0), fifo_hits(&classes, 150.0));
+        assert!(lru > fifo && fifo > 0.15, "{lru} {fifo}");
+        assert_eq!(lru_hits(&classes, 1000.0), 1.0);
+    }
+
+    #[test]
+    fn constant_service_waits_half_as_long_as_exponential() {
+        // M/D/1: u s / (2 (1 - u)).
+        let response = mean_response(0.008, &[(100.0, 1.0)]).unwrap();
+        assert!((response - 300.0).abs() < 1e-9, "{response}");
+        assert_eq!(mean_response(0.01, &[(100.0, 1.0)]), None);
+        let mixed = mean_response(0.008, &[(50.0, 0.5), (150.0, 0.5)]).unwrap();
+        assert!(mixed > response);
+    }
+}

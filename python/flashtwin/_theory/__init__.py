@@ -1,0 +1,10 @@
+"""Closed forms before and beside a run (docs/theory.md).
+
+`conditions` checks what a device and a load must fulfil, `forms` computes the closed forms of a device and a
+load, `beside` compares them with a run.
+"""
+
+from .beside import Beside, beside_run
+from .forms import Form, Theory, theory
+
+__all__ = ["Beside", "Form", "Theory", "beside_run", "theory"]
