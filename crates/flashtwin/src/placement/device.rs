@@ -142,6 +142,8 @@ pub struct Placed {
     /// Live pages by which the scope's victim may exceed the best of all.
     tolerance: Option<u32>,
     pub(super) low: u32,
+    /// Free units at or below which collections that take no time begin: `low`, or more where those in time begin early.
+    pub(super) early: u32,
     pub(super) pages: Pages,
     /// By class, the group that writes without an id go to while the class has a unit there.
     pub(super) roams: Vec<Option<u32>>,
@@ -210,6 +212,7 @@ impl Placed {
             scope,
             tolerance,
             low: setup.low,
+            early: setup.low,
             pages: Pages {
                 written_at: vec![0; table(needs.age)],
                 moves: vec![0; table(needs.moves)],
@@ -538,10 +541,10 @@ impl Placed {
 
     // ---- collection ----
 
-    /// Collects while the group has at most `low` free units and there is anything to gain.
+    /// Collects while the group has at most `early` free units and there is anything to gain.
     #[inline(always)]
     fn make_room(&mut self, group: u32, class: Class) {
-        if self.units.free(group) <= self.low {
+        if self.units.free(group) <= self.early {
             self.collect_until_room(group, class);
         }
     }
@@ -550,7 +553,7 @@ impl Placed {
     fn collect_until_room(&mut self, group: u32, class: Class) {
         // A rule that moves full units only would never end.
         for _ in 0..self.setup.units.saturating_mul(ROUNDS_MAX) {
-            if self.units.free(group) > self.low {
+            if self.units.free(group) > self.early {
                 return;
             }
             let Some(unit) = self.choose(group, Some(class)) else {

@@ -99,9 +99,15 @@ impl DeviceSpec {
         saturating_u32(percent_of(self.units_per_group().into(), percent))
     }
 
-    /// Returns the GC watermark of a group in free units, while no host operation waits.
-    pub fn idle_units(&self) -> u32 {
-        let percent = self.gc.idle_percent.unwrap_or(self.gc.low_percent);
+    /// Returns the number of free units at or below which a group collects while no host operation waits, or while
+    /// those of the host may pass.
+    pub fn early_units(&self) -> u32 {
+        let begins_early =
+            self.gc.preemptible || (self.nand.modern()).is_some_and(|modern| modern.background_gc);
+        let percent = match self.gc.idle_percent {
+            Some(percent) if begins_early => percent,
+            _ => self.gc.low_percent,
+        };
         self.units_of_percent(percent).max(1)
     }
 

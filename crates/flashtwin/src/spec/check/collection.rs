@@ -6,6 +6,7 @@ use super::super::{
 };
 use crate::ftl::{DYNAMIC_LEVELLING, NO_LEVELLING, REFERENCE_LEVELLING, STATIC_LEVELLING};
 use crate::gc::GREEDY;
+use crate::placement;
 
 /// Checks that pages are separated in one way only, and that the back end supports the choice of victims.
 pub(super) fn check(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
@@ -128,8 +129,15 @@ fn write_units(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     }
     match spec.placement_setup() {
         Some(Ok(setup)) => {
+            // Collections that begin early keep more units free, and would otherwise never end.
+            let early = placement::Setup {
+                low: spec.early_units().max(setup.low),
+                ..setup.clone()
+            };
             if let Err(message) = setup.check_timed() {
                 report(WriteUnits::scheme.name(), message.to_string());
+            } else if let Err(message) = early.check_timed() {
+                report(Gc::idle_percent.name(), message.to_string());
             }
         }
         Some(Err((key, message))) => report(key, message),

@@ -150,7 +150,7 @@ impl Modern<Units> {
     /// Begins to collect while there is room for more units of the host, if its writes may pass; returns whether it
     /// did.
     pub(super) fn begin_early(&mut self, group: u32, class: Class, now: Time) -> bool {
-        let early = self.map.preemptible && self.map.device.free(group) <= self.map.idle;
+        let early = self.map.preemptible && self.map.device.free(group) <= self.map.early;
         early && !self.map.device.is_low(group) && self.begin_run(group, Some(class), now)
     }
 
@@ -161,7 +161,7 @@ impl Modern<Units> {
         if self.params.background_gc
             && !self.map.ideal
             && of.run.is_none()
-            && self.map.device.free(group) <= self.map.idle
+            && self.map.device.free(group) <= self.map.early
         {
             self.begin_run(group, None, now);
         }

@@ -34,7 +34,7 @@ pub(crate) struct Units {
     /// Dies that must look for work again.
     woken: Vec<u32>,
     /// Free units at or below which a group collects while a die has nothing else to do, or while writes may pass.
-    idle: u32,
+    early: u32,
     /// Whether host writes may pass a collection, in step with it (D-170).
     preemptible: bool,
     /// Whether collections take no time.
@@ -80,14 +80,15 @@ impl Map for Units {
 }
 
 impl Modern<Units> {
-    pub fn by_units(spec: &DeviceSpec, params: &ModernNand, device: Placed) -> Modern<Units> {
+    pub fn by_units(spec: &DeviceSpec, params: &ModernNand, mut device: Placed) -> Modern<Units> {
+        device.collect_early(spec.early_units());
         let setup = device.setup();
         let map = Units {
             stripes: Stripes::new(spec, setup),
             groups: vec![Group::new(device.needs().classes); setup.groups as usize],
             dies: vec![Die::default(); spec.geometry.chips as usize],
             woken: Vec::new(),
-            idle: spec.idle_units(),
+            early: spec.early_units(),
             preemptible: spec.gc.preemptible,
             ideal: spec.gc.ideal,
             device,
