@@ -248,7 +248,7 @@ def test_rules_of_users_do_in_time_what_the_shipped_ones_do():
     sepbit = run(
         placement="sepbit:sample=8",
         victim="cost-benefit",
-        set={"gc.low_percent_of_reserve": 40, "gc.idle_percent": 20},
+        set={"gc.low_percent_of_reserve": 40, "gc.idle_percent": 16},
     )
     placement = sepbit.summary["placement"]
     assert (placement["scheme"], placement["victim"]) == ("sepbit", "cost-benefit")

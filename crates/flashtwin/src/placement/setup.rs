@@ -246,9 +246,12 @@ impl Setup {
         match needed > there {
             false => Ok(()),
             true => Err(SetupError(format!(
-                "placement: {} handles, with their survivors and the free units kept, need {needed} units of {} pages; \
-                 there are {there}: use fewer handles, smaller units or a larger reserve",
-                self.handles.len(),
+                "placement: {host} {0}, with their survivors and the free units kept, need {needed} units of {1} pages; \
+                 there are {there}: use fewer {0}, smaller units or a larger reserve",
+                match needs.isolated {
+                    Isolated::ByHandle => "handles",
+                    Isolated::All | Isolated::None => "classes",
+                },
                 self.unit_pages
             ))),
         }

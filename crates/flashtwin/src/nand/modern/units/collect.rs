@@ -429,7 +429,7 @@ impl Modern<Units> {
         }
     }
 
-    /// The data of a page that is being moved are in the controller: the die of its new place may go on.
+    /// The data of a page that is being moved are in the controller: the die of its new place may program it.
     fn page_arrived(&mut self, page: Ppn, group: u32) {
         let stripes = &self.map.stripes;
         let (target, number) = (stripes.die_of(page), stripes.row_of(page));
