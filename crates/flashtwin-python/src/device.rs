@@ -588,19 +588,6 @@ impl Device {
             !outcome.interrupted,
         ))
     }
-
-    /// Lets time pass without requests.
-    fn rest(&mut self, py: Python<'_>, span_s: f64) -> PyResult<()> {
-        let span = length("rest", span_s)?;
-        let state = &mut self.state;
-        py.detach(|| {
-            either!(state, device => {
-                let until = device.now() + span;
-                device.advance(until);
-            });
-        });
-        Ok(())
-    }
 }
 
 /// Histograms of reads and of writes, as pairs of nanoseconds and requests.
