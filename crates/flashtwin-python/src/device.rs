@@ -542,6 +542,7 @@ impl Device {
     /// Runs several clients at once, each with a load and a limit of requests in flight, from the state that the
     /// previous run left. Returns the histograms of reads and writes of each in equal parts of the span, the bytes that
     /// the host and the medium wrote, and whether the run ended.
+    #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
     fn run_clients(
         &mut self,
         py: Python<'_>,
