@@ -64,11 +64,11 @@ fn each_client_has_its_rate_in_every_part() {
 
 #[test]
 fn a_saturated_client_keeps_its_limit_in_flight() {
-    let flood = "uniform:write=1,rate=10M/s";
+    let flood = "uniform:write=0,rate=10M/s";
     let alone = run(&[(flood, 16)], &PLAN).expect("a good run");
     // Little's law: 16 in flight all the time.
     let parts = alone.clients[0].iter();
-    let sum: u128 = parts.map(|p| p.writes.response_ps_sum()).sum();
+    let sum: u128 = parts.map(|p| p.reads.response_ps_sum()).sum();
     let in_flight = sum as f64 * 1e-12 / PLAN.span.as_s();
     assert!((15.0..17.5).contains(&in_flight), "{in_flight}");
 }
