@@ -79,12 +79,15 @@ fn backlog_beyond_the_limit_is_dropped() {
         behind_max: Time::from_us(1),
         ..PLAN
     };
-    let fast = "uniform:write=1,rate=200k/s,arrival=constant";
+    let fast = "uniform:write=0,rate=200k/s,arrival=constant";
     let kept = run(&[(fast, 4)], &PLAN).expect("a good run");
     let dropped = run(&[(fast, 4)], &plan).expect("a good run");
     let sum = |outcome: &ClientsOutcome| requests(outcome, 0).iter().sum::<u64>();
     assert!(sum(&dropped) <= sum(&kept) + sum(&kept) / 20);
-    assert!(sum(&dropped) < 20_000, "fewer than the rate asks for");
+    assert!(
+        (1..20_000).contains(&sum(&dropped)),
+        "fewer than the rate asks for"
+    );
 }
 
 #[test]
