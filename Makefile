@@ -20,7 +20,7 @@ PYTHON_SOURCES := python tests experiments tools fuzz docs
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 COMMA := ,
 
-.PHONY: demo test test-long check-lints check-rust check-python check-style check-examples check-counts bench validate fuzz mutants site lock plugin wheel
+.PHONY: demo test test-long check-lints check-rust check-python check-style check-examples check-counts bench validate drives fuzz mutants site lock plugin wheel
 
 demo: $(VENV)/.flashtwin
 	@rm -rf $(DEMO)
@@ -83,6 +83,11 @@ check-counts:
 validate: export PATH := $(abspath $(BIN)):$(PATH)
 validate: $(VENV)/.flashtwin
 	python experiments/validate.py $(if $(SLOW),--slow)
+
+# Compares the profiles fitted to published measurements with their tables, the CSV files in TABLES (docs/drives.md).
+drives: $(VENV)/.flashtwin
+	@test -n "$(TABLES)" || { echo "make drives TABLES=DIR: the folder of the tables (docs/drives.md)" >&2; exit 1; }
+	$(BIN)/python experiments/drives.py --tables $(TABLES)
 
 # Runs every fuzz target, or those of TARGETS, for SECONDS and prints a table.
 SECONDS ?= 60

@@ -143,6 +143,7 @@ impl FlashCounts {
         for (count, earlier) in done.flash.ops.iter_mut().zip(before.flash.ops) {
             *count = count.saturating_sub(earlier);
         }
+        done.overhead_pages = done.overhead_pages.saturating_sub(before.overhead_pages);
         let earlier = before.gc_time.iter().copied().chain(repeat(Time::ZERO));
         let chips = now.gc_time.iter().zip(earlier);
         FlashCounts {

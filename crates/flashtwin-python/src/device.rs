@@ -21,7 +21,7 @@ use crate::columns::{self, Slices};
 use crate::control::Control;
 use crate::errors::{error, of_json, of_sim, of_spec, DeviceError, FlashtwinError};
 use crate::log::logging;
-use crate::options::{describe, RunOptions};
+use crate::options::{describe, length, RunOptions};
 use crate::user::{Failure, UserPolicy};
 use crate::user_placement;
 use crate::workload::Workload;
@@ -538,7 +538,65 @@ impl Device {
         let took_s = (warmup_s, measured_s);
         result(py, &summary, outcome, gc_timeline, took_s, control.path())
     }
+
+    /// Runs several clients at once, each with a load and a limit of requests in flight, from the state that the
+    /// previous run left. Returns the histograms of reads and writes of each in equal parts of the span, the bytes that
+    /// the host and the medium wrote, and whether the run ended.
+    #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
+    fn run_clients(
+        &mut self,
+        py: Python<'_>,
+        clients: Vec<(PyRef<'_, Workload>, u32)>,
+        control: &Control,
+        warm_s: f64,
+        span_s: f64,
+        parts: u32,
+        behind_max_s: f64,
+    ) -> PyResult<ClientsResult> {
+        let plan = flashtwin_sim::ClientsPlan {
+            warm: length("warm-up", warm_s)?,
+            span: length("span", span_s)?,
+            parts,
+            behind_max: length("backlog", behind_max_s)?,
+        };
+        let mut locked = Vec::with_capacity(clients.len());
+        for (workload, in_flight_max) in &clients {
+            locked.push((workload.lock()?, *in_flight_max));
+        }
+        let mut clients: Vec<_> = locked
+            .iter_mut()
+            .map(|(load, in_flight_max)| flashtwin_sim::Client {
+                load: load.as_mut(),
+                in_flight_max: *in_flight_max,
+            })
+            .collect();
+        let (state, control) = (&mut self.state, &control.0);
+        let outcome = py
+            .detach(|| {
+                either!(state, device => flashtwin_sim::run_clients(device, &mut clients, &plan, control))
+            })
+            .map_err(of_sim)?;
+        let of_part = |part: &flashtwin_sim::ClientPart| {
+            let both = [&part.reads, &part.writes];
+            both.map(columns::of_histogram).into()
+        };
+        let of_client = |parts: &Vec<_>| parts.iter().map(of_part).collect();
+        let histograms = outcome.clients.iter().map(of_client);
+        Ok((
+            histograms.collect(),
+            outcome.host_bytes,
+            outcome.media_bytes,
+            !outcome.interrupted,
+        ))
+    }
 }
+
+/// Histograms of reads and of writes, as pairs of nanoseconds and requests.
+type Histograms = (Vec<(u64, u64)>, Vec<(u64, u64)>);
+
+/// Histograms of the parts of each client, bytes written by the host, bytes that the medium counted, and whether the
+/// run ended.
+type ClientsResult = (Vec<Vec<Histograms>>, u64, u64, bool);
 
 fn result(
     py: Python<'_>,

@@ -98,7 +98,7 @@ fn beyond_from(name: &str) -> PyResult<Beyond> {
 }
 
 /// Returns a span of virtual time; `what` names it in messages.
-fn length(what: &str, seconds: f64) -> PyResult<Time> {
+pub fn length(what: &str, seconds: f64) -> PyResult<Time> {
     let ps = (seconds * 1e12).round();
     if !(1.0..=1e19).contains(&ps) {
         return Err(FlashtwinError::new_err(format!(

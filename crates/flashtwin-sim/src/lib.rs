@@ -5,6 +5,7 @@
 
 mod ahead;
 mod batches;
+mod clients;
 mod conservation;
 mod control;
 mod error;
@@ -28,6 +29,7 @@ mod validate;
 mod warmup;
 
 pub use batches::RequestBatch;
+pub use clients::{run_clients, Client, ClientPart, ClientsOutcome, ClientsPlan};
 pub use control::{Control, WorkPhase};
 pub use error::{Backlog, SimError};
 pub use faults::{Fault, FaultKind, FaultsOutcome, PhaseOutcome, RebuildPoint};

@@ -20,8 +20,8 @@ const PARTS_MIN: usize = 3;
 const PRECISION: f64 = 0.01;
 /// Largest number of passes kept. Beyond it only every second pass is kept, then every fourth, and so on.
 const KEPT: usize = 2048;
-/// Purposes of [`FlashReport::programs_by_purpose`].
-const PURPOSES: usize = 9;
+/// Purposes of [`FlashReport::media_by_purpose`].
+const PURPOSES: usize = 10;
 /// Quantiles of Student's t for 95 % confidence intervals, for 3 to 10 parts.
 const STUDENT_T: [f64; PARTS - PARTS_MIN + 1] =
     [4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
@@ -121,7 +121,7 @@ impl Observed {
         let flash = device.flash_report_without_wear();
         self.samples.push(Sample {
             host_bytes: device.metrics().op(Op::Write).bytes,
-            programs: flash.programs_by_purpose().map(|(_, n)| n),
+            programs: flash.media_by_purpose().map(|(_, n)| n),
             erases: flash.flash.count(Cause::Erase),
         });
     }
@@ -207,7 +207,7 @@ impl Observed {
             (n > 0 && host_bytes > 0)
                 .then(|| (name, (n * self.page_bytes) as f64 / host_bytes as f64))
         };
-        let names = FlashReport::default().programs_by_purpose();
+        let names = FlashReport::default().media_by_purpose();
         let names = names.iter().enumerate();
         Some(Passes {
             passes: self.passes,

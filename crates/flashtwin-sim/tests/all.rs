@@ -3,6 +3,7 @@
 
 mod backlog;
 mod cases;
+mod clients;
 mod clock;
 mod common;
 mod depth;

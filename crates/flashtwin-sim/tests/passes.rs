@@ -86,3 +86,46 @@ fn passes_end_where_asked_and_begin_after_the_warm_up() {
     assert!((37_000.0..=38_000.0).contains(&counted), "{counted}");
     assert_eq!(found.passes, 10);
 }
+
+#[test]
+fn parity_counts_in_the_medium_and_not_in_collection() {
+    let toml = flashtwin::spec::builtin("tlc-client").expect("it is built in");
+    let report = |percent: &str| {
+        let keys = [
+            ("nand.media_overhead_percent", percent),
+            ("geometry.chips", "4"),
+            ("geometry.channels", "4"),
+            ("geometry.blocks_per_plane", "64"),
+        ];
+        let spec = DeviceSpec::with_overrides(toml, "tlc-client", &keys).expect("a sound device");
+        let mut ssd = Ssd::new(&spec);
+        ssd.fill_steady(1);
+        let load = "uniform:write=1,size=4k,requests=20000";
+        let load = GeneratorSpec::parse(load).expect("a good load");
+        let mut load = load.build(ssd.exported_bytes(), 3).expect("it fits");
+        let config = RunConfig {
+            pacing: Pacing::Closed { depth: 32 },
+            ..RunConfig::default()
+        };
+        let outcome = run(&mut ssd, &mut *load, &config, &Control::default(), None);
+        outcome.expect("a good run").flash
+    };
+    let (none, tenth) = (report("0"), report("10.5"));
+    assert_eq!(none.overhead_pages, 0);
+    assert_eq!(tenth.programs(), none.programs());
+    assert_eq!(tenth.overhead_pages, none.programs() * 105 / 1000);
+    assert_eq!(
+        tenth.gc_write_amplification(),
+        none.gc_write_amplification()
+    );
+    let of = |report: &flashtwin::metrics::FlashReport| {
+        let device = report.device_write_amplification(4096, 20_000 * 4096);
+        device.expect("it wrote")
+    };
+    let ratio = of(&tenth) / of(&none);
+    assert!((ratio - 1.105).abs() < 1e-4, "{ratio}");
+    let by_purpose = tenth.media_by_purpose();
+    assert_eq!(by_purpose[9], ("parity and metadata", tenth.overhead_pages));
+    let sum: u64 = by_purpose.iter().map(|(_, pages)| pages).sum();
+    assert_eq!(sum, tenth.media_pages());
+}

@@ -1,6 +1,6 @@
-"""`flashtwin calibrate`, whose commands are in `calibrate_plan` and `calibrate_fit`."""
+"""`flashtwin calibrate`, whose commands are in `calibrate_plan`, `calibrate_fit` and `calibrate_counters`."""
 
-from . import calibrate_fit, calibrate_plan
+from . import calibrate_counters, calibrate_fit, calibrate_plan
 from .commands import summary_of
 from .forms import Commands, family
 
@@ -21,3 +21,4 @@ examples:
     )
     calibrate_plan.add(inner)
     calibrate_fit.add(inner)
+    calibrate_counters.add(inner)

@@ -9,7 +9,7 @@ from pathlib import Path
 from .._devices import device
 from .._support import terminal, words
 from .._support.sizing import read as read_size
-from ..calibrate import loads, plan
+from ..calibrate import counter_plan, loads, plan
 from ..calibrate.modelled import measure
 from ..calibrate.results import read_results
 from ..errors import FlashtwinError
@@ -44,6 +44,11 @@ plan/results to `calibrate fit`.
     )
     p.add_argument("--size", metavar="BYTES", help="bytes of the target to use, such as 4G (default: all)")
     p.add_argument("-o", "--output", required=True, metavar="DIR", help="directory for the plan")
+    p.add_argument(
+        "--counters",
+        action="store_true",
+        help="only writes between readings of the drive's counters, for calibrate counters",
+    )
     p.add_argument("--read-only", action="store_true", help="only experiments that destroy nothing")
     p.add_argument(
         "--dilation",
@@ -93,6 +98,14 @@ def run_plan(args: argparse.Namespace) -> int:
     where = plan.target(args.target, size)
     if not args.dilation > 0:
         raise FlashtwinError(f"--dilation {args.dilation:g}: give a number above 0")
+    if args.counters:
+        if args.read_only or args.full or args.dilation != 1.0:
+            raise FlashtwinError("--counters: without --read-only, --full and --dilation")
+        takes_s = counter_plan.write(args.output, where)
+        all_bytes = words.size(where.capacity_bytes)
+        print(f"overwrites {all_bytes} of {where.path}, about {round(takes_s / 60)} minutes")
+        print(f"next: {Path(args.output) / counter_plan.SCRIPT}")
+        return 0
     takes_s = plan.write(args.output, where, read_only=args.read_only, full=args.full, dilation=args.dilation)
     found = plan.experiments(where, read_only=args.read_only, full=args.full)
     what = (

@@ -8,12 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .. import Spec, devices
+from .. import FlashtwinError, Spec, devices
 from .. import device as read_device
+from .._drives import check_device
 from .._support.files import write_text
 from .._support.measurement import measure
 from ..importing import import_file
 from .commands import summary_of
+from .common import ProgressBar
 from .forms import Commands, family, new
 from .grammar import add_json
 from .options import add_set, overrides
@@ -46,16 +48,24 @@ examples:
   flashtwin device check my.toml
   flashtwin device check nvme-tlc
   flashtwin device check demo --measure --json
+  flashtwin device check fit-pe8110 --against latency_under_load.csv --rows '*/latency/50'
+
+--against runs the loads of tables of measurements on a device and compares the figures (docs/drives.md).
 """,
         command=check,
     )
     p.add_argument("devices", metavar="NAME|FILE", nargs="+")
     how = p.add_mutually_exclusive_group()
-    how.add_argument("--quick", action="store_true", help="check the files without measuring")
+    how.add_argument(
+        "--quick",
+        action="store_true",
+        help="check the files without measuring; with --against, shorter runs, whose errors are larger",
+    )
     how.add_argument(
         "--measure", action="store_true", help="measure devices without published figures as well"
     )
     add_json(p, "what was measured")
+    _add_against(p)
     p = new(
         inner,
         "import",
@@ -78,6 +88,29 @@ standard error and at the end of the device file.
         help="ssdconfig.xml that a workload of MQSim runs on: commands start from its initial state",
     )
     p.add_argument("-o", "--output", metavar="FILE", help="file to write instead of standard output")
+
+
+def _add_against(p: argparse.ArgumentParser) -> None:
+    g = p.add_argument_group("tables of measurements")
+    g.add_argument(
+        "--against",
+        action="append",
+        default=[],
+        metavar="TABLE",
+        help="CSV file with measurements of drives; may be repeated",
+    )
+    g.add_argument(
+        "--rows", metavar="A;B", help='rows to run, as patterns such as "*/latency/*" (default: all)'
+    )
+    g.add_argument(
+        "--drive",
+        metavar="KEY",
+        help="rows of this drive, as their names begin (default: the drive that the device is fitted to)",
+    )
+    g.add_argument("--seed", type=int, default=1, metavar="N", help="seed of state and loads (default: 1)")
+    g.add_argument("--threads", type=int, default=1, metavar="N", help="rows to run at a time (default: 1)")
+    g.add_argument("-o", "--output", metavar="FILE", help="table of the figures: .parquet or .csv")
+    add_set(p)
 
 
 def _facts(spec: Spec) -> dict[str, Any]:
@@ -114,7 +147,9 @@ def show(args: argparse.Namespace) -> int:
 
 def check(args: argparse.Namespace) -> int:
     """Check device files up to the first wrong one, and measure devices that have published figures."""
-    specs = [(name, read_device(name)) for name in args.devices]
+    if args.against:
+        return _check_against(args)
+    specs = [(name, read_device(name, overrides(args))) for name in args.devices]
     found = []
     for name, spec in specs:
         if not args.json:
@@ -128,6 +163,28 @@ def check(args: argparse.Namespace) -> int:
                 print(found[-1])
     if args.json:
         print(json.dumps([measurement.as_dict() for measurement in found], indent=2))
+    return 0
+
+
+def _check_against(args: argparse.Namespace) -> int:
+    """Run the loads of tables on a device."""
+    if len(args.devices) != 1 or args.measure:
+        raise FlashtwinError("--against compares one device with tables, without --measure")
+    with ProgressBar() as bar:
+        found = check_device(
+            args.devices[0],
+            args.against,
+            set=overrides(args),
+            drive=args.drive,
+            rows=args.rows,
+            quick=args.quick,
+            seed=args.seed,
+            threads=args.threads,
+            progress=bar,
+        )
+    print(found.to_json() if args.json else found)
+    if args.output:
+        found.write(args.output)
     return 0
 
 

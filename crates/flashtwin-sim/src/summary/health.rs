@@ -34,7 +34,7 @@ pub struct Health {
     pub spent_blocks: u32,
     /// Written by the host, in bytes.
     pub host_bytes_written: u64,
-    /// Bytes programmed in the flash, including summary pages.
+    /// Bytes programmed in the flash, including summary pages, and the drive's parity and metadata.
     pub media_bytes_written: u64,
     /// Bytes written to the medium per byte written by the host; `None` if the host wrote nothing.
     pub device_write_amplification: Option<f64>,
@@ -71,7 +71,7 @@ impl Health {
     ) -> Health {
         let flash = &outcome.flash;
         let (read, write) = (metrics.op(Op::Read), metrics.op(Op::Write));
-        let media = flash.programs() * u64::from(device.page_bytes);
+        let media = flash.media_pages() * u64::from(device.page_bytes);
         let amplification = flash.device_write_amplification(device.page_bytes, write.bytes);
         let last_half = outcome.passes.as_ref();
         let last_half = last_half.and_then(|passes| passes.device_write_amplification);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::nand::{Cause, FlashStats, Nand};
+use crate::spec::Ppm;
 use crate::units::Time;
 
 /// Spread of the blocks' erase counts.
@@ -106,6 +107,8 @@ pub struct FlashReport {
     pub ftl_counters: Vec<(&'static str, u64)>,
     /// Counters of the policy.
     pub policy_counters: Vec<(String, u64)>,
+    /// Pages that the drive programs for its parity and metadata, by the share in its specification.
+    pub overhead_pages: u64,
 }
 
 impl FlashReport {
@@ -139,6 +142,13 @@ impl FlashReport {
         }
     }
 
+    /// Counts the drive's parity and metadata as a share of the pages programmed.
+    pub(crate) fn with_overhead(mut self, share: Ppm) -> FlashReport {
+        let parts = u128::from(self.programs()) * u128::from(share.0);
+        self.overhead_pages = (parts / 1_000_000) as u64;
+        self
+    }
+
     /// Adds the report of an array's member.
     pub(crate) fn add_member(&mut self, member: &FlashReport) {
         for (sum, n) in self.flash.ops.iter_mut().zip(member.flash.ops) {
@@ -162,6 +172,7 @@ impl FlashReport {
         self.busy_time.extend(&member.busy_time);
         self.pages_lost += member.pages_lost;
         self.dirty_pages += member.dirty_pages;
+        self.overhead_pages += member.overhead_pages;
     }
 
     /// Returns the pages programmed, by purpose.
@@ -180,7 +191,20 @@ impl FlashReport {
         ]
     }
 
-    /// Returns the number of pages programmed.
+    /// Returns the pages that a counter of the medium counts, by purpose: those programmed, and the drive's parity and
+    /// metadata.
+    pub fn media_by_purpose(&self) -> [(&'static str, u64); 10] {
+        let mut all = [("parity and metadata", self.overhead_pages); 10];
+        all[..9].copy_from_slice(&self.programs_by_purpose());
+        all
+    }
+
+    /// Returns the number of pages that a counter of the medium counts.
+    pub fn media_pages(&self) -> u64 {
+        self.programs() + self.overhead_pages
+    }
+
+    /// Returns the number of pages programmed, without the drive's parity and metadata.
     pub fn programs(&self) -> u64 {
         self.programs_by_purpose().iter().map(|(_, n)| n).sum()
     }
@@ -197,10 +221,10 @@ impl FlashReport {
     }
 
     /// Returns the write amplification of the device: bytes programmed per byte that the host wrote, as a drive's
-    /// health log counts them. A buffer that absorbs writes lowers it; mapping and padding raise it. `None` if the
-    /// host wrote nothing.
+    /// health log counts them. A buffer that absorbs writes lowers it; mapping, padding and the drive's parity raise
+    /// it. `None` if the host wrote nothing.
     pub fn device_write_amplification(&self, page_bytes: u32, host_bytes: u64) -> Option<f64> {
-        let media = self.programs() * u64::from(page_bytes);
+        let media = self.media_pages() * u64::from(page_bytes);
         (host_bytes > 0).then(|| media as f64 / host_bytes as f64)
     }
 

@@ -1,7 +1,7 @@
 //! Quantities computed from the settings of a device.
 
 use super::decimal::percent_of;
-use super::{DeviceSpec, Mapping, Moves, Nand, Partial, Placement, Separation, SlcCache};
+use super::{DeviceSpec, Mapping, Moves, Nand, Partial, Placement, Ppm, Separation, SlcCache};
 use crate::buffer::Setup;
 use crate::component::Settings;
 use crate::ftl::chip;
@@ -157,6 +157,13 @@ impl DeviceSpec {
             true => 1,
             false => 2,
         }
+    }
+
+    /// Returns the share of parity and metadata that is counted in addition to the pages programmed.
+    pub fn media_overhead(&self) -> Ppm {
+        self.nand
+            .modern()
+            .map_or(Ppm(0), |modern| modern.media_overhead)
     }
 
     /// Returns the write cache of blocks in SLC mode, if the device has one.

@@ -165,6 +165,9 @@ section! {
             "Maximum number of read commands for which one program or erase is suspended; later reads wait for its end.", "our decision: a program must end";
         read_retry: Ppm = "nand.read_retry_percent", Kind::Percent, Some("0"), MODERN_PAGE,
             "Share of flash page reads that fail and are retried. A retry fails with the same probability; there are at most 8 retries.", "our decision";
+        media_overhead: Ppm = "nand.media_overhead_percent", Kind::Percent, Some("0"), MODERN,
+            "Parity and metadata that the drive programs in addition to each page, as a share of it. They are only counted, in the write amplification of the device and in the lifetime; they take no time and no room.", "counters of drives under sequential writes: 2 to 11",
+            write (spec.media_overhead() != Ppm(0)).then(|| spec.media_overhead().write()).flatten();
     } and {
         /// Whether GC moves pages inside the die, without the channel.
         copy_back: bool = v.field(&MsrNand::copy_back);

@@ -10,7 +10,8 @@ macro_rules! files {
 /// Profiles of devices, in the order of lists.
 #[rustfmt::skip]
 const PROFILES: &[(&str, &str)] = files![
-    "cbm", "cosmos", "demo", "ecr", "gcar", "gcar-14g",
+    "cbm", "cosmos", "demo", "ecr", "fit-7450-max", "fit-980-pro",
+    "fit-cm7-r", "fit-p5520", "fit-pe8110", "gcar", "gcar-14g",
     "harmonia", "instant", "jasmine", "nvme-fdp", "nvme-tlc", "optane", "qlc",
     "qlc-client", "sata-dc", "sata-tlc", "tlc-client"
 ];

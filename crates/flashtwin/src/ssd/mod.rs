@@ -269,11 +269,11 @@ impl Backend for Flash {
     }
 
     fn report(&self, now: Time, since: Time) -> FlashReport {
-        FlashReport::new(&self.nand, now, since)
+        FlashReport::new(&self.nand, now, since).with_overhead(self.spec.media_overhead())
     }
 
     fn report_without_wear(&self, now: Time, since: Time) -> FlashReport {
-        FlashReport::without_wear(&self.nand, now, since)
+        FlashReport::without_wear(&self.nand, now, since).with_overhead(self.spec.media_overhead())
     }
 }
 

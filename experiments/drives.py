@@ -1,0 +1,208 @@
+"""Compares the profiles of `_drives/fits.toml` with tables; writes docs/drives.md and docs/drives.csv.
+
+    python experiments/drives.py --tables DIR
+
+DIR has the CSV files of the tables. Each cell is one figure of one row; the page has a table a drive. With
+--only NAME, the other profiles keep the cells that docs/drives.csv has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from statistics import median
+
+from flashtwin._drives import Cell, check_device
+from flashtwin._drives.fits import fits
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "drives.md"
+CELLS = ROOT / "docs" / "drives.csv"
+TABLES = (
+    "latency_under_load.csv",
+    "wa_by_fill.csv",
+    "wa_by_pattern.csv",
+    "write_iops_by_pattern.csv",
+    "nvme_980pro.csv",
+)
+BEGIN = "<!-- from here on written by experiments/drives.py -->"
+END = "<!-- up to here -->"
+#: Figures in the order of columns, with their heads.
+FIGURES = {
+    "kiops": "rate",
+    "mb_per_s": "MB/s",
+    "waf": "WAF",
+    "read_p50_us": "read p50",
+    "read_p99_us": "p99",
+    "read_p99.9_us": "p99.9",
+    "write_p50_us": "write p50",
+    "write_p99_us": "p99",
+    "write_p99.9_us": "p99.9",
+}
+#: Figures in device files.
+NAMES = {
+    "kiops": "requests a second",
+    "mb_per_s": "sequential writes",
+    "waf": "write amplification",
+    **{f"{op}_p{p}_us": f"p{p} of {op}s" for op in ("read", "write") for p in ("50", "99", "99.9")},
+}
+ERRORS = "# Errors beside the tables in percent, written by experiments/drives.py (docs/drives.md):"
+_NUMBERS = ("measured", "modelled", "error_percent", "run_error_percent")
+
+
+def read_cells() -> list[Cell]:
+    """Return the cells of the last run."""
+    if not CELLS.exists():
+        return []
+    with CELLS.open(newline="") as file:
+        records = list(csv.DictReader(file))
+    return [
+        Cell(
+            **{
+                name: (float(text) if text else None) if name in _NUMBERS else text
+                for name, text in record.items()
+            }
+        )
+        for record in records
+    ]
+
+
+def write_cells(cells: Sequence[Cell]) -> None:
+    """Write the cells that were run, numbers with five digits."""
+    with CELLS.open("w", newline="") as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(Cell)], lineterminator="\n")
+        writer.writeheader()
+        for cell in cells:
+            if cell.error_percent is None:
+                continue
+            record = asdict(cell)
+            for name in _NUMBERS:
+                value = record[name]
+                record[name] = "" if value is None else f"{value:.5g}"
+            writer.writerow(record)
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def shown(cell: Cell | None) -> str:
+    """Return a cell: its error, in italics if the fit saw it."""
+    if cell is None or cell.error_percent is None:
+        return ""
+    error = f"{cell.error_percent:+.1f}" if abs(cell.error_percent) < 99.95 else f"{cell.error_percent:+.0f}"
+    return f"*{error}*" if cell.role == "fitted" else error
+
+
+def summary(cells: Sequence[Cell]) -> str:
+    """Return median and largest errors by drive and figure: held out, then fitted."""
+    rows = []
+    for device in fits():
+        for role in ("held out", "fitted"):
+            row = [f"`{device}`", role]
+            for figure in FIGURES:
+                errors = [
+                    abs(cell.error_percent)
+                    for cell in cells
+                    if cell.device == device
+                    and cell.role == role
+                    and cell.figure == figure
+                    and cell.error_percent is not None
+                ]
+                row.append(f"{median(errors):.1f} ({max(errors):.0f}; {len(errors)})" if errors else "")
+            if any(row[2:]):
+                rows.append(row)
+    return table(["profile", "cells", *FIGURES.values()], rows)
+
+
+def of_device(cells: Sequence[Cell]) -> str:
+    """Return the tables of a drive: a row a load, a column a figure."""
+    texts = []
+    kinds = dict.fromkeys(cell.row.split("/")[1] for cell in cells)
+    for kind in kinds:
+        own = [cell for cell in cells if cell.row.split("/")[1] == kind and cell.error_percent is not None]
+        if not own:
+            continue
+        figures = [figure for figure in FIGURES if any(cell.figure == figure for cell in own)]
+        by_row: dict[str, dict[str, Cell]] = {}
+        for cell in own:
+            by_row.setdefault(cell.row, {})[cell.figure] = cell
+        rows = [
+            [f"`{row}`", *(shown(found.get(figure)) for figure in figures)] for row, found in by_row.items()
+        ]
+        texts.append(table(["row", *(FIGURES[figure] for figure in figures)], rows))
+    return "\n\n".join(texts)
+
+
+def write_page(cells: Sequence[Cell]) -> None:
+    """Write the tables into the page."""
+    parts = [BEGIN, "", "### Summary", "", summary(cells)]
+    for device in fits():
+        own = [cell for cell in cells if cell.device == device]
+        if own:
+            names = ", ".join(dict.fromkeys(cell.drive for cell in own))
+            parts += ["", f"### `{device}`", "", f"Measured on: {names}.", "", of_device(own)]
+    text = PAGE.read_text()
+    pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
+    PAGE.write_text(pattern.sub(lambda _: "\n".join([*parts, "", END]), text))
+
+
+def write_profile(device: str, cells: Sequence[Cell]) -> None:
+    """Write the errors at the end of a device file."""
+    path = ROOT / "devices" / f"{device}.toml"
+    text = path.read_text().partition(ERRORS)[0].rstrip()
+    lines = [ERRORS]
+    for role in ("held out", "fitted"):
+        for figure, head in NAMES.items():
+            errors = [
+                abs(cell.error_percent)
+                for cell in cells
+                if cell.role == role and cell.figure == figure and cell.error_percent is not None
+            ]
+            if errors:
+                middle, most = f"{median(errors):.1f}", f"{max(errors):.1f}"
+                lines.append(f"# {role}, {head}: median {middle}, largest {most} ({len(errors)} rows)")
+    path.write_text("\n".join([text, "", *lines, ""]))
+
+
+def main() -> None:
+    """Run the comparison."""
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--tables", type=Path, required=True, help="directory with the CSV files")
+    p.add_argument("--only", action="append", help="profile to run; may be repeated (default: all)")
+    p.add_argument("--rows", help="rows to run, as patterns (default: all)")
+    p.add_argument("--quick", action="store_true", help="shorter runs, whose errors are larger")
+    p.add_argument("--threads", type=int, default=1)
+    p.add_argument("--page-only", action="store_true", help="write the page from docs/drives.csv")
+    args = p.parse_args()
+    cells = read_cells()
+    for device in () if args.page_only else args.only or fits():
+        found = check_device(
+            ROOT / "devices" / f"{device}.toml",
+            [args.tables / name for name in TABLES],
+            rows=args.rows,
+            quick=args.quick,
+            threads=args.threads,
+        )
+        new = {(cell.row, cell.figure) for cell in found.cells}
+        kept = [c for c in cells if c.device != device or (args.rows and (c.row, c.figure) not in new)]
+        cells = kept + list(found.cells)
+        cells.sort(key=lambda cell: list(fits()).index(cell.device))
+        write_cells(cells)
+        print(f"{device}\n{str(found)[str(found).rindex(chr(10) * 2) :]}", flush=True)
+    # The roles follow fits.toml, also those of earlier runs.
+    cells = [replace(cell, role=fits()[cell.device].role(cell.row, cell.figure)) for cell in cells]
+    write_cells(cells)
+    write_page(cells)
+    for device in fits():
+        write_profile(device, [cell for cell in cells if cell.device == device])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,234 @@
+"""A device beside the rows of tables: figures measured, figures of the model, and their differences."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from statistics import median
+
+from .. import _core
+from .._devices import Overrides
+from .._devices import device as read_device
+from .._support.files import whole_file
+from .._support.watch import OnProgress, Task, run_all
+from ..errors import FlashtwinError, Interrupted
+from .fits import Fit, fit_of
+from .loads import CapacityShare, ProbeBesideWrites, RandomReads, Rewrite, SequentialPass, Writes
+from .tables import Row, read_table
+from .timed import FULL, QUICK, Modelled, Timed
+from .untimed import Untimed
+
+_UNIFORM = Rewrite(CapacityShare(), "uniform:write=1", 4.0)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure of a row.
+
+    Attributes:
+        device: name of the device.
+        row: name of the row.
+        drive: the drive in words.
+        figure: name of the figure, which ends in its unit.
+        measured: figure of the drive.
+        modelled: figure of the device; None if the row is not run.
+        error_percent: by how much the modelled figure is above the measured one.
+        run_error_percent: standard error of the run.
+        role: fitted, held out, or open if the device is not fitted to this drive.
+        note: why the row is not run; empty if it is.
+    """
+
+    device: str
+    row: str
+    drive: str
+    figure: str
+    measured: float
+    modelled: float | None
+    error_percent: float | None
+    run_error_percent: float | None
+    role: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Check:
+    """All figures of a device that were compared."""
+
+    device: str
+    cells: Sequence[Cell]
+
+    def to_json(self) -> str:
+        """Return the cells as JSON."""
+        cells = [asdict(cell) for cell in self.cells]
+        return json.dumps({"device": self.device, "cells": cells}, indent=2)
+
+    def write(self, path: str | Path) -> None:
+        """Write the cells as a table: Parquet if the name ends in .parquet, otherwise CSV.
+
+        Raises:
+            FlashtwinError: a package is missing, or the file cannot be written.
+        """
+        import pyarrow as pa
+        from pyarrow import csv, parquet
+
+        table = pa.Table.from_pylist([asdict(cell) for cell in self.cells])
+        with whole_file(Path(path), "the table of figures") as file:
+            if Path(path).suffix == ".parquet":
+                parquet.write_table(table, file)
+            else:
+                csv.write_csv(table, file)
+
+    def errors(self) -> Iterator[tuple[str, str, list[float]]]:
+        """Return absolute errors in percent by role and figure."""
+        groups: dict[tuple[str, str], list[float]] = {}
+        for cell in self.cells:
+            if cell.error_percent is not None:
+                groups.setdefault((cell.role, cell.figure), []).append(abs(cell.error_percent))
+        for (role, figure), errors in sorted(groups.items()):
+            yield role, figure, errors
+
+    def __str__(self) -> str:
+        """Return a table with a line for each figure, and a summary."""
+        lines = [
+            f"{'row':<36} {'figure':<15} {'measured':>10} {'modelled':>10} {'error':>9} {'of the run':>10}"
+        ]
+        for cell in self.cells:
+            if cell.modelled is None or cell.error_percent is None:
+                lines.append(f"{cell.row:<36} {cell.figure:<15} {cell.measured:>10.6g} not run: {cell.note}")
+                continue
+            lines.append(
+                f"{cell.row:<36} {cell.figure:<15} {cell.measured:>10.5g} {cell.modelled:>10.5g} "
+                f"{cell.error_percent:>+7.1f} % {cell.run_error_percent or 0:>8.1f} %  {cell.role}"
+            )
+        lines.append("")
+        for role, figure, errors in self.errors():
+            lines.append(
+                f"{role:<9} {figure:<15} {len(errors):>3} figures, median error {median(errors):.1f} %, "
+                f"largest {max(errors):.1f} %"
+            )
+        return "\n".join(lines)
+
+
+def check_device(
+    device: str | Path,
+    tables: Sequence[str | Path],
+    *,
+    set: Overrides | None = None,
+    drive: str | None = None,
+    rows: str | None = None,
+    quick: bool = False,
+    seed: int = 1,
+    threads: int = 1,
+    progress: OnProgress | None = None,
+) -> Check:
+    """Run the loads of tables of measurements on a device, and compare the figures.
+
+    Args:
+        device: name or file.
+        tables: CSV files.
+        set: keys of the device to override.
+        drive: rows of this drive, as the names of rows begin; by default those of the drive that the device
+            is fitted to.
+        rows: rows to run, as a pattern such as "*/latency/*" or several with ; between.
+        quick: shorter runs, whose errors are larger.
+        seed: that of state and loads.
+        threads: rows to run at a time.
+        progress: function to call about ten times a second.
+
+    Raises:
+        FlashtwinError: a table cannot be read, no row is chosen, or the device is no single SSD.
+        Interrupted: on Ctrl-C.
+    """
+    spec = read_device(device, set)
+    fit = fit_of(spec.name)
+    chosen = _chosen([row for table in tables for row in read_table(table)], fit, drive, rows)
+    if not chosen:
+        raise FlashtwinError(
+            f"{spec.name}: no row is chosen: give --drive, as the names of rows begin, or another --rows"
+        )
+    lengths = QUICK if quick else FULL
+    runner = _Runner(Timed(spec, seed, lengths), Untimed(spec, fit.usable_gib if fit else None, seed, quick))
+    tasks = [Task(row.name, runner.task(row)) for row in chosen]
+    results, interrupted = run_all(tasks, threads, progress)
+    if interrupted:
+        raise Interrupted(None)
+    cells: list[Cell] = []
+    for row, found in zip(chosen, results, strict=True):
+        assert isinstance(found, Mapping)
+        cells += _cells(spec.name, row, found, fit)
+    return Check(spec.name, cells)
+
+
+def _chosen(rows: Sequence[Row], fit: Fit | None, drive: str | None, patterns: str | None) -> list[Row]:
+    """Return the rows of a drive that match one of the patterns."""
+    keys = [drive] if drive else list(fit.keys) if fit else None
+    found = []
+    for row in rows:
+        if keys is not None and row.name.partition("/")[0] not in keys:
+            continue
+        if patterns is None or any(fnmatchcase(row.name, pattern) for pattern in patterns.split(";")):
+            found.append(row)
+    return found
+
+
+class _Runner:
+    """The loads of rows on one device; rates of writes are measured once."""
+
+    def __init__(self, timed: Timed, untimed: Untimed) -> None:
+        self._timed = timed
+        self._untimed = untimed
+        self._writes: Modelled | None = None
+
+    def task(self, row: Row) -> Callable[[_core.Control], object]:
+        """Return a function that runs a row."""
+        return lambda control: self._figures(row, control)
+
+    def _figures(self, row: Row, control: _core.Control) -> Mapping[str, Modelled]:
+        load = row.load
+        if load is None or row.doubt:
+            return {}
+        if isinstance(load, ProbeBesideWrites):
+            return self._timed.beside_writes(load, control)
+        if isinstance(load, RandomReads):
+            return self._timed.reads(load, control)
+        return self._of_writes(load, row, control)
+
+    def _of_writes(self, load: Writes, row: Row, control: _core.Control) -> Mapping[str, Modelled]:
+        waf = self._untimed.waf(load, control)
+        if "waf" in row.figures:
+            return {"waf": Modelled(waf, 0.0)}
+        # The medium is the limit: a rate is that of sequential or uniform writes by the ratio of write
+        # amplification.
+        if "mb_per_s" in row.figures:
+            ratio = self._untimed.waf(SequentialPass(), control) / waf
+            sequential = self._timed.sequential(control)
+            return {"mb_per_s": Modelled(sequential.value * ratio, sequential.error)}
+        if self._writes is None:
+            self._writes = self._timed.writes(control)[0]
+        ratio = self._untimed.waf(_UNIFORM, control) / waf
+        return {"kiops": Modelled(self._writes.value * ratio, self._writes.error)}
+
+
+def _cells(device: str, row: Row, found: Mapping[str, Modelled], fit: Fit | None) -> Iterator[Cell]:
+    for figure, measured in row.figures.items():
+        modelled = found.get(figure)
+        role = "open" if fit is None else fit.role(row.name, figure)
+        if modelled is None:
+            note = row.doubt or "no such request"
+            yield Cell(device, row.name, row.drive, figure, measured, None, None, None, role, note)
+            continue
+        error = (modelled.value / measured - 1) * 100
+        yield Cell(
+            device,
+            row.name,
+            row.drive,
+            figure,
+            measured,
+            modelled.value,
+            error,
+            modelled.error * 100,
+            role,
+        )

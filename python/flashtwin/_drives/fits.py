@@ -1,0 +1,50 @@
+"""Profiles that are fitted to tables of measurements: their drives, and the rows that the fit did not see."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The fit of a profile.
+
+    Attributes:
+        keys: beginnings of the names of rows of its drive.
+        usable_gib: capacity of the drive.
+        fitted: patterns of the rows that the fit saw.
+    """
+
+    keys: tuple[str, ...]
+    usable_gib: float
+    fitted: tuple[str, ...]
+
+    def role(self, row: str, figure: str) -> str:
+        """Return whether the fit saw a figure of a row."""
+        name = f"{row}:{figure}"
+        return "fitted" if any(fnmatchcase(name, pattern) for pattern in self.fitted) else "held out"
+
+
+@cache
+def fits() -> Mapping[str, Fit]:
+    """Return the fits by the names of their profiles."""
+    text = Path(__file__).with_name("fits.toml").read_text(encoding="utf-8")
+    return {
+        name: Fit(tuple(fit["keys"]), fit["usable_gib"], tuple(fit["fitted"]))
+        for name, fit in tomllib.loads(text).items()
+    }
+
+
+def fit_of(device: str) -> Fit | None:
+    """Return the fit of a profile; None if it is not fitted to a table."""
+    return fits().get(device)

@@ -1,0 +1,170 @@
+"""Response times and rates of a device under the clients of a table, in virtual time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from .. import _core
+from .._devices import Spec
+from ..errors import Interrupted
+from .loads import CLOSED_IN_FLIGHT, ProbeBesideWrites, RandomReads
+
+#: A backlog beyond this is dropped by a thread of the load generator.
+BEHIND_MAX_S = 5.0
+#: Parts of a measurement, whose differences give its error.
+PARTS = 5
+#: State of the drive before reads and before writes.
+WRITTEN = "random:3"
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """Lengths of a measurement in seconds of virtual time.
+
+    Attributes:
+        warm_s: load before the measurement.
+        span_s: time measured.
+    """
+
+    warm_s: float
+    span_s: float
+
+
+FULL = Lengths(4.0, 10.0)
+QUICK = Lengths(0.5, 2.0)
+
+_Histogram = Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Modelled:
+    """A figure of the device, and the standard error of the run as a share of it."""
+
+    value: float
+    error: float
+
+
+class Timed:
+    """A device in the state after some overwrites, and forks of it under loads."""
+
+    def __init__(self, spec: Spec, seed: int, lengths: Lengths) -> None:
+        self._spec = spec
+        self._seed = seed
+        self._lengths = lengths
+        self._written: _core.Device | None = None
+        self._sequential: Modelled | None = None
+        self._found: dict[ProbeBesideWrites | RandomReads, Mapping[str, Modelled]] = {}
+
+    def _device(self, control: _core.Control) -> _core.Device:
+        """Return a device in the state that the loads begin with."""
+        if self._written is None:
+            device = _core.Device(self._spec)
+            if not device.precondition(WRITTEN, self._seed, control):
+                raise Interrupted(None)
+            self._written = device
+        return self._written.fork(self._spec, None)
+
+    def run(
+        self, clients: Sequence[tuple[str, int]], control: _core.Control, lengths: Lengths | None = None
+    ) -> tuple[Sequence[Sequence[tuple[_Histogram, _Histogram]]], float]:
+        """Run loads with their limits of requests in flight; return histograms and write amplification."""
+        lengths = lengths or self._lengths
+        device = self._device(control)
+        exported = self._spec.exported_bytes
+        loads = [
+            (_core.Workload.generated(text, exported, self._seed + i), in_flight)
+            for i, (text, in_flight) in enumerate(clients)
+        ]
+        histograms, host, media, ended = device.run_clients(
+            loads, control, lengths.warm_s, lengths.span_s, PARTS, BEHIND_MAX_S
+        )
+        if not ended:
+            raise Interrupted(None)
+        return histograms, media / host if host else math.nan
+
+    def beside_writes(self, load: ProbeBesideWrites, control: _core.Control) -> Mapping[str, Modelled]:
+        """Return the figures of a probe beside a load; drives under the same load share them."""
+        if load not in self._found:
+            # Until the buffer is full, nothing is programmed.
+            full_s = 1.2 * self._spec.buffer_pages / load.per_s
+            lengths = Lengths(max(self._lengths.warm_s, full_s), self._lengths.span_s)
+            histograms, _ = self.run(load.clients, control, lengths)
+            figures = {"kiops": self._rate(histograms)}
+            for at, op in enumerate(("read", "write")):
+                figures |= percentiles(op, [part[at] for part in histograms[0]])
+            self._found[load] = figures
+        return self._found[load]
+
+    def writes(self, control: _core.Control) -> tuple[Modelled, float]:
+        """Return the rate of uniform writes in a closed loop, and their write amplification."""
+        histograms, waf = self.run([("uniform:write=1", CLOSED_IN_FLIGHT)], control)
+        return self._rate(histograms), waf
+
+    def reads(self, load: RandomReads, control: _core.Control) -> Mapping[str, Modelled]:
+        """Return the figures of random reads; rows with the same load share them."""
+        if load in self._found:
+            return self._found[load]
+        text = f"uniform:write=0,size={load.io_bytes},align={min(load.io_bytes, 4096)}"
+        span_s = min(self._lengths.span_s, 2.0)
+        histograms, _ = self.run(
+            [(text, load.depth)] * load.processes, control, Lengths(min(self._lengths.warm_s, 0.1), span_s)
+        )
+        parts = [[part for client in histograms for part in client[i][0]] for i in range(PARTS)]
+        figures = {"kiops": self._rate(histograms, span_s), **percentiles("read", parts)}
+        self._found[load] = figures
+        return figures
+
+    def sequential(self, control: _core.Control) -> Modelled:
+        """Return the MB/s of sequential writes of 512 KiB at depth 1 on a new device."""
+        if self._sequential is not None:
+            return self._sequential
+        device = _core.Device(self._spec)
+        load = _core.Workload.generated("sequential:write=1,size=512k", self._spec.exported_bytes, self._seed)
+        span_s = min(1.0, self._lengths.span_s)
+        _, host, _, _ = device.run_clients([(load, 1)], control, 0.2, span_s, PARTS, BEHIND_MAX_S)
+        self._sequential = Modelled(host / span_s / 1e6, 0.0)
+        return self._sequential
+
+    def _rate(
+        self, histograms: Iterable[Sequence[tuple[_Histogram, _Histogram]]], span_s: float | None = None
+    ) -> Modelled:
+        """Return thousands of requests of all clients a second."""
+        by_part = [
+            sum(count for client in clients for histogram in client for _, count in histogram)
+            for clients in zip(*histograms, strict=True)
+        ]
+        span_s = span_s or self._lengths.span_s
+        return Modelled(sum(by_part) / span_s / 1000, _share(by_part))
+
+
+def percentiles(op: str, parts: Sequence[_Histogram]) -> dict[str, Modelled]:
+    """Return the percentiles of a histogram in parts, each with its standard error."""
+    found = {}
+    whole = sorted(pair for part in parts for pair in part)
+    for name, share in (("50", 0.5), ("99", 0.99), ("99.9", 0.999)):
+        values = [_at(sorted(part), share) for part in parts if part]
+        if values:
+            found[f"{op}_p{name}_us"] = Modelled(_at(whole, share), _share(values))
+    return found
+
+
+def _at(histogram: _Histogram, share: float) -> float:
+    """Return the quantile of a histogram in microseconds."""
+    rank = math.ceil(sum(count for _, count in histogram) * share)
+    for ns, count in histogram:
+        rank -= count
+        if rank <= 0:
+            return ns / 1000
+    return math.nan
+
+
+def _share(values: Sequence[float]) -> float:
+    """Return the standard error of the mean of values as a share of it."""
+    n = len(values)
+    mean = sum(values) / n if n else 0.0
+    if n < 2 or not mean:
+        return 0.0
+    squares = sum((value - mean) ** 2 for value in values)
+    return math.sqrt(squares / (n - 1) / n) / mean

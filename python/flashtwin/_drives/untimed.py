@@ -1,0 +1,130 @@
+"""Write amplification of a device under the writes of a table, without time."""
+
+from __future__ import annotations
+
+import random
+import sys
+
+from .. import _core
+from .._devices import Spec
+from ..errors import FlashtwinError
+from ..traces import TraceOptions
+from ..workloads import source
+from .loads import Rewrite, SequentialPass, Writes, Zones
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+#: Share of a run that is measured: its last quarter.
+MEASURED = 0.25
+#: Overwrites, where the capacity of the drive is not known.
+TIMES = 4.0
+#: Pages of a write of a zone.
+CHUNK = 16
+
+
+class Untimed:
+    """A device that is written by units, of a block of every die each."""
+
+    def __init__(self, spec: Spec, usable_gib: float | None, seed: int, quick: bool) -> None:
+        """Take a device.
+
+        Args:
+            spec: the device.
+            usable_gib: capacity of the drive, for loads that use a part of it.
+            seed: that of the loads.
+            quick: write a quarter of the pages of each unit.
+        """
+        self._words = dict(_core.placement_words_of(spec)[0])
+        self._page_bytes = _core.placement_words_of(spec)[1]
+        table = tomllib.loads(spec.to_toml())
+        self._overhead = 1 + float(table["nand"].get("media_overhead_percent", 0.0)) / 100
+        apart = table.get("ftl", {}).get("separation") == "gc"
+        self._words |= {"scheme": "gc" if apart else "none", "victim": table["gc"].get("victim", "greedy")}
+        if quick:
+            for word in ("unit_pages", "logical_pages"):
+                self._words[word] = str(int(self._words[word]) // 4)
+        self._usable_gib = usable_gib
+        self._seed = seed
+        self._found: dict[Rewrite | Zones, float] = {}
+
+    def waf(self, load: Writes, control: _core.Control) -> float:
+        """Return bytes that the medium counts per byte of the host; rows with the same load share them."""
+        if isinstance(load, SequentialPass) or (
+            isinstance(load, Rewrite) and load.shuffled and load.times == 1.0
+        ):
+            # Nothing is moved: units die as a whole, and the shuffled fill itself is measured.
+            return self._overhead
+        if load not in self._found:
+            self._found[load] = self._run(load, control)
+        return self._found[load]
+
+    def _run(self, load: Rewrite | Zones, control: _core.Control) -> float:
+        words = dict(self._words)
+        if isinstance(load, Rewrite) and load.capacity.used_gib is not None and self._usable_gib is not None:
+            share = load.capacity.used_gib / self._usable_gib
+            words["logical_pages"] = str(round(int(words["logical_pages"]) * share))
+        pages = int(words["logical_pages"])
+        times = load.times
+        if times is None:
+            times = load.written_gib / self._usable_gib if self._usable_gib else TIMES
+        range_bytes = pages * self._page_bytes
+        if isinstance(load, Rewrite) and load.shuffled:
+            shuffled = f"uniform:write=1,permute=true,requests={pages}"
+            fill = _core.Workload.generated(shuffled, range_bytes, self._seed)
+        else:
+            fill = _core.Workload.fill(None, range_bytes, self._page_bytes, self._seed)
+        if isinstance(load, Rewrite):
+            writes = _core.Workload.generated(load.pattern, range_bytes, self._seed)
+        else:
+            writes = self._zones(load, pages, times)
+        raw = _core.run_placement(
+            list(words.items()),
+            writes,
+            fill,
+            page_bytes=self._page_bytes,
+            warm=times * (1 - MEASURED),
+            capacities=times * MEASURED,
+            points=4,
+            control=control,
+        )
+        before, after = raw["before"], raw["after"]
+        host = int(after["host_pages"]) - int(before["host_pages"])
+        moved = int(after["moves"]) - int(before["moves"])
+        return (1 + moved / host) * self._overhead
+
+    def _zones(self, load: Zones, pages: int, times: float) -> _core.Workload:
+        """Return writes of zones, scaled to the capacity of the device."""
+        import pyarrow as pa
+
+        share = load.zone_gib / (self._usable_gib or 1.0)
+        zone_pages = max(CHUNK, round(pages * share) // CHUNK * CHUNK)
+        zones = pages // zone_pages
+        if zones <= load.open_zones:
+            raise FlashtwinError(f"{load.open_zones} open zones: the device has {zones}; use a larger one")
+        rng = random.Random(self._seed)
+        opened = rng.sample(range(zones), load.open_zones)
+        written = [0] * load.open_zones
+        ops, offsets, sizes = [], [], []
+        left = int(times * pages)
+        while left > 0:
+            at = rng.randrange(load.open_zones)
+            if written[at] == zone_pages:
+                drawn = (rng.randrange(zones) for _ in range(64))
+                others = [zone for zone in drawn if zone not in opened]
+                opened[at], written[at] = others[0], 0
+            start = opened[at] * zone_pages
+            if written[at] == 0:
+                ops.append("T")
+                offsets.append(start * self._page_bytes)
+                sizes.append(zone_pages * self._page_bytes)
+            ops.append("W")
+            offsets.append((start + written[at]) * self._page_bytes)
+            sizes.append(CHUNK * self._page_bytes)
+            written[at] += CHUNK
+            left -= CHUNK
+        table = pa.table({"op": ops, "offset": offsets, "size": sizes})
+        options = TraceOptions(columns="op=op,offset=offset,size=size")
+        return source(table, options).open(pages * self._page_bytes, self._seed)

@@ -1,0 +1,318 @@
+"""Devices beside tables of measurements, and parameters from counters."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+import flashtwin
+from flashtwin import FlashtwinError, _core
+from flashtwin._drives.fits import fits
+from flashtwin._drives.loads import CapacityShare, ProbeBesideWrites, RandomReads, Rewrite, SequentialPass
+from flashtwin._drives.tables import read_table
+from flashtwin._drives.timed import Lengths, Timed
+from flashtwin._drives.untimed import Untimed
+from flashtwin.calibrate.counted import points_of_results
+from flashtwin.calibrate.counters import read_counters
+from flashtwin.calibrate.identify import GIB, Interval, Point, identify
+from flashtwin.cli import main
+
+SMALL = {
+    "geometry.chips": 4,
+    "geometry.channels": 4,
+    "geometry.blocks_per_plane": 128,
+    "geometry.pages_per_block": 256,
+    "geometry.reserve_percent": 20,
+}
+#: Made-up rows in the columns of the tables.
+LATENCY = {
+    "drive": "A drive",
+    "device_key": "a0",
+    "nominal_rate_kiops": "20",
+    "pass": "all",
+    "saturated": "yes",
+    "achieved_total_kiops": "15.5",
+    **{
+        f"{op}_p{p}_us": str(10 * i)
+        for op in ("read", "write")
+        for i, p in enumerate(("50", "99", "99.9"), 1)
+    },
+}
+FILL = {
+    "drive": "A drive",
+    "device_key": "a0",
+    "used_gib": "0.3",
+    "load": "uniform random write",
+    "overwrites_of_used": "2",
+    "waf_last_quarter": "1.9",
+    "waf_lo_of_4_parts": "1.8",
+    "waf_hi_of_4_parts": "2.0",
+    "waf_whole_run": "1.7",
+    "free_blocks_percent_at_end": "3",
+}
+IOPS = {
+    "drive": "A drive",
+    "device_key": "a0",
+    "pattern": "zones-shuffle",
+    "details": "s0.8 f0.2 s0.2 f0.8",
+    "io_bytes": "4096",
+    "zone_gib": "",
+    "open_zones": "",
+    "run_seconds": "60",
+    "write_kiops_first_tenth": "20",
+    "write_kiops_last_quarter": "10",
+}
+
+
+def write_table(path: Path, *rows: dict[str, str]) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def small(**more: object):
+    return flashtwin.device("tlc-client", {**SMALL, **more})
+
+
+def test_rows_have_names_loads_and_figures(tmp_path):
+    (row,) = read_table(write_table(tmp_path / "t.csv", LATENCY, {**LATENCY, "pass": "1"}))
+    assert row.name == "a0/latency/20" and row.load == ProbeBesideWrites(20_000)
+    assert row.figures["kiops"] == 15.5 and row.figures["read_p99.9_us"] == 30
+    (row, again) = read_table(write_table(tmp_path / "f.csv", FILL, FILL))
+    assert row.load == Rewrite(CapacityShare(0.3), "uniform:write=1", 2.0)
+    assert again.name == "a0/fill/0-uniform#2" and row.bounds["waf"] == (1.8, 2.0) and row.free_percent == 3
+    (row,) = read_table(write_table(tmp_path / "i.csv", IOPS))
+    assert isinstance(row.load, Rewrite) and row.load.pattern == "uniform:write=1,zoned=20/80:80/20"
+
+
+def test_unreadable_tables_name_the_place(tmp_path):
+    with pytest.raises(FlashtwinError, match="cannot be read as a table"):
+        read_table(tmp_path / "missing.csv")
+    with pytest.raises(FlashtwinError, match="unknown columns"):
+        read_table(write_table(tmp_path / "t.csv", {"a": "1"}))
+    with pytest.raises(FlashtwinError, match=r"t\.csv:2: could not convert"):
+        read_table(write_table(tmp_path / "t.csv", {**FILL, "used_gib": "some"}))
+
+
+def test_probe_is_a_tenth_of_the_offered_load():
+    clients = ProbeBesideWrites(65_000).clients
+    assert len(clients) == 7 and all(in_flight == 64 for _, in_flight in clients)
+    assert "rate=10000/s" in clients[0][0] and "rate=10000/s" in clients[1][0]
+    timed = Timed(small(), 1, Lengths(0.01, 0.05))
+    histograms, _ = timed.run(ProbeBesideWrites(20_000).clients, _core.Control())
+    requests = [
+        sum(count for part in client for histogram in part for _, count in histogram) for client in histograms
+    ]
+    assert requests[0] == pytest.approx(500, abs=2), "a constant rate"
+    assert sum(requests[1:]) == pytest.approx(0.05 * 15_000, rel=0.15)
+
+
+def test_saturated_clients_keep_their_limit_in_flight():
+    spec = small(**{"buffer.capacity": "1 MiB"})
+    timed = Timed(spec, 1, Lengths(0.2, 0.4))
+    open_loop, _ = timed.run([("uniform:write=1,rate=1M/s", 32)], _core.Control())
+    closed, _ = timed.run([("uniform:write=1", 32)], _core.Control())
+    rates = [timed._rate(histograms).value for histograms in (open_loop, closed)]
+    assert rates[0] == pytest.approx(rates[1], rel=0.1)
+    # Little's law: the mean response time is the number in flight by the rate.
+    total = sum(ns * count for part in closed[0] for ns, count in part[1])
+    count = sum(count for part in closed[0] for _, count in part[1])
+    assert total / count / 1e9 == pytest.approx(32 / (rates[1] * 1000), rel=0.05)
+
+
+def test_device_counts_writes_of_the_medium():
+    spec = small(**{"nand.media_overhead_percent": 10})
+    timed = Timed(spec, 1, Lengths(1.0, 1.0))
+    _, waf = timed.writes(_core.Control())
+    without = Timed(small(), 1, Lengths(1.0, 1.0)).writes(_core.Control())[1]
+    assert waf == pytest.approx(1.1 * without, rel=1e-3)
+
+
+def test_partly_filled_device_moves_less():
+    untimed = Untimed(small(**{"nand.media_overhead_percent": 10}), 0.4, 1, False)
+    control = _core.Control()
+    uniform = [
+        untimed.waf(Rewrite(CapacityShare(used), "uniform:write=1", 4.0), control)
+        for used in (None, 0.3, 0.2)
+    ]
+    assert uniform == sorted(uniform, reverse=True) and uniform[2] < 1.3
+    # Closed form at a fill of 0.8 of 128 units, less those that collection keeps free.
+    fill = 0.8 * 128 / (128 - int(untimed._words["low"]) - 1)
+    greedy = flashtwin.placement_theory(fill)["uniform_greedy"]
+    assert uniform[0] == pytest.approx(1.1 * greedy, rel=0.05)
+    assert untimed.waf(SequentialPass(), control) == pytest.approx(1.1)
+    shuffled = Rewrite(CapacityShare(), "uniform:write=1,permute=true", 1.0, shuffled=True)
+    assert untimed.waf(shuffled, control) == pytest.approx(1.1)
+
+
+def test_reads_of_processes_share_the_device():
+    timed = Timed(small(), 1, Lengths(0.01, 0.05))
+    one = timed.reads(RandomReads(4096, 1, 1), _core.Control())
+    four = timed.reads(RandomReads(4096, 1, 4), _core.Control())
+    assert one["kiops"].value < four["kiops"].value < 4.2 * one["kiops"].value
+    assert one["read_p50_us"].value <= one["read_p99_us"].value <= one["read_p99.9_us"].value
+
+
+def test_check_prints_and_writes_cells(tmp_path, capsys):
+    table = write_table(tmp_path / "t.csv", FILL)
+    toml = tmp_path / "mine.toml"
+    toml.write_text(small().to_toml())
+    out = tmp_path / "cells.parquet"
+    words = ["device", "check", str(toml), "--against", str(table), "--quick", "-o", str(out)]
+    assert main(words) == 0
+    text = capsys.readouterr().out
+    assert "a0/fill/0-uniform" in text and "median error" in text
+    assert main([*words, "--json"]) == 0
+    (cell,) = json.loads(capsys.readouterr().out)["cells"]
+    assert cell["role"] == "open" and cell["error_percent"] == pytest.approx(
+        (cell["modelled"] / cell["measured"] - 1) * 100
+    )
+    import pyarrow.parquet as pq
+
+    assert pq.read_table(out).to_pylist()[0]["row"] == "a0/fill/0-uniform"
+    assert main([*words[:5], "--rows", "b0/*"]) == 2
+    assert "no row is chosen" in capsys.readouterr().err
+    assert main(["device", "check", "demo", "nvme-tlc", "--against", str(table)]) == 2
+
+
+def test_roles_of_fitted_profiles():
+    assert set(fits()) <= set(flashtwin.devices())
+    fit = fits()["fit-7450-max"]
+    assert fit.role("mp0/fill/745-uniform", "waf") == "fitted"
+    assert fit.role("mp0/fill/596-uniform", "waf") == "held out"
+
+
+OCP = {
+    "Physical media units written": {"hi": 0, "lo": 3 << 40},
+    "Percent free blocks": 13,
+}
+SMART = {"data_units_written": 2**41 // 512_000, "host_read_commands": 1}
+
+
+@pytest.mark.parametrize(
+    ("logs", "media", "host", "free"),
+    [
+        ([SMART, OCP], 3 << 40, 2**41 // 512_000 * 512_000, 13),
+        (
+            [
+                SMART,
+                {
+                    "Device stats": {
+                        "nand_bytes_written": {"normalized": 100, "raw": 7},
+                        "host_bytes_written": {"raw": "5"},
+                    }
+                },
+            ],
+            7 << 25,
+            5 << 25,
+            None,
+        ),
+        ([{"media_units_written": 9, "data_units_written": "6"}], 9 * 10**9, 6 * 10**9, None),
+        ([{"hbmw": "100", "mbmw": "0x96"}], 150, 100, None),
+    ],
+)
+def test_counters_of_nvme_cli(tmp_path, logs, media, host, free):
+    path = tmp_path / "c.json"
+    path.write_text("\n".join(json.dumps(log, indent=2) for log in logs))
+    found = read_counters(path)
+    assert (found.media_bytes, found.host_bytes, found.free_percent) == (media, host, free)
+
+
+def test_wrong_counters_name_the_remedy(tmp_path):
+    path = tmp_path / "c.json"
+    path.write_text("not json")
+    with pytest.raises(FlashtwinError, match=r"c\.json:1: no JSON.*-o json"):
+        read_counters(path)
+    path.write_text(json.dumps(SMART))
+    with pytest.raises(FlashtwinError, match="no counter of the medium; run nvme ocp"):
+        read_counters(path)
+    path.write_text(json.dumps(OCP))
+    with pytest.raises(FlashtwinError, match="run nvme smart-log"):
+        read_counters(path)
+
+
+def exact(value: float) -> Interval:
+    return Interval(value, value * 0.999, value * 1.001)
+
+
+def counted(spec, overhead: float, used: float, pattern: str = "uniform:write=1") -> float:
+    """Return the write amplification that counters of a modelled drive of 1 TiB give."""
+    untimed = Untimed(spec, 1024.0, 1, False)
+    return untimed.waf(Rewrite(CapacityShare(used), pattern, 4.0), _core.Control())
+
+
+def test_counters_identify_a_modelled_drive():
+    spec = small(
+        **{
+            "geometry.blocks_per_plane": 512,
+            "geometry.reserve_percent": 22,
+            "gc.low_percent_of_reserve": 1,
+            "nand.media_overhead_percent": 7,
+        }
+    )
+    zipf = "zipf:theta=0.8,write=1"
+    points = [
+        Point("sequential", 1024 * GIB, "sequential", exact(1.07)),
+        *(
+            Point(f"uniform-{used}", used * GIB, "uniform", exact(counted(spec, 7, used)), 4.0)
+            for used in (1024, 850)
+        ),
+        Point("zipf", 1024 * GIB, zipf, exact(counted(spec, 7, 1024, zipf)), 4.0),
+    ]
+    found = identify(points, 1024 * GIB)
+    assert found.overhead_percent.low <= 7 <= found.overhead_percent.high
+    # Free and open blocks of the drive hold no data: they are no part of the flash in use.
+    assert 21 <= found.reserve_percent["greedy"].value <= 22.2
+    assert found.candidates[0].survivors == "together"
+    greedy = {each.survivors: each.error_percent for each in found.candidates if each.rule == "greedy"}
+    assert greedy["together"] < 3 < greedy["apart"]
+    assert "reserve, if the rule is greedy" in str(found)
+    assert json.loads(found.to_json())["overhead_percent"]["value"] == pytest.approx(7)
+
+
+def test_counters_need_both_kinds_of_writes():
+    uniform = Point("u", 10 * GIB, "uniform", exact(2.0), 4.0)
+    with pytest.raises(FlashtwinError, match="no sequential pass"):
+        identify([uniform], 10 * GIB)
+    with pytest.raises(FlashtwinError, match="the reserve is not identified"):
+        identify([Point("s", 10 * GIB, "sequential", exact(1.0))], 10 * GIB)
+
+
+def test_results_of_counters_are_read(tmp_path, capsys):
+    experiments = [
+        {"name": "sequential-100", "share": 1.0, "pattern": "sequential", "overwrites": 1},
+        {"name": "uniform-100", "share": 1.0, "pattern": "uniform", "overwrites": 4},
+    ]
+    capacity = 100 * 2**30
+    (tmp_path / "counters.json").write_text(
+        json.dumps({"capacity_bytes": capacity, "experiments": experiments})
+    )
+    host, media = 0, 0
+    for name, waf in (("sequential-100", 1.05), ("uniform-100", 2.1)):
+        for when in ("before", "after"):
+            logs = [
+                {"data_units_written": host // 512_000},
+                {"Physical media units written": {"hi": 0, "lo": media}},
+            ]
+            (tmp_path / f"{name}.{when}.json").write_text("\n".join(map(json.dumps, logs)))
+            if when == "before":
+                host, media = host + capacity, media + round(waf * capacity)
+    points, found = points_of_results(tmp_path)
+    assert found == capacity and points[1].waf.value == pytest.approx(2.1, rel=1e-4)
+    assert main(["calibrate", "counters", str(tmp_path)]) == 0
+    assert "overhead of the medium: 5" in capsys.readouterr().out
+    assert main(["calibrate", "counters"]) == 2
+    assert main(["calibrate", "counters", "--table", "x.csv"]) == 2
+
+
+def test_plan_of_counters_is_a_script(tmp_path, capsys):
+    assert (
+        main(["calibrate", "plan", "--target", str(tmp_path / "f"), "--size", "1G", "--counters", "-o", "p"])
+        == 2
+    )
+    assert "counters need a block device" in capsys.readouterr().err
