@@ -218,13 +218,16 @@ fn profiles() {
         ("ftl.isolation_blocks", "none"),
     ];
     for profile in builtin_names() {
-        let has_log = builtin(profile).is_some_and(|text| text.contains("kind = \"fast"));
-        let change = if has_log {
-            &fewer_blocks_and_logs
-        } else {
-            &fewer_blocks
+        let has = |what| builtin(profile).is_some_and(|text| text.contains(what));
+        let mut change = match has("kind = \"fast") {
+            true => fewer_blocks_and_logs.to_vec(),
+            false => fewer_blocks.to_vec(),
         };
-        let spec = small(profile, change, &Set::new());
+        // Open units take too much of a small device.
+        if has("[placement]") {
+            change.push(("placement.handles", "4"));
+        }
+        let spec = small(profile, &change, &Set::new());
         ssd(&mut all, format!("profile {profile}"), &spec, DEPTH);
     }
     hold("profiles", &all);

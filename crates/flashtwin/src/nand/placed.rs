@@ -227,7 +227,7 @@ impl Nand {
         match self.placed() {
             Placed::Map(map) => map.free_pages(),
             Placed::Layers(layers) => layers.erased_pages(),
-            Placed::Units(units) => units.map.device.free_pages(),
+            Placed::Units(units) => units.free_pages(),
         }
     }
 

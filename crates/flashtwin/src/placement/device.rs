@@ -156,6 +156,8 @@ pub struct Placed {
     pub(super) fallbacks: u64,
     did: Option<Vec<Did>>,
     pub(super) untimed: Untimed,
+    /// By group, whether a unit is being collected.
+    collecting: Vec<bool>,
 }
 
 /// Work of the collections that took no time.
@@ -164,6 +166,8 @@ pub(crate) struct Untimed {
     pub moves: u64,
     /// Units erased.
     pub erases: u64,
+    /// Pages erased that were never written.
+    pub unwritten: u64,
 }
 
 impl Placed {
@@ -225,6 +229,7 @@ impl Placed {
             fallbacks: 0,
             did: None,
             untimed: Untimed::default(),
+            collecting: vec![false; setup.groups as usize],
             classes,
             setup: Box::new(setup.clone()),
         })
@@ -597,6 +602,7 @@ impl Placed {
                 self.move_page(&mut run, page);
             }
         }
+        self.untimed.unwritten += u64::from(self.unwritten(unit));
         self.end_collection(&run);
         self.untimed.moves += u64::from(run.moved);
         self.untimed.erases += 1;
@@ -621,6 +627,7 @@ impl Placed {
             self.raise(EventType::Reallocated, event);
         }
         self.classes.count_collected(&u, self.setup.unit_pages);
+        self.collecting[group as usize] = true;
         let to = match self.survivors {
             Survivors::Scheme => None,
             _ => Some(self.destination(u.owner)),
@@ -664,6 +671,7 @@ impl Placed {
     /// Erases the unit of a collection, which holds no live page.
     pub(crate) fn end_collection(&mut self, run: &Collection) {
         let view = &run.view;
+        self.collecting[view.group as usize] = false;
         let owner = self.units.unit(run.unit).owner;
         self.classes.count_moved_out(owner, run.class, run.moved);
         self.classes
@@ -733,6 +741,12 @@ impl Placed {
             handle: Some(class).filter(|_| self.is_by_handle()),
             ..of_handle(class, id, group)
         }
+    }
+
+    /// Whether a command may close units of the group now. If survivors of a running collection share units with the
+    /// host's pages, they keep the open unit until another is free.
+    pub(super) fn may_close(&self, group: u32) -> bool {
+        !self.collecting[group as usize] || !self.mixes_survivors() || self.units.free(group) > 0
     }
 
     /// Closes the unit of a class in a group as it is; returns whether there was one.

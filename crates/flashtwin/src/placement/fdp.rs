@@ -47,7 +47,8 @@ pub struct Totals {
 
 impl Placed {
     /// For each id in order closes the unit that its handle writes, as it is; a handle without a unit is left alone
-    /// (P-9), as are all where the scheme does not go by handle.
+    /// (P-9), as are all where the scheme does not go by handle. So is one whose unit a running collection needs for its
+    /// survivors.
     ///
     /// # Errors
     /// An id is not valid, or there are more than 128: nothing takes effect (P-10).
@@ -58,7 +59,7 @@ impl Placed {
         let parts: Option<Vec<_>> = ids.iter().map(|&id| self.ids.parts(id)).collect();
         for (&id, (group, at)) in ids.iter().zip(parts.ok_or(InvalidField)?) {
             let handle = self.ids.namespace()[usize::from(at)];
-            if self.is_by_handle() && self.close(group, handle) {
+            if self.is_by_handle() && self.may_close(group) && self.close(group, handle) {
                 let event = of_handle(handle, Some(id), group);
                 self.raise(EventType::NotFullyWritten, event);
             }

@@ -3,7 +3,6 @@
 use super::device::{Placed, Untimed};
 use super::ids::Resolved;
 use super::scheme::{Class, Survivors};
-use crate::ftl::Owner;
 use crate::units::{Lpn, Ppn};
 
 impl Placed {
@@ -18,15 +17,10 @@ impl Placed {
         self.units.mapped()
     }
 
-    /// Number of pages that can be programmed without an erase.
+    /// Number of pages that no write has been given since their erase. Those of units closed early are among them.
     pub(crate) fn free_pages(&self) -> u64 {
-        let shape = &self.units.shape;
-        let of_group = |group: u32| {
-            let owners = (0..shape.owners).map(Owner);
-            let open: u32 = owners.map(|owner| self.units.left(group, owner)).sum();
-            u64::from(self.units.free(group)) * u64::from(shape.pages) + u64::from(open)
-        };
-        (0..shape.groups).map(of_group).sum()
+        let units = 0..self.units.shape.groups * self.units.shape.units;
+        units.map(|unit| u64::from(self.unwritten(unit))).sum()
     }
 
     /// Erases of each unit.
@@ -141,6 +135,11 @@ impl Placed {
     pub(crate) fn is_given(&self, unit: u32, page: u32) -> bool {
         let unit = self.units.unit(unit);
         !unit.bound || unit.given > page
+    }
+
+    /// Pages of a unit that were never given to the map, since it was closed early.
+    pub(crate) fn unwritten(&self, unit: u32) -> u32 {
+        self.units.shape.pages - self.units.unit(unit).given
     }
 
     /// Live pages of a unit.

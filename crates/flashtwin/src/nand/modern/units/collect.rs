@@ -302,7 +302,6 @@ impl Modern<Units> {
             let block = self.block_of_run(die, group);
             self.log_step(die, (Cause::Erase, 0), block, now);
         }
-        self.stats.add(Cause::Erase, 1);
         let part = &mut self.map.dies[die].part;
         part.to_erase -= 1;
         part.doing = Doing::Erasing;
@@ -458,8 +457,12 @@ impl Modern<Units> {
 
     fn end_run(&mut self, group: u32, now: Time) {
         if let Some(run) = self.map.groups[group as usize].run.take() {
+            self.stats.pages_skipped += u64::from(self.map.device.unwritten(run.of.unit));
             self.map.device.end_collection(&run.of);
         }
+        let stripes = &self.map.stripes;
+        self.stats
+            .add(Cause::Erase, u64::from(stripes.blocks * stripes.dies));
         for die in self.map.stripes.dies_of(group) {
             self.leave_gc(die, now);
         }

@@ -159,6 +159,14 @@ impl Modern<Units> {
         self.map.device.open_pages(group) / self.map.stripes.dies
     }
 
+    /// Returns the number of pages that can be programmed without an erase. Pages in the queues of dies have a place, but
+    /// are not programmed yet.
+    pub fn free_pages(&self) -> u64 {
+        let waiting = self.map.dies.iter().flat_map(|die| &die.waiting);
+        let placed = waiting.filter(|&&page| page != NO_PAGE).count();
+        self.map.device.free_pages() + placed as u64
+    }
+
     /// Writes every page that the host sees once in ascending order, on new flash, in no time.
     pub fn fill_sequential(&mut self) {
         for lpn in 0..self.map.device.setup().logical_pages {
@@ -174,6 +182,12 @@ impl Modern<Units> {
         (of_units.into_iter())
             .flat_map(|erases| std::iter::repeat_n(erases, blocks))
             .collect()
+    }
+
+    /// Blocks of a unit, on all dies.
+    #[cfg(test)]
+    pub fn blocks_of_unit(&self) -> u32 {
+        self.map.stripes.blocks * self.map.stripes.dies
     }
 
     /// Whether no page waits for room, and nothing is collected.

@@ -81,6 +81,7 @@ impl Modern<Units> {
         self.stats.add(Cause::GcMove, after.moves - before.moves);
         let units = after.erases - before.erases;
         self.stats.add(Cause::Erase, units * blocks);
+        self.stats.pages_skipped += after.unwritten - before.unwritten;
     }
 
     fn let_wait(&mut self, group: u32, waiting: Waiting) {

@@ -141,6 +141,20 @@ impl Bench {
         }
         self.device().check().unwrap();
     }
+
+    /// Erases and programs account for the free pages.
+    fn check_pages(&self) {
+        let Nand::Units(nand) = &self.nand else {
+            return;
+        };
+        let (stats, setup) = (self.nand.stats(), self.device().setup());
+        let block = u64::from(setup.unit_pages / nand.blocks_of_unit());
+        let all = u64::from(setup.groups * setup.units) * u64::from(setup.unit_pages);
+        let programmed = stats.host_programs() + stats.count(Cause::GcMove);
+        let erased = stats.count(Cause::Erase) * block;
+        let free = all + erased - programmed - stats.pages_skipped;
+        assert_eq!(self.nand.free_pages(), free);
+    }
 }
 
 /// Devices of all shapes that matter to the placement of rows.
@@ -190,6 +204,10 @@ fn every_write_is_programmed_once_and_nothing_waits_for_ever() {
                     match bench.rng.below(8) {
                         0 => bench.read(lpn),
                         1 if round % 50 == 0 => bench.nand.trim_untimed(lpn),
+                        1 if round % 50 == 1 => {
+                            let id = bench.rng.below(HANDLES) as u16;
+                            bench.nand.units_mut().unwrap().update(&[id]).unwrap();
+                        }
                         n => {
                             let id = (n < 7).then(|| bench.rng.below(HANDLES) as u16);
                             bench.write(lpn, id);
@@ -199,6 +217,7 @@ fn every_write_is_programmed_once_and_nothing_waits_for_ever() {
                 }
                 for _ in 0..bench.rng.below(30) {
                     bench.step();
+                    bench.check_pages();
                 }
                 if round % 100 == 99 {
                     bench.settle();
