@@ -249,7 +249,7 @@ mod tests {
             ("uniform:write=0.5,trim=0.1", "trims"),
             ("uniform:seq=0.5,write=1", "previous"),
             ("uniform:write=1 + uniform:write=0", "several streams"),
-            ("zipf:theta=0.9,alignment=512,size=512", "several places"),
+            ("zipf:theta=0.9,align=512,size=512", "several places"),
         ] {
             let reason = of(text).unwrap_err();
             assert!(reason.contains(part), "{text}: {reason}");
