@@ -302,6 +302,10 @@ impl Modern<Units> {
             let block = self.block_of_run(die, group);
             self.log_step(die, (Cause::Erase, 0), block, now);
         }
+        debug_assert!(
+            (self.map.groups[group as usize].run).is_some_and(|run| run.moving == 0),
+            "survivors are programmed before the erase"
+        );
         let part = &mut self.map.dies[die].part;
         part.to_erase -= 1;
         part.doing = Doing::Erasing;
