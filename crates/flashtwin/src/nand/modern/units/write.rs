@@ -91,6 +91,10 @@ impl Modern<Units> {
 
     /// Gives a write its page, or lets it wait.
     fn find_room(&mut self, waiting: Waiting, now: Time) {
+        debug_assert!(
+            !self.map.groups[waiting.page.group as usize].waits(waiting.page.class),
+            "a page passes none of its class"
+        );
         match self.room(&waiting.page, now) {
             Room::In(group) => self.put(&waiting, group, now),
             Room::After(group) => self.let_wait(group, waiting),
