@@ -1,6 +1,6 @@
 //! Closed forms of hit ratios and of response times, and the popularity of pages that they take.
 //!
-//! Those of write amplification are in [`crate::placement::theory`]. All are for independent references: each access
+//! The forms of write amplification are in [`crate::placement::theory`]. All forms are for independent references: each access
 //! draws its page anew, with probabilities that do not change.
 
 use crate::placement::theory::uniform_fifo;

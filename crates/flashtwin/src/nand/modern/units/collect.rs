@@ -317,13 +317,16 @@ impl Modern<Units> {
     /// it.
     #[inline]
     fn is_due(&self, row: &Row, run: &Run) -> bool {
-        let is_given = || {
-            let stripes = &self.map.stripes;
-            let unit = stripes.unit_of(Ppn(row.first));
-            let end = row.row * stripes.row + stripes.row - self.map.device.place_of(unit, 0).0;
-            self.map.device.is_given(unit, end - 1)
-        };
-        row.coming == 0 && (run.reading == 0 || is_given())
+        row.coming == 0 && (run.reading == 0 || self.is_row_given(Ppn(row.first)))
+    }
+
+    /// Whether no further page will be given a place in the row of a page.
+    #[inline]
+    pub(super) fn is_row_given(&self, page: Ppn) -> bool {
+        let stripes = &self.map.stripes;
+        let unit = stripes.unit_of(page);
+        let end = (stripes.row_of(page) + 1) * stripes.row - self.map.device.place_of(unit, 0).0;
+        self.map.device.is_given(unit, end - 1)
     }
 
     /// Takes the pages of a row that is due. Returns the place of the first of them in its block, and their number.

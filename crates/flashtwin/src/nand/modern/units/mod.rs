@@ -232,16 +232,17 @@ impl Modern<Units> {
 
     /// Starts the next host operation of a free die; returns whether it did.
     fn start_of_host(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
-        if self.waits_for_row(die, now, events) {
-            return false;
-        }
-        let Some(op) = self.chips[die].queue.pop_front() else {
+        let Some(next) = self.next_of_host(die, now, events) else {
             return false;
         };
         self.map.dies[die].part.host_is_next = false;
-        match op.is_read() {
-            true => self.start_reads(die, op, Time::ZERO, now, events),
-            false => self.start_row(die, op, now, events),
+        let queue = &mut self.chips[die].queue;
+        match queue[next.at].is_read() {
+            true => {
+                let op = queue.remove(next.at).expect("it is in the queue");
+                self.start_reads(die, op, Time::ZERO, now, events);
+            }
+            false => self.start_row(die, next, now, events),
         }
         true
     }

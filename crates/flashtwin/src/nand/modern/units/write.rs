@@ -27,6 +27,14 @@ pub(super) struct Waiting {
     pub since: Time,
 }
 
+/// An operation in a die's queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Next {
+    pub at: usize,
+    /// Number of writes before it.
+    pub writes: usize,
+}
+
 /// The room for a page.
 enum Room {
     /// The open unit of its class in this group.
@@ -143,11 +151,9 @@ impl Modern<Units> {
             let runs = self.map.groups[group as usize].run.is_some();
             let collects = runs || self.begin_if_low(group, page.class, now);
             if collects && !self.may_pass(group) {
-                self.map.device.count_redirected();
                 return Room::After(group);
             }
             if self.map.device.opens(group, page.class) {
-                self.map.device.count_redirected();
                 return Room::In(group);
             }
         }
@@ -156,6 +162,9 @@ impl Modern<Units> {
 
     /// Puts a write into the queue of the die of its page.
     fn put(&mut self, waiting: &Waiting, group: u32, now: Time) {
+        if group != waiting.page.group {
+            self.map.device.count_redirected();
+        }
         let ppn = self.map.device.put(&waiting.page, group);
         self.map.device.await_program(ppn);
         if let Some(run) = &mut self.map.groups[group as usize].run {
@@ -215,45 +224,48 @@ impl Modern<Units> {
 
     // ---- programs ----
 
-    /// Whether the first operation of a die is a write that waits for others that would fill its row, as
-    /// [`Modern::waits_for_writes`] has it.
-    pub(super) fn waits_for_row(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
-        if self.layout.unit == 1 {
-            return false;
+    /// Returns the next operation of the host that the die can start: the first that is a read, or a write whose row no
+    /// further page will join. A write-back waits for its row at most as long as [`Modern::waits_for_writes`] has it;
+    /// others go first meanwhile.
+    pub(super) fn next_of_host(
+        &mut self,
+        die: usize,
+        now: Time,
+        events: &mut EventQueue,
+    ) -> Option<Next> {
+        let (mut writes, mut until) = (0, Time::NEVER);
+        for (at, op) in self.chips[die].queue.iter().enumerate() {
+            let next = Next { at, writes };
+            if op.is_read() {
+                return Some(next);
+            }
+            let patient = matches!(op.cause, Cause::Destage | Cause::WriteBack);
+            let ends = op.enqueued + self.params.program_wait;
+            let ppn = self.map.dies[die].waiting[writes];
+            if !patient || ends <= now || ppn == NO_PAGE || self.is_row_given(Ppn(ppn)) {
+                return Some(next);
+            }
+            writes += 1;
+            until = until.min(ends);
+            if writes == WRITES_LOOKED_AT {
+                break;
+            }
         }
-        let queue = &self.chips[die].queue;
-        let Some(first) = queue.front().filter(|op| !op.is_read()) else {
-            return false;
-        };
-        let until = first.enqueued + self.params.program_wait;
-        let ppn = self.map.dies[die].waiting[0];
-        let left = self.layout.left_in_row(ppn);
-        let patient = |op: &PageOp| matches!(op.cause, Cause::Destage | Cause::WriteBack);
-        if ppn == NO_PAGE
-            || until <= now
-            || queue.len() >= left as usize
-            || !queue.iter().all(patient)
-        {
-            return false;
+        if until < Time::NEVER {
+            self.look_again(die, until, events);
         }
-        self.look_again(die, until, events);
-        true
+        None
     }
 
     /// Starts a program of a write, together with the waiting writes of its row.
-    pub(super) fn start_row(
-        &mut self,
-        at: usize,
-        first: PageOp,
-        now: Time,
-        events: &mut EventQueue,
-    ) {
+    pub(super) fn start_row(&mut self, at: usize, next: Next, now: Time, events: &mut EventQueue) {
         let die = self.die_of(at);
         let of = &mut self.map.dies[die];
-        let ppn = of
-            .waiting
-            .pop_front()
-            .expect("each write in the queue has a page");
+        let (op, ppn) = (
+            self.chips[die].queue.remove(next.at),
+            of.waiting.remove(next.writes),
+        );
+        let (first, ppn) = op.zip(ppn).expect("each write in the queue has a page");
         of.in_service.push_back(ppn);
         if ppn == NO_PAGE {
             self.begin_op(at, first, now);
@@ -323,16 +335,14 @@ impl Modern<Units> {
         now: Time,
         events: &mut EventQueue,
     ) {
-        let is_write = |op: &PageOp| !op.is_read();
         // The steps of a collection take turns with the host's operations.
-        if self.has_part(die)
-            || !self.chips[die].queue.front().is_some_and(is_write)
-            || self.waits_for_row(die, now, events)
-        {
+        if self.has_part(die) {
             return;
         }
-        if let Some(op) = self.chips[die].queue.pop_front() {
-            self.start_row(at, op, now, events);
+        let next = self.next_of_host(die, now, events);
+        let is_write = |next: &Next| !self.chips[die].queue[next.at].is_read();
+        if let Some(next) = next.filter(is_write) {
+            self.start_row(at, next, now, events);
         }
     }
 

@@ -22,6 +22,8 @@ struct Bench {
     /// Writes queued, by page; each may be queued several times.
     awaited: HashMap<u32, u32>,
     done: u64,
+    /// The write that ended last, and when.
+    last: (Lpn, Time),
     logical: u64,
 }
 
@@ -61,6 +63,7 @@ impl Bench {
             rng: Rng::new(seed),
             awaited: HashMap::new(),
             done: 0,
+            last: (Lpn(0), Time::ZERO),
             logical: spec.exported_pages().into(),
         }
     }
@@ -86,6 +89,10 @@ impl Bench {
     fn write(&mut self, lpn: Lpn, id: Option<u16>) {
         let causes = [Cause::Destage, Cause::WriteBack, Cause::HostWrite];
         let cause = causes[self.rng.below(3) as usize];
+        self.write_as(cause, lpn, id);
+    }
+
+    fn write_as(&mut self, cause: Cause, lpn: Lpn, id: Option<u16>) {
         let op = self.op(lpn, cause);
         let placement = id.and_then(PlacementId::new).unwrap_or_default();
         *self.awaited.entry(lpn.0).or_default() += 1;
@@ -125,6 +132,7 @@ impl Bench {
                 let awaited = self.awaited.get_mut(&done.op.lpn.0).unwrap();
                 *awaited -= 1;
                 self.done += 1;
+                self.last = (done.op.lpn, now);
             }
         }
         if let Some(chip) = chip {
@@ -350,4 +358,31 @@ fn saved_state_continues_alike() {
             }
         }
     }
+}
+
+/// A row that waits for more pages of its class does not hold up a full row of another class behind it.
+#[test]
+fn a_full_row_passes_one_that_waits() {
+    let wait = Time::from_ms(5);
+    let spec = spec(&[
+        ("geometry.chips", "1"),
+        ("geometry.channels", "1"),
+        ("geometry.planes_per_chip", "2"),
+        ("geometry.blocks_per_plane", "12"),
+        ("nand.multi_plane", "2"),
+        ("nand.program_wait_us", "5000"),
+    ]);
+    let mut bench = Bench::new(&spec, 1);
+    bench.write_as(Cause::Destage, Lpn(0), Some(0));
+    for lpn in [1, 2] {
+        bench.write_as(Cause::Destage, Lpn(lpn), Some(2));
+    }
+    while bench.done < 2 {
+        assert!(bench.step());
+    }
+    assert_eq!(bench.last.0, Lpn(2));
+    assert!(bench.last.1 < wait, "{:?}", bench.last.1);
+    bench.settle();
+    assert_eq!(bench.last.0, Lpn(0));
+    assert!(bench.last.1 > wait);
 }
