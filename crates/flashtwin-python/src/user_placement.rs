@@ -53,6 +53,10 @@ pub struct PlacementUnit {
     erases: u32,
 }
 
+fn class_name(object: &Bound<'_, PyAny>) -> PyResult<String> {
+    object.get_type().name()?.extract()
+}
+
 fn known(time: u64) -> Option<u64> {
     (time != u64::MAX).then_some(time)
 }
@@ -60,6 +64,7 @@ fn known(time: u64) -> Option<u64> {
 /// A scheme written in Python.
 pub struct PyScheme {
     object: Arc<Py<PyAny>>,
+    name: String,
     needs: Needs,
     has_closed: bool,
     has_erased: bool,
@@ -99,6 +104,7 @@ impl PyScheme {
             needs.survivors = Survivors::Scheme;
         }
         Ok(PyScheme {
+            name: class_name(of)?,
             needs,
             has_closed: has("closed")?,
             has_erased: has("erased")?,
@@ -154,6 +160,10 @@ fn unit(of: &UnitView) -> PlacementUnit {
 impl Scheme for PyScheme {
     fn needs(&self) -> Needs {
         self.needs
+    }
+
+    fn name(&self) -> &str {
+        &self.name
     }
 
     fn host(&mut self, page: &HostPage) -> Class {
@@ -213,6 +223,7 @@ impl Clone for PyScheme {
     fn clone(&self) -> PyScheme {
         PyScheme {
             object: self.object.clone(),
+            name: self.name.clone(),
             needs: self.needs,
             has_closed: self.has_closed,
             has_erased: self.has_erased,
@@ -279,16 +290,21 @@ impl PoolView {
 #[derive(Clone)]
 pub struct PyVictim {
     object: Arc<Py<PyAny>>,
+    name: String,
     failure: Arc<Failure>,
 }
 
 impl PyVictim {
     /// A subclass of `flashtwin.Victim`.
-    pub fn new(object: Py<PyAny>, failure: Arc<Failure>) -> PyVictim {
-        PyVictim {
+    ///
+    /// # Errors
+    /// Its class has no name.
+    pub fn new(object: Py<PyAny>, py: Python<'_>, failure: Arc<Failure>) -> PyResult<PyVictim> {
+        Ok(PyVictim {
+            name: class_name(object.bind(py))?,
             object: Arc::new(object),
             failure,
-        }
+        })
     }
 
     fn ask(&self, py: Python<'_>, pool: &VictimPool) -> PyResult<Option<u32>> {
@@ -355,6 +371,10 @@ impl UserVictim for PyVictim {
         })
     }
 
+    fn name(&self) -> &str {
+        &self.name
+    }
+
     fn boxed_clone(&self) -> Box<dyn UserVictim> {
         Box::new(self.clone())
     }
@@ -372,7 +392,8 @@ pub fn rules(
 ) -> PyResult<UserRules> {
     let scheme = scheme.map(|object| PyScheme::new(object.unbind(), py, failure.clone()));
     let scheme = scheme.transpose()?;
-    let victim = victim.map(|object| PyVictim::new(object.unbind(), failure.clone()));
+    let victim = victim.map(|object| PyVictim::new(object.unbind(), py, failure.clone()));
+    let victim = victim.transpose()?;
     Ok(UserRules {
         scheme: scheme.map(|scheme| Box::new(scheme) as Box<dyn UserScheme>),
         victim: victim.map(|victim| Box::new(victim) as Box<dyn UserVictim>),
