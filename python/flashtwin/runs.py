@@ -266,7 +266,7 @@ class Job:
             return base
         load = self._load_of_state if is_by_load(options["precondition"]) else None
         kind, seed = options["precondition"], options["seed"]
-        return _preconditioned(spec, kind, seed, control, load=load, rules=self.rules)
+        return _preconditioned(spec, kind, seed, control, load=load, made=self.rules.make())
 
     def _load_of_state(self, spec: Spec) -> tuple[_core.Workload, _core.Workload]:
         """Return the fill of a device and the load that brings it into its initial state.
@@ -385,9 +385,15 @@ def is_by_load(precondition: str) -> bool:
     return precondition.partition(":")[0] == "load"
 
 
-def precondition_spec(spec: Spec, kind: str, seed: int, on_progress: OnProgress | None) -> _core.Device:
-    """Make a device in the state `kind`."""
-    return _alone("preconditioning", partial(_preconditioned, spec, kind, seed), on_progress)
+#: A scheme and a victim rule of the user, for one device.
+Made = tuple[object | None, object | None]
+
+
+def precondition_spec(
+    spec: Spec, kind: str, seed: int, on_progress: OnProgress | None, *, made: Made = (None, None)
+) -> _core.Device:
+    """Make a device in the state `kind`, with placement rules of the user, if there are any."""
+    return _alone("preconditioning", partial(_preconditioned, spec, kind, seed, made=made), on_progress)
 
 
 #: Returns the fill of a device, and the load that brings it into its initial state.
@@ -401,14 +407,14 @@ def _preconditioned(
     control: _core.Control,
     *,
     load: LoadOfState | None = None,
-    rules: Rules = OF_DEVICE,
+    made: Made = (None, None),
 ) -> _core.Device:
-    made = _core.Device(spec, *rules.make())
+    device = _core.Device(spec, *made)
     if load is None:
-        made.precondition(kind, seed, control)
+        device.precondition(kind, seed, control)
     else:
-        made.precondition_by_load(kind, *load(spec), control)
-    return made
+        device.precondition_by_load(kind, *load(spec), control)
+    return device
 
 
 def _alone(

@@ -2,6 +2,8 @@
 //!
 //! An exception, or an invalid class or unit, stops the run and is raised there.
 
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use flashtwin::placement::{
@@ -377,6 +379,40 @@ impl UserVictim for PyVictim {
 
     fn boxed_clone(&self) -> Box<dyn UserVictim> {
         Box::new(self.clone())
+    }
+}
+
+/// A Unix socket at which a served device asks for the rules of the user.
+#[pyclass(frozen, module = "flashtwin._core")]
+pub struct RulesSocket(UnixListener);
+
+#[pymethods]
+impl RulesSocket {
+    /// Listens at a path.
+    #[new]
+    fn new(path: PathBuf) -> PyResult<RulesSocket> {
+        UnixListener::bind(&path)
+            .map(RulesSocket)
+            .map_err(|e| error(format!("{}: {e}", path.display())))
+    }
+
+    /// Waits for the device, and replies to its questions until it ends.
+    fn reply(
+        &self,
+        py: Python<'_>,
+        scheme: Option<Bound<'_, PyAny>>,
+        victim: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let failure = Arc::new(Failure::default());
+        let rules = rules(py, scheme, victim, &failure)?;
+        let done = py.detach(|| {
+            let (stream, _) = self.0.accept()?;
+            flashtwin_sim::reply_for_rules(stream, rules, || failure.failed())
+        });
+        match failure.take() {
+            Some(e) => Err(e),
+            None => done.map_err(error),
+        }
     }
 }
 
