@@ -120,7 +120,8 @@ impl Array {
         Ok(ordered)
     }
 
-    /// Returns the phases since the last [`crate::Device::reset_metrics`]: at least one; the last is still open.
+    /// Returns the phases since the last [`crate::Device::reset_metrics`]. There is at least one;
+    /// the last one has not ended.
     pub fn phases(&self) -> &[Phase] {
         &self.backend.io.record.history.phases
     }

@@ -130,7 +130,8 @@ mod tests {
     use crate::spec::builtin_array;
     use crate::{Array, ArraySpec};
 
-    /// No order makes a die of a member fail, but a state from a file could have a dead die.
+    /// A die of an array member cannot be made to fail by a command, but a state read from a file
+    /// could have a dead die.
     #[test]
     fn a_member_with_a_dead_die_is_refused() {
         let set = [

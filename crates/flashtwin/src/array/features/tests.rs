@@ -10,7 +10,7 @@ use crate::units::{Lpn, Stream, Time};
 use crate::{Array, ArraySpec};
 
 const PAGE: u64 = 4096;
-/// Before this request a rebuild ends.
+/// Number of the request before which the running rebuild is completed.
 const REBUILT: u64 = 3000;
 
 fn array(more: &[(&str, &str)]) -> Array {
@@ -38,7 +38,8 @@ fn is_plain(array: &Array) -> bool {
     array.backend.io.copy() != Copy::EVERY
 }
 
-/// Processes the events that are due by `until`, with the copy without features where possible, or never with it.
+/// Processes the events that are due by `until`. If `plain`, the plain copy of the code runs
+/// wherever it is permitted; otherwise the general copy always runs.
 fn advance(array: &mut Array, until: Time, plain: bool) {
     while array.next_event().is_some_and(|at| at <= until) {
         array.step();

@@ -98,7 +98,7 @@ impl Member {
         }
     }
 
-    /// Moves the events of its flash to the array's queue, from resource `first` on.
+    /// Moves the events of the member's flash to the array's queue, from resource `first` on.
     fn share_queue(&mut self, first: usize) {
         self.drive.set_first_resource(Some(first));
         self.is_usual = true;

@@ -161,7 +161,7 @@ impl Raid {
         unit
     }
 
-    /// [`Raid::flash_event`] for any array.
+    /// Runs the general copy of [`Raid::flash_event`], for arrays with any features.
     #[inline(never)]
     fn any_flash_event(
         &mut self,

@@ -200,7 +200,7 @@ impl Log {
         self.events.is_some()
     }
 
-    /// Whether this log permits a plain array.
+    /// Whether the array may run its plain code: it is not logged, or a test logs the plain code.
     pub fn leaves_plain(&self) -> bool {
         !self.is_on() || (cfg!(debug_assertions) && self.includes_plain)
     }
