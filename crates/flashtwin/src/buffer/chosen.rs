@@ -10,7 +10,7 @@ use crate::component::{Parameter, Settings};
 /// A replacement policy by name, with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChosenPolicy {
-    /// Filtered by GCaR.
+    /// Whether GCaR filters the policy.
     pub gcar: bool,
     /// Name of the policy, or of the base policy if it is filtered.
     pub base: &'static str,
@@ -96,7 +96,7 @@ fn split(name: &str) -> Option<(bool, &'static Entry)> {
 pub(crate) type AnyPolicy = Gcar<Base>;
 
 impl AnyPolicy {
-    /// The policy of `chosen` for a buffer of this `setup`.
+    /// Creates the policy of `chosen` for a buffer of this `setup`.
     pub fn of(chosen: &ChosenPolicy, setup: &Setup) -> AnyPolicy {
         let Make::Base(make) = chosen.entry().make else {
             unreachable!("{}: only what stands alone can be chosen", chosen.name());

@@ -24,7 +24,7 @@ pub trait DeviceView {
     fn now(&self) -> Time;
     /// Whether a cached page differs from flash.
     fn dirty(&self, page: PageId) -> bool;
-    /// The logical page cached.
+    /// Returns the logical page that is cached as `page`.
     fn lpn(&self, page: PageId) -> Lpn;
     /// Returns the chip that holds the page's flash copy; with static placement, also if there is no copy yet.
     fn chip(&self, page: PageId) -> Option<ChipId>;
@@ -39,7 +39,7 @@ pub trait DeviceView {
     fn pages_in_flight(&self) -> u32 {
         0
     }
-    /// The chip is collecting garbage now.
+    /// Whether the chip is collecting garbage now.
     #[inline]
     fn in_gc(&self, chip: ChipId) -> bool {
         self.chips_in_gc().contains(chip)
@@ -51,7 +51,7 @@ pub trait DeviceView {
     fn drain_time(&self, chip: ChipId, exact: bool) -> Time;
     /// Returns the flash time of the reads and writes of the chip, without GC (LCR's load).
     fn load(&self, chip: ChipId) -> Time;
-    /// The chip has no operation and none waits.
+    /// Whether the chip runs no operation and none waits for it.
     fn chip_idle(&self, chip: ChipId) -> bool;
     /// Returns the free blocks of the chip, without open ones; `u32::MAX` if the chip is dead, since it never
     /// collects.
@@ -74,7 +74,7 @@ pub enum Skip {
 }
 
 impl Skip {
-    /// Whether pages of `chip` are passed over.
+    /// Whether pages of `chip` are skipped.
     #[inline]
     pub fn chip(self, device: &dyn DeviceView, chip: ChipId) -> bool {
         match self {
@@ -87,7 +87,7 @@ impl Skip {
         }
     }
 
-    /// Whether `page` is passed over.
+    /// Whether `page` is skipped.
     #[inline]
     pub fn page(self, device: &dyn DeviceView, page: PageId) -> bool {
         device.in_flight(page) || self.page_by_chip(device, page)
@@ -134,7 +134,8 @@ impl Eviction {
         self.skipped = false;
     }
 
-    /// Records a single victim, which was the `inspected`-th entry examined.
+    /// Records `page` as the only victim, and `inspected` as the number of entries examined to find
+    /// it.
     #[inline]
     pub fn one(&mut self, page: PageId, inspected: u64) {
         self.victims.push(page);
@@ -144,9 +145,9 @@ impl Eviction {
 
 /// A replacement policy. It ranks pages and names victims; everything else is done by the device.
 ///
-/// Contract. On a miss, the device calls `admits`. If the buffer is full, or the policy `lacks_room`, the device
-/// calls `evict`; when that returns, the victims are no longer in the policy. Then it calls `insert`. On a hit, it
-/// calls `hit`.
+/// Contract: on a miss, the device calls `admits`. If the buffer is full, or the policy
+/// `lacks_room`, the device calls `evict`; when `evict` returns, the victims are no longer in the
+/// policy. The device then calls `insert`. On a hit, it calls `hit`.
 ///
 /// - `cleaned`: a page was written back and stays as a clean page.
 /// - `moved`: the flash copy of a page may be on another chip, or the page may have begun or ceased to be in flight.
@@ -165,9 +166,9 @@ pub trait Policy {
     fn lacks_room(&self, _incoming: &Access) -> bool {
         false
     }
-    /// A page was inserted.
+    /// Called when a page was inserted into the buffer.
     fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access);
-    /// A cached page was accessed.
+    /// Called when a cached page was accessed.
     fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access);
     /// Removes a page that was not named by `evict`.
     fn forget(&mut self, page: PageId);
@@ -197,7 +198,7 @@ pub trait Policy {
     fn room_kept(&self) -> u32 {
         0
     }
-    /// Whether the device shall call `idle`.
+    /// Whether the device must call `idle` when a chip becomes idle.
     fn wants_idle(&self) -> bool {
         false
     }
@@ -239,14 +240,14 @@ pub trait Policy {
 pub(crate) trait Prefetch {
     /// Pages likely to be evicted next, soonest first; the device loads the data that their write-back accesses.
     fn prefetch_victims(&self) -> [Option<PageId>; 3];
-    /// The third of them.
+    /// Returns the last entry of [`Prefetch::prefetch_victims`].
     #[inline(always)]
     fn third_victim(&self) -> Option<PageId> {
         self.prefetch_victims()[2]
     }
 }
 
-/// The first three pages there are.
+/// Returns the first three pages of two sequences, the second following the first.
 #[inline]
 pub(super) fn then(
     first: [Option<PageId>; 3],

@@ -11,12 +11,13 @@ use crate::memory::{prefetch, room_for};
 use crate::units::PageId;
 use crate::units::{ChipId, Lpn, Time};
 
-/// The state of a chip, set by hand.
+/// The state of a chip, set by the caller.
 #[derive(Clone, Debug)]
 pub struct ChipState {
     /// Whether the chip collects garbage.
     pub in_gc: bool,
-    /// CQCT of the chip, which is also its load.
+    /// Time until the chip has completed its work (ECR's chip queue complete time, CQCT). It is
+    /// also the chip's load for LCR.
     pub drain: Time,
     /// Whether the chip is idle.
     pub idle: bool,

@@ -197,7 +197,7 @@ pub struct Component {
     pub parameters: &'static [Parameter],
 }
 
-/// A component chosen by a key of a device file, with the values of its parameters.
+/// A component named in a device file, with the values of its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chosen {
     /// Name of the component.

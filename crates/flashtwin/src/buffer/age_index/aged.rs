@@ -20,7 +20,7 @@ impl Past {
         }
     }
 
-    /// The page is about to leave its place.
+    /// Updates the record before a page is removed from its place in the list.
     #[inline(always)]
     fn leave(&mut self, page: PageId, links: &Links) {
         if self.passed.leave(page, links, &self.ages) {
@@ -95,7 +95,7 @@ impl Aged {
         &self.list
     }
 
-    /// A search has passed over some of its pages.
+    /// Whether a search has passed over some pages of the list.
     #[inline(always)]
     pub fn has_passed_over(&self) -> bool {
         self.past.passed.holds_any()
@@ -114,9 +114,9 @@ impl Aged {
         self.list.push_newest(page);
     }
 
-    /// Removes the least recent page of the list, and inserts `page`, which is not in the list, at the most recent
-    /// end. Requires [`List::can_exchange`], and that no pages are recorded as skipped. Returns the fourth page in
-    /// the order of eviction from then on.
+    /// Removes the least recent page of the list, and inserts `page`, which is not in the list, at
+    /// the most recent end. Requires [`List::can_exchange`], and that no pages are recorded as
+    /// skipped. Returns the page that is now the fourth in the order of eviction.
     #[inline(always)]
     pub fn exchange_oldest(&mut self, page: PageId) -> PageId {
         debug_assert!(!self.has_passed_over());
@@ -157,7 +157,8 @@ impl Aged {
     }
 }
 
-/// `N` lists like [`Aged`]. A page is in at most one of them, so that all share one array of links.
+/// `N` recency lists, each like [`Aged`]. A page is in at most one of them, so one array of links
+/// serves all lists.
 #[derive(Clone, Debug)]
 pub struct AgedLists<const N: usize> {
     lists: Lists<N>,

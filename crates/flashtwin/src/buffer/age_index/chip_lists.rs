@@ -1,4 +1,4 @@
-//! A list of pages for each chip, sorted by age: see [`super`].
+//! A list of pages for each chip, sorted by age; the documentation of [`super`] explains its use.
 
 use super::{Ages, PageId};
 use crate::buffer::policy::{DeviceView, Skip};
@@ -7,7 +7,7 @@ use crate::units::ChipId;
 
 const NONE: u32 = u32::MAX;
 
-/// The list that a page is on.
+/// The list that a page belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shelf {
     /// The list of a chip.
@@ -48,7 +48,8 @@ struct Class {
     filled: Vec<u64>,
 }
 
-/// A class, and a list within it. A number beyond the last list means "in flight".
+/// A class, and a list within the class. The list number after the last one means "in flight": such
+/// pages are on no list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     list: u16,
@@ -90,7 +91,8 @@ pub struct ChipLists {
     classes: Vec<Class>,
     nodes: Vec<Node>,
     chips: u16,
-    /// The numbering of ages that the heads are of.
+    /// The number of renumberings of the ages ([`Ages::numbering`]) that `heads` takes into
+    /// account.
     numbering: u32,
 }
 
@@ -137,13 +139,13 @@ impl ChipLists {
         place.list > self.chips
     }
 
-    /// The chip of a list.
+    /// Returns the chip of a list; `None` for the list of pages without a chip.
     #[inline]
     pub fn chip_of_list(&self, list: usize) -> Option<ChipId> {
         (list < self.chips as usize).then_some(ChipId(list as u16))
     }
 
-    /// Registers a page, which is to be linked.
+    /// Registers a page in a place. The caller links it into the list afterwards.
     #[inline]
     pub fn register(&mut self, page: PageId, place: Place) {
         let node = |place| Node {
@@ -161,7 +163,7 @@ impl ChipLists {
         self.nodes[page.0 as usize].place = Place::NOWHERE;
     }
 
-    /// The page is registered.
+    /// Whether the page is registered.
     #[inline]
     pub fn holds(&self, page: PageId) -> bool {
         let node = self.nodes.get(page.0 as usize);
@@ -199,7 +201,7 @@ impl ChipLists {
         self.nodes[page.0 as usize].place = place;
     }
 
-    /// Whether pages of the place are on a list.
+    /// Whether the pages of this place are linked into a list; those in flight are not.
     #[inline]
     fn is_linked(&self, place: Place) -> bool {
         self.classes[place.class()].is_listed && !self.is_in_flight(place)
@@ -303,7 +305,8 @@ impl ChipLists {
         std::iter::successors(oldest, move |page| some(self.nodes[page.0 as usize].newer))
     }
 
-    /// Returns the oldest page of a class that neither `skip` nor `passed_over` passes over, by examining each chip.
+    /// Returns the oldest page of a class that neither `skip` nor `passed_over` excludes. Examines
+    /// the list of each chip.
     pub fn oldest_not(
         &self,
         class: usize,
@@ -345,7 +348,7 @@ impl ChipLists {
         found
     }
 
-    /// Whether a page of a class that is older than `age` is skipped because of its chip.
+    /// Whether a page of a class that is older than `age` is skipped because its chip is in GC.
     pub fn passes_over_before(
         &self,
         class: usize,

@@ -84,7 +84,7 @@ use crate::units::ChipId;
 /// a list for each chip.
 #[derive(Clone, Debug)]
 pub(super) struct AgeIndex<const N: usize> {
-    /// One set of ages per class, without the pages in flight.
+    /// Ages of the pages, with one set per class. Pages in flight have an age but are in no set.
     ages: Ages,
     lists: ChipLists,
 }
@@ -151,7 +151,7 @@ impl<const N: usize> AgeIndex<N> {
         self.put_back(page, place);
     }
 
-    /// A page may belong on another list.
+    /// Moves a page to the list of the `shelf`, if it is on another one.
     #[inline]
     pub fn moved(&mut self, page: PageId, shelf: Shelf) {
         let was = self.lists.place(page);
@@ -162,7 +162,7 @@ impl<const N: usize> AgeIndex<N> {
         }
     }
 
-    /// Larger is more recent.
+    /// Returns the age of a page; larger ages are more recent.
     #[inline]
     pub fn age(&self, page: PageId) -> u32 {
         self.ages.of(page)
