@@ -157,7 +157,7 @@ impl<const N: usize> Lists<N> {
         links[page.0 as usize] = APART;
     }
 
-    /// The list has four pages or more, and the table of links reaches as far as `page`.
+    /// Whether the list has four pages or more, and the table of links reaches as far as `page`.
     #[inline(always)]
     pub fn can_exchange(&self, list: usize, page: PageId) -> bool {
         self.ends[list].len > 3 && self.links.0.len() > page.0 as usize

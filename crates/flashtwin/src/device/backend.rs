@@ -87,7 +87,7 @@ pub(crate) mod sealed {
             let unit = self.unit_for_write(op.lpn);
             self.enqueue(unit as usize, op, now, events);
         }
-        /// Whether the placement that the host gives a write has a meaning.
+        /// Whether the back end uses the placement that the host gives a write.
         #[inline(always)]
         fn heeds_placement(&self) -> bool {
             false

@@ -52,8 +52,9 @@ pub struct EventQueue {
     shift: u32,
     /// The earliest entry, or [`NOTHING`]. Cached, since it is read more often than it changes.
     first: u128,
-    /// The last position taken in the order of setting. The bits that do not fit into an entry are all ones, so that
-    /// incrementing the last position that fits overflows.
+    /// The last position taken in the order of setting. The high bits, for which an entry has no
+    /// room, are all ones, so that the increment after the largest position that fits overflows and
+    /// is detected.
     last_order: u64,
     /// The last position in the order of setting that fits into an entry.
     order_max: u64,

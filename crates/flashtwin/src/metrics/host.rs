@@ -331,7 +331,7 @@ impl Metrics {
     /// the device, so does the integral of the number of requests (Little's law).
     ///
     /// # Errors
-    /// Names the sums that differ.
+    /// The error names the sums that differ.
     pub fn check(&self) -> Result<(), String> {
         for (op, name) in self.ops.iter().zip(["read", "write", "trim", "flush"]) {
             op.check().map_err(|what| format!("{name}: {what}"))?;

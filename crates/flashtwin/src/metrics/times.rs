@@ -105,7 +105,8 @@ impl Times {
     }
 }
 
-/// Set of the parts of a response time that are set. The others count as zero, whatever value they have. Most requests set few.
+/// The parts of a response time that have been set. The others count as zero, whatever value they
+/// hold. Most requests set few parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum PartsSet {

@@ -210,7 +210,7 @@ impl<B: Backend> Device<B> {
         self.grant_slots();
     }
 
-    /// Returns the slot of a page under such a policy.
+    /// Returns the slot of a page under a policy whose blocks occupy the room of all their pages.
     #[inline(never)]
     pub(super) fn return_claimed_slot(&mut self, id: u32) {
         if let Some(claims) = &mut self.cache.claims {

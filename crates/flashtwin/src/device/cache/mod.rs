@@ -80,7 +80,7 @@ struct Counters {
 
 #[derive(Clone, Debug)]
 pub(super) struct Cache {
-    /// Whether the device has a buffer; if not, nothing else here is used.
+    /// Whether the device has a buffer. If not, no other field is used.
     pub present: bool,
     room: Room,
     eviction: Eviction,
@@ -102,7 +102,8 @@ pub(super) struct Cache {
     waiters: Waiters,
     /// The flash operation of a cached page that ended last.
     ended: Ended,
-    /// For each page, the operation that ended as it got its slot, if accesses were waiting for it then.
+    /// For each page, the operation that ended when the page got its slot, if accesses were waiting
+    /// for the page then.
     slot_ends: Vec<Ended>,
     /// For each page, the placement of its last write; empty if the flash has no use for it.
     asked: Vec<Asked>,

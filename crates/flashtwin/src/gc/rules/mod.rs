@@ -115,7 +115,7 @@ pub(crate) trait Candidate: Copy {
     /// Number of live pages.
     fn live(&self) -> u32;
 
-    /// Number of blocks of the chip, or units of the group, that were opened after it.
+    /// Number of blocks of the chip, or units of the group, that were opened after this one.
     fn age(&self) -> u32;
 
     /// Number of erases.
@@ -126,7 +126,7 @@ pub(crate) trait Candidate: Copy {
 pub(crate) trait Pool {
     type Candidate: Candidate;
 
-    /// Places in it, of candidates or not.
+    /// Number of positions in the pool; some have no candidate.
     fn places(&self) -> u32;
 
     /// The candidate at a place, if there is one.
@@ -255,7 +255,7 @@ impl<'a> Pool for Blocks<'a> {
         self.ftl.position_hash(self.pool)
     }
 
-    /// The page map keeps the lowest tallies, so that not all blocks are compared.
+    /// Uses the lowest tallies, which the page map keeps, so that not all blocks are compared.
     #[inline]
     fn fewest_live(&self) -> Option<Block<'a>> {
         let last = self.tie == Tie::Highest;
