@@ -248,7 +248,8 @@ impl FlashStats {
         self.ops[cause as usize] += n;
     }
 
-    /// Whether this operation programs a page.
+    /// Counts the program of an operation: the first one by its cause, a repetition on another die
+    /// separately.
     #[inline]
     fn add_program(&mut self, op: &PageOp) {
         match op.again {
@@ -716,8 +717,8 @@ impl Nand {
         Drain::of(ftl, chip as u32, of.inside, waiting_writes, of.in_gc, 0).time(self.times())
     }
 
-    /// The time until a chip of units has completed its work. Its collection is that of a group, of which the chip has
-    /// its share.
+    /// Returns the time until a chip of a device that writes by units has completed its work. A
+    /// collection concerns a whole group of chips; each chip is charged for its share.
     fn drain_time_by_units(&self, chip: usize, now: Time) -> Time {
         let gc_rest = self.in_hand(chip, now).gc_rest;
         self.load(chip) + gc_rest.unwrap_or(Time::ZERO)

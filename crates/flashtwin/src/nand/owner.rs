@@ -23,7 +23,7 @@ pub enum Receiver {
 pub struct Owner(u32);
 
 impl Owner {
-    /// Bits of an owner's number. The number of a cached page has two more.
+    /// Number of bits of an owner's number. The number of a cached page has two bits more.
     const BITS: u32 = 29;
     const HOST_REQUEST: u32 = 4;
     const MEMBER_REQUEST: u32 = 5;

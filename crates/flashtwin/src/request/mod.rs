@@ -40,7 +40,8 @@ pub struct Request {
     pub placement: PlacementId,
 }
 
-/// Queues copy requests: the placement id fits in padding.
+/// Queues copy requests, so that their size matters; the placement id fits into bytes that were
+/// padding.
 const _: () = assert!(size_of::<Request>() == 32);
 
 /// Status of a completed request.

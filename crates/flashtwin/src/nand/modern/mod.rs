@@ -129,8 +129,8 @@ impl<M: Map> Modern<M> {
             },
             timed: vec![false; dies],
             resting: vec![false; dies],
-            // SAFETY: indexed by the channel of a lane, which is modulo their number, or by a resource after those of
-            // dies.
+            // SAFETY: an index is either the channel of a lane, which was computed modulo the
+            // number of channels, or belongs to a resource after those of the dies.
             channels: unsafe { TrustedTable::new(vec![Channel::default(); g.channels as usize]) },
             layout: Layout::new(spec, params),
             params: Box::new(params.clone()),

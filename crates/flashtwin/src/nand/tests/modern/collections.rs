@@ -214,7 +214,8 @@ fn a_preemptible_collection_ends_before_the_room_does() {
     assert_eq!(bench.nand.stats().writes_failed, 0);
 }
 
-/// A die whose blocks hold 16 pages, or 5 in SLC mode, in which four of its 80 may be.
+/// Returns a die of 80 blocks, of which four may be in SLC mode. A block holds 16 pages, or 5 in
+/// SLC mode.
 pub(super) fn cached(overrides: &[(&str, &str)]) -> Bench {
     let mut all = vec![
         ("nand.cell", "tlc"),
