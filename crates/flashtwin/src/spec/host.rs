@@ -60,8 +60,9 @@ section! {
 }
 
 impl Host {
-    /// Returns the numbers of urgent, high-priority and medium-priority queues. These are the first queues, in this
-    /// order; the others have low priority. Without weighted round robin, all queues do.
+    /// Returns the numbers of urgent, high-priority and medium-priority queues. These are the first
+    /// queues, in this order; the others have low priority. Without weighted round robin, all
+    /// queues have low priority.
     pub fn classes(&self) -> [u32; 3] {
         [self.urgent_queues, self.high_queues, self.medium_queues]
     }

@@ -1,4 +1,4 @@
-//! Settings that do not go together: the messages about them.
+//! Combinations of settings that are not permitted, and the messages about them.
 
 use crate::spec::builtin;
 use crate::DeviceSpec;
