@@ -29,7 +29,7 @@ use core_affinity::CoreAffinity;
 use cpu_latency_hint::{LatencyHint, LATENCY_FILE};
 use wait::{Finished, Pollers, Waiter, WAITER};
 
-/// Attempts to take the lock before a thread sleeps for it.
+/// Number of attempts to take the lock before a thread sleeps until the lock is free.
 const LOCK_TRIES: u32 = 100;
 
 struct Inner {
@@ -59,7 +59,7 @@ struct Shared {
     inner: Mutex<Inner>,
     lateness: Mutex<LatenessLog>,
     clock: Clock,
-    /// The device's next event, in ns of the wall.
+    /// Instant of the device's next event, in ns of the wall clock.
     target_ns: AtomicU64,
     /// Calls in flight.
     waiting: AtomicUsize,
@@ -70,7 +70,7 @@ struct Shared {
     /// End of the pacer's sleep, in ns of the wall clock; 0 while it is awake.
     asleep_until_ns: AtomicU64,
     spin_ns: AtomicU64,
-    /// The device takes no more writes.
+    /// Whether the device accepts no more writes.
     read_only: AtomicBool,
     /// Number of power losses so far; only changed under the lock.
     cuts: AtomicU64,

@@ -97,7 +97,7 @@ pub(crate) fn no_members() -> LiveError {
     LiveError::Setting("the device has no members: it is no array".into())
 }
 
-/// The model refuses a command.
+/// Returns the error for a command that the model refuses.
 pub(crate) fn refused(why: impl std::error::Error) -> LiveError {
     LiveError::Setting(why.to_string())
 }

@@ -32,7 +32,7 @@ const DRAIN_POLL: Duration = Duration::from_millis(10);
 const FAIL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Names of the open files of a process.
 const OPEN_FILES: &str = "/proc/self/fd";
-/// Slower is a member that has failed.
+/// Largest factor by which a member may be slowed down; a slower member would count as failed.
 const SLOW_TIMES_MAX: f64 = 1000.0;
 
 /// An extent: bytes of a block device that are all written, or all unwritten.
@@ -56,7 +56,7 @@ pub struct PreparedServer {
     settings: Settings,
 }
 
-/// A block device at work.
+/// A running block device.
 pub struct Server {
     pub(crate) driver: Driver,
     pub(crate) store: Store,
@@ -68,7 +68,7 @@ pub struct Server {
     settings: Settings,
     /// Calls in flight.
     in_flight: AtomicUsize,
-    /// New calls are rejected.
+    /// Whether new calls are rejected.
     closed: AtomicBool,
 }
 
@@ -554,7 +554,8 @@ impl Server {
         recorded.and(write(self.wanted_report()))
     }
 
-    /// The report, and where the settings want it.
+    /// Returns the report, and the path to which the settings direct it; `None` if the settings
+    /// name no path.
     fn wanted_report(&self) -> Option<(&Path, Report)> {
         let path = self.settings.report.as_deref()?;
         Some((path, self.report()))

@@ -37,7 +37,7 @@ pub trait Twin: Send {
     /// Submits a request: [`Device::submit`].
     ///
     /// # Errors
-    /// See [`Device::submit`].
+    /// Fails as [`Device::submit`] does.
     fn submit(&mut self, now: Time, request: &Request, tag: u64) -> Result<(), OutOfRange>;
     /// Completions to be taken: [`Device::completions`].
     fn completions(&mut self) -> &mut Vec<Completion>;
@@ -47,7 +47,7 @@ pub trait Twin: Send {
     fn metrics(&self) -> &Metrics;
     /// Counters of the flash, without wear.
     fn flash_report(&self) -> FlashReport;
-    /// Returns from when on a write survives a power loss.
+    /// Returns the event after which a write survives a power loss.
     fn durable(&self) -> Durable;
     /// Passes on the program notifications since the last call; none for pages that a power loss cannot affect.
     fn take_programs(&mut self, each: &mut dyn FnMut(PageProgram));
@@ -55,7 +55,7 @@ pub trait Twin: Send {
     fn cut_power(&mut self) -> Option<PowerCut>;
     /// The device as an array, if it is one.
     fn array(&mut self) -> Option<&mut Array>;
-    /// The device as one that takes orders.
+    /// Returns the device as one that accepts orders; `None` if it accepts none.
     fn orders(&mut self) -> Option<&mut dyn Orders> {
         None
     }
@@ -67,12 +67,12 @@ pub trait Twin: Send {
     /// Writes the state of the flash to a file; the device must be at rest.
     ///
     /// # Errors
-    /// See [`flashtwin_sim::save_snapshot`].
+    /// Fails as [`flashtwin_sim::save_snapshot`] does.
     fn save(&self, path: &Path, made_by: &str) -> Result<(), SimError>;
     /// Loads the state of the flash from a file.
     ///
     /// # Errors
-    /// See [`flashtwin_sim::load_snapshot`].
+    /// Fails as [`flashtwin_sim::load_snapshot`] does.
     fn load(&mut self, path: &Path) -> Result<(), SimError>;
 }
 

@@ -156,7 +156,7 @@ fn control_groups() -> Vec<PathBuf> {
     folders
 }
 
-/// Address space that RLIMIT_AS leaves.
+/// Returns the amount of address space that RLIMIT_AS still permits.
 fn addresses_left() -> u64 {
     let most = limit(libc::RLIMIT_AS);
     if most == u64::MAX {

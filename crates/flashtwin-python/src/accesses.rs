@@ -84,15 +84,15 @@ pub struct Accesses {
 struct Shared {
     read: Mutex<Read>,
     changed: Condvar,
-    /// Whether the readers want no more.
+    /// Whether no caller needs further requests, so that the reader should end.
     stop: AtomicBool,
 }
 
-/// Requests read so far.
+/// The part of the workload that has been read so far.
 #[derive(Default)]
 struct Read {
     pieces: Vec<Arc<Vec<Span>>>,
-    /// Requests in them.
+    /// Number of requests in these pieces.
     requests: u64,
     /// Whether the reader has ended. If `whole`, it has read the workload to the end.
     ended: bool,

@@ -42,7 +42,8 @@ enum Kind {
 }
 
 impl Spec {
-    /// The SSD, for what only an SSD can do.
+    /// Returns the specification of an SSD. For an array, fails with a message that `what` needs a
+    /// single SSD.
     pub fn ssd(&self, what: &str) -> PyResult<&DeviceSpec> {
         match &self.0 {
             Kind::Ssd(spec) => Ok(spec),
@@ -70,9 +71,9 @@ impl Spec {
 
 #[pymethods]
 impl Spec {
-    /// The device described by TOML `text`; `origin` names it in messages. For a path of a device file in
-    /// `array.members`, `read_member` gets the path, and whether an override gave it; it returns the file's origin
-    /// and text.
+    /// Reads the device described by TOML `text`; `origin` names the text in messages. For a path
+    /// of a device file in `array.members`, `read_member` receives the path, and whether an
+    /// override gave it; it returns the file's origin and text.
     #[staticmethod]
     #[pyo3(signature = (text, origin, overrides, read_member=None))]
     fn parse(
@@ -539,9 +540,10 @@ impl Device {
         result(py, &summary, outcome, gc_timeline, took_s, control.path())
     }
 
-    /// Runs several clients at once, each with a load and a limit of requests in flight, from the state that the
-    /// previous run left. Returns the histograms of reads and writes of each in equal parts of the span, the bytes that
-    /// the host and the medium wrote, and whether the run ended.
+    /// Runs several clients at once, each with a load and a limit of requests in flight, from the
+    /// state that the previous run left. Returns three results: for each client, the histograms of
+    /// reads and writes in equal parts of the span; the bytes that the host and the medium wrote;
+    /// and whether the run ended.
     #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
     fn run_clients(
         &mut self,

@@ -19,13 +19,13 @@ use crate::errors::FlashtwinError;
 use crate::policies::of_little_device;
 use crate::user::UserPolicy;
 
-/// Pages of a block (N) for policies that rank blocks: that of the papers' devices.
+/// Pages of a block (N) for policies that rank blocks, as on the devices of the papers.
 const PAGES_PER_BLOCK: u32 = 64;
-/// A buffer of 256 GiB of the usual pages.
+/// Largest capacity of a buffer in pages: 256 GiB with pages of 4 KiB.
 const CAPACITY_MAX: u32 = 1 << 26;
 /// Number of requests between the prefetch of a page's directory entry and its access.
 const AHEAD: usize = 8;
-/// Pages between two looks at the wish to stop.
+/// Number of pages between two checks whether the run was asked to stop.
 const LOOK: u64 = 4096;
 
 /// Counts the hits of a policy (a name with parameters, or `user`) in a buffer of `capacity_pages` that is empty at
@@ -133,13 +133,13 @@ struct HitCount {
     writes: u64,
     /// Writes to a cached page.
     write_hits: u64,
-    /// Pages that left for others.
+    /// Pages evicted to make room for others.
     victims: u64,
     /// Victims that were written back.
     dirty_victims: u64,
     /// Evictions with a victim that was written back.
     destages: u64,
-    /// Accesses that read and that write, with those that a sample leaves out.
+    /// Numbers of read and of write accesses, including those that a sample omits.
     all_reads: u64,
     all_writes: u64,
 }

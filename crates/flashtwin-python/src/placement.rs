@@ -1,4 +1,5 @@
-//! Placement in words, stepped through a script, and runs without time.
+//! Placement of data in units: descriptions of the components, stepping through a script, and runs
+//! without time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -71,7 +72,7 @@ pub fn placement_words_of(spec: &Spec) -> PyResult<(Vec<(String, String)>, u32)>
 /// Limit of a trace: each step prints all units.
 const TRACE_PAGES_MAX: u64 = 1 << 16;
 
-/// Steps a device through a script: what each step did, as a list of dicts.
+/// Steps a device through a script; returns the effect of each step, as a list of dicts.
 #[pyfunction]
 pub fn trace_placement<'py>(
     py: Python<'py>,
@@ -100,7 +101,8 @@ pub fn trace_placement<'py>(
     Ok(list)
 }
 
-/// Runs a load without time: the reports at the end of the fill, and after each part of the run, as a dict.
+/// Runs a load without time; returns the reports at the end of the fill and after each part of the
+/// run, as a dict.
 #[pyfunction]
 #[pyo3(signature = (words, load, fill, *, page_bytes, warm, capacities, points, control, scheme=None, victim=None))]
 #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
@@ -211,7 +213,7 @@ fn owner_dict<'py>(py: Python<'py>, owner: &OwnerReport) -> PyResult<Bound<'py, 
     Ok(d)
 }
 
-/// Closed forms at a share of live pages: by their names.
+/// Returns the values of the closed forms for a share of live pages, by their names.
 #[pyfunction]
 pub fn placement_theory(load: f64, unit_pages: u32) -> BTreeMap<&'static str, f64> {
     BTreeMap::from([
@@ -221,8 +223,8 @@ pub fn placement_theory(load: f64, unit_pages: u32) -> BTreeMap<&'static str, f6
     ])
 }
 
-/// The units of each stream with which their moves are fewest, and the write amplification; `None` if the live pages do
-/// not fit.
+/// Returns the number of units of each stream with which the fewest pages are moved, and the write
+/// amplification; `None` if the live pages do not fit.
 #[pyfunction]
 pub fn placement_split(live: Vec<f64>, writes: Vec<f64>, units: f64) -> Option<(Vec<f64>, f64)> {
     let split = theory::optimal_split(&live, &writes, units)?;

@@ -30,12 +30,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Failure {
-    /// The run that a failure shall stop.
+    /// Sets the run that a failure stops.
     pub fn stops(&self, control: &Arc<flashtwin_sim::Control>) {
         *locked(&self.control) = Some(control.clone());
     }
 
-    /// Takes what went wrong, if anything did.
+    /// Takes the exception, if there is one.
     pub fn take(&self) -> Option<PyErr> {
         locked(&self.error).take()
     }
@@ -44,7 +44,7 @@ impl Failure {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Keeps what went wrong first, and stops the run.
+    /// Keeps the first exception, and stops the run.
     pub fn fail(&self, error: PyErr) {
         if !self.failed.swap(true, Ordering::Relaxed) {
             *locked(&self.error) = Some(error);
@@ -157,7 +157,7 @@ fn number_of(page: &Bound<'_, PyAny>) -> PyResult<u32> {
 #[derive(Debug, Default)]
 struct Held {
     pages: Vec<bool>,
-    /// Objects that the policy was given, by page.
+    /// For each page, the object that the policy received for it.
     objects: Vec<Option<Py<Page>>>,
     order: List,
     count: usize,
@@ -343,7 +343,7 @@ impl PolicyDevice {
         Self::of_chip(chip, |device, chip| device.free_blocks(chip))
     }
 
-    /// The virtual time.
+    /// Returns the current virtual time in microseconds.
     #[getter]
     fn now_us(&self) -> PyResult<f64> {
         asked(|device, _| Ok(device.now().as_us()))
@@ -357,7 +357,7 @@ struct Calls {
     hit: Py<PyAny>,
     evict: Py<PyAny>,
     forget: Py<PyAny>,
-    /// `None` if the class does not override the method; so are the fields below.
+    /// This method and those below are `None` if the class does not override them.
     cleaned: Option<Py<PyAny>>,
     state: Option<Py<PyAny>>,
 }
@@ -371,8 +371,8 @@ pub struct UserPolicy {
 
 #[pymethods]
 impl UserPolicy {
-    /// `object` has the methods of `flashtwin.Policy`; `overridden` names the optional ones to call; `name` is used
-    /// in messages.
+    /// Creates the policy. `object` has the methods of `flashtwin.Policy`; `overridden` names the
+    /// optional ones to call; `name` is used in messages.
     #[new]
     fn new(
         object: &Bound<'_, PyAny>,
@@ -443,7 +443,7 @@ impl PyPolicy {
         object.as_ref().map(|object| object.clone_ref(py))
     }
 
-    /// Pages of the buffer that `evict` returned, each once.
+    /// Reads the pages of the buffer that `evict` returned, each of which may occur once.
     fn read_victims(
         &self,
         returned: &Bound<'_, PyAny>,
@@ -486,7 +486,7 @@ impl PyPolicy {
     }
 }
 
-/// A value as a message shows it.
+/// Formats a value as messages show it.
 fn shown(value: &Bound<'_, PyAny>) -> String {
     let text = value.repr().map(|text| text.to_string());
     let text = text.unwrap_or_else(|_| "what cannot be shown".into());

@@ -12,9 +12,9 @@ const PAGES_EACH: u64 = 60;
 /// A client's record of one of its pages. The contents of a page are numbered in ascending order.
 #[derive(Clone, Copy, Default)]
 struct Known {
-    /// Written, or being written when the power was cut.
+    /// Newest contents for which a write was submitted.
     asked: u64,
-    /// Acknowledged.
+    /// Newest contents whose write was acknowledged.
     completed: u64,
     /// Newest safe contents: forced, or acknowledged before the request of a flush that has completed.
     safe: u64,
@@ -46,7 +46,7 @@ fn numbers(page: u64, read: &[u8]) -> (u64, u64) {
     (first, last)
 }
 
-/// Operations allowed.
+/// The loss that a kind of device permits in a power loss.
 #[derive(Clone, Copy, PartialEq)]
 enum How {
     /// No acknowledged write is ever lost.
@@ -55,7 +55,7 @@ enum How {
     Torn,
 }
 
-/// Writes, flushes and forces until the power is cut.
+/// Writes, flushes and forces until the power fails.
 fn client(session: &Session<'_>, base: u64, known: &mut [Known], rng: &mut Rng) {
     loop {
         let at = rng.below(PAGES_EACH) as usize;
