@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::history::{bucket, percentile_us, BUCKETS};
 
-/// Batches in results.
+/// Number of batches in results.
 const BATCHES: usize = 10;
 /// Largest number of batches during a run: a multiple of 4 times the number of batches in results, so that the latter
 /// differ little in length.
@@ -104,7 +104,7 @@ impl Batches {
         sums.buckets[bucket(response.to_ns())] += 1;
     }
 
-    /// Puts neighbours together.
+    /// Merges each pair of adjacent batches.
     #[cold]
     fn halve(&mut self) {
         self.length *= 2;
@@ -158,9 +158,9 @@ pub struct RequestBatch {
     pub hits: u64,
     /// 99th percentile of the response times, at most 7 % too high; `None` if too few requests are above it.
     pub p99_us: Option<f64>,
-    /// 99.9th percentile.
+    /// 99.9th percentile of the response times, like `p99_us`.
     pub p999_us: Option<f64>,
-    /// 99.99th percentile.
+    /// 99.99th percentile of the response times, like `p99_us`.
     pub p9999_us: Option<f64>,
 }
 

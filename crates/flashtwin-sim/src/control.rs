@@ -48,7 +48,7 @@ pub struct Control {
     pub stop: AtomicBool,
     /// Requests submitted so far; in preconditioning, pages written or placed.
     pub done: AtomicU64,
-    /// Total number, 0 if unknown.
+    /// Total number of requests or pages of the phase; 0 if unknown.
     pub total: AtomicU64,
     phase: Mutex<WorkPhase>,
     /// Rows restored so far on members being rebuilt.

@@ -10,7 +10,7 @@ use crate::{Drivable, SimError};
 pub enum FaultKind {
     /// Failure of the member, with the loss of all its data.
     Fail,
-    /// A new, empty one takes its place.
+    /// Replacement of a failed member by a new, empty one.
     Replace,
 }
 
@@ -127,7 +127,7 @@ impl Agenda {
         })
     }
 
-    /// The measurement begins.
+    /// Records the start of the measurement, from which the times of the faults count.
     pub fn begin(&mut self, now: Time) {
         self.start = now;
     }

@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use crate::batches::{Batches, RequestBatch};
 
-/// Windows at most.
+/// Maximum number of windows.
 const WINDOWS_MAX: usize = 256;
-/// Length of a window at first.
+/// Initial length of a window.
 const FIRST: Time = Time(10_000_000_000);
 /// Buckets of a window's histogram: 16 per octave, from 1 ns to over an hour.
 pub(crate) const BUCKETS: usize = 640;
@@ -39,9 +39,9 @@ struct Window {
     response_ps: u128,
     /// Integral of the number of requests in the device.
     inside_ps: u128,
-    /// Responses by length.
+    /// Number of responses by response time.
     buckets: Box<[u32; BUCKETS]>,
-    /// Pages programmed for the host, and in all.
+    /// Numbers of pages programmed for the host, and of all pages programmed.
     programs: [u64; 2],
     /// Time in GC, chip by chip.
     gc_ps: Vec<u64>,
@@ -86,7 +86,8 @@ impl Window {
     }
 }
 
-/// Returns the upper end, in us, of the bucket with the given quantile `share` of the response times.
+/// Returns the upper end, in us, of the histogram bucket that contains the quantile `share` of the
+/// response times.
 pub(crate) fn percentile_us(buckets: &[u32; BUCKETS], share: f64) -> f64 {
     let total: u64 = buckets.iter().map(|&n| u64::from(n)).sum();
     let rank = (share * total as f64).ceil().max(1.0) as u64;

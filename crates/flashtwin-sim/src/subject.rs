@@ -43,15 +43,16 @@ pub enum Logged {
 pub trait Drivable: Backend + Sized {
     /// Description of the device.
     fn describe(device: &Device<Self>) -> Described<'_>;
-    /// Every exported page written once in ascending order; returns false if `watch` stopped it.
+    /// Writes every exported page once in ascending order; returns false if `watch` stopped it.
     fn fill_sequential(device: &mut Device<Self>, watch: &dyn Watch) -> bool;
-    /// The state that random writing converges to; returns false if `watch` stopped it.
+    /// Brings the device into the state that random writing converges to; returns false if `watch`
+    /// stopped it.
     fn fill_steady(device: &mut Device<Self>, seed: u64, watch: &dyn Watch) -> bool;
     /// Writes uniformly random pages in no virtual time; returns false if the device wore out.
     fn write_random(device: &mut Device<Self>, rng: &mut Rng, pages: u64) -> bool;
     /// Opens the blocks that buffer policies use for pages of their choice; returns false if the device wore out.
     fn open_policy_blocks(device: &mut Device<Self>, seed: u64) -> bool;
-    /// A preconditioned device counts as new.
+    /// Resets the erase counts: a preconditioned device counts as new.
     fn reset_wear(device: &mut Device<Self>);
     /// Writes the state of the flash of an idle device.
     ///
@@ -65,7 +66,8 @@ pub trait Drivable: Backend + Sized {
     fn load_state(device: &mut Device<Self>, input: &mut dyn Read) -> Result<(), StateError>;
     /// Starts or stops all logs.
     fn set_logs(device: &mut Device<Self>, on: bool);
-    /// Passes on the log entries since the last call; an array's own come before those of its members.
+    /// Passes the log entries since the last call to `take`; an array's own come before those of
+    /// its members.
     fn take_logs(device: &mut Device<Self>, take: &mut dyn FnMut(Logged));
     /// Visits the drives, member by member in an array.
     fn each_drive(device: &Device<Self>, visit: &mut dyn FnMut(Option<usize>, &Ssd));
@@ -87,7 +89,8 @@ pub trait Drivable: Backend + Sized {
     ) -> bool {
         false
     }
-    /// Requests come that were not handed over so.
+    /// Ends the simulation ahead, because requests follow that were not passed to
+    /// [`Drivable::run_ahead`].
     fn resume_serial(_device: &mut Device<Self>) {}
     /// The device as an array, if it is one.
     fn array_mut(_device: &mut Device<Self>) -> Option<&mut Array> {

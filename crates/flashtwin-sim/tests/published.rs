@@ -1,13 +1,15 @@
-//! The profiles that stand for drives one can buy against what is published of these drives.
+//! The profiles of drives on the market, compared with the published figures of these drives.
 
 use flashtwin::spec::builtin;
 use flashtwin::DeviceSpec;
 use flashtwin_sim::{measure, Control};
 
-/// Published figures that the model does not meet (docs/devices.md explains why); no other is more than 10 % off.
+/// Published figures that the model does not meet (docs/devices.md explains why). All others are
+/// met within 10 %.
 const MISSED: [(&str, &str); 1] = [("nvme-tlc", "beside_p75_us")];
 
-/// The ranges that every profile of a drive states (docs/devices.md, "Under steady writes").
+/// The keys of the ranges that every profile of a drive states (docs/devices.md, "Under steady
+/// writes").
 const BOUNDS: [&str; 6] = [
     "write_steady_iops_min",
     "write_steady_iops_max",
