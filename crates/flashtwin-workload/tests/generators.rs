@@ -24,7 +24,7 @@ fn info(text: &str, seed: u64) -> TraceInfo {
     TraceInfo::measure(&mut *workload).unwrap()
 }
 
-/// FNV-1a over every field.
+/// Returns an FNV-1a hash of all fields.
 fn hash(requests: &[Request]) -> u64 {
     let words = requests.iter().flat_map(|r| {
         [
