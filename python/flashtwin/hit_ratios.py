@@ -82,7 +82,7 @@ class HitTable:
 
     @property
     def policies(self) -> list[str]:
-        """The policies, in the order asked for."""
+        """Return the policies, in the given order."""
         return list(dict.fromkeys(row.policy for row in self.rows))
 
     @property
@@ -92,7 +92,7 @@ class HitTable:
 
     @property
     def table(self) -> pa.Table:
-        """One row a policy and capacity."""
+        """Return a table with one row per policy and capacity."""
         import pyarrow as pa
 
         return pa.Table.from_pylist([{**row._asdict(), "hit_ratio": row.hit_ratio} for row in self.rows])
@@ -129,7 +129,9 @@ class HitTable:
             yield policy, cells
 
     def _ranked(self) -> bool:
-        """Whether there are two policies to choose from; the hits of each are an exact count (D-185)."""
+        """Whether there are several policies to compare; their hits are exact counts, without intervals
+        (D-185).
+        """
         return len({*self.policies} - {"min"}) > 1
 
     def legend(self) -> str | None:

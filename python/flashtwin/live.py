@@ -97,7 +97,7 @@ class Server:
         self._stopping = threading.Lock()
         self._is_stopping = False
         self._last: LiveReport | None = None
-        #: Why the stop failed.
+        #: Reason why the stop failed; None if it did not fail.
         self._failure: str | None = None
         if metrics is not None:
             metrics.start(self.report)
@@ -109,7 +109,7 @@ class Server:
 
     @property
     def running(self) -> bool:
-        """Whether it still serves."""
+        """Whether the server is running."""
         return self._process.poll() is None
 
     def report(self) -> LiveReport:

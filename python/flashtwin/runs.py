@@ -307,7 +307,7 @@ class Job:
         return Task(each.label or spec.policy or "no buffer", work, self.requests_total)
 
     def _closed_forms(self, each: Candidate, result: Result) -> list[Beside]:
-        """Return the closed forms beside the values of a run of a generated load."""
+        """Return the closed forms for the values that a run of a generated load measured."""
         options = self.options
         special = (options["faults"], options["snapshot"], self.repeat, each.user)
         if self.source.path is not None or any(special):

@@ -11,7 +11,7 @@ from .._devices import Spec
 from ..errors import Interrupted
 from .loads import CLOSED_IN_FLIGHT, ProbeBesideWrites, RandomReads
 
-#: A backlog beyond this is dropped by a thread of the load generator.
+#: Backlog in seconds beyond which a thread of the load generator drops requests.
 BEHIND_MAX_S = 5.0
 #: Parts of a measurement, whose differences give its error.
 PARTS = 5

@@ -52,7 +52,7 @@ class Work:
 
 
 def die_text(die: Die) -> str:
-    """Name a die."""
+    """Return the name of a die."""
     member, number = die
     return f"die {number}" if member is None else f"die {number} of member {member}"
 

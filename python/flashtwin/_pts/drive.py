@@ -87,7 +87,7 @@ class Drive:
         self._device = _core.Device(self.spec)
 
     def write_through(self, label: str, access: Access, times: int, queue_depth: int) -> None:
-        """Write so many times the capacity."""
+        """Write `times` times the capacity."""
         requests = -(-times * self.spec.exported_bytes // access.block_bytes)
         self._watched(label, lambda control: self._run(control, access, queue_depth, requests=requests))
 

@@ -45,7 +45,7 @@ class Rounds:
 
     @property
     def window(self) -> Window:
-        """The last five rounds of what is tracked."""
+        """Return the last five rounds of the tracked figure."""
         return window_of(self.course(self.tracked))
 
     def course(self, access: Access) -> list[float]:

@@ -16,7 +16,7 @@ class Estimate:
     high: float | None = None
 
     def named(self, name: str) -> dict[str, float | None]:
-        """Return it as columns."""
+        """Return the estimate as columns."""
         return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
 
 

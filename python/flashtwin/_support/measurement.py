@@ -1,4 +1,4 @@
-"""Figures of a device in the tests by which drives are sold, beside the published figures."""
+"""Figures of a device in the tests of data sheets, compared with the published figures."""
 
 from __future__ import annotations
 

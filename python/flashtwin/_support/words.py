@@ -1,4 +1,4 @@
-"""Numbers for people, with four digits and a unit; hints in errors about unknown names."""
+"""Numbers for readers, with four digits and a unit; hints in errors about unknown names."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _SHARES = (EMPTY, REFILLED, TRIMMED)
 TIMES = 4
 #: Maximum multiple of a quick plan that a modelled device runs: more takes minutes.
 _LONGEST = 32
-#: Loads of fewer requests fill something up.
+#: A load of fewer requests than this fills a part of the drive or buffer, so its number of requests is kept.
 _REPEATED_MIN = 1000
 
 

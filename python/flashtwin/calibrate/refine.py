@@ -154,7 +154,7 @@ class Refinement:
         self._noise: Figures = self._uncertain
         self._errors = self._at(self._x)
         self._cost = cost(self._errors)
-        #: Figures that count, in an order.
+        #: Figures that count, in a fixed order.
         self._figures = sorted(self._errors)
 
     def values(self, x: Sequence[float]) -> Values:

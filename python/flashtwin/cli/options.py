@@ -159,7 +159,7 @@ def _faults(args: argparse.Namespace) -> list[Fail | Replace]:
 
 
 def seconds(number: str, unit: str) -> float:
-    """Read what `TIME` has found."""
+    """Return the seconds of a time that the pattern `TIME` matched."""
     return float(number) * _SECONDS[unit]
 
 

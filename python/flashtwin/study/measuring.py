@@ -14,7 +14,7 @@ from ..errors import FlashtwinError
 from .definition import Case, Claim, Figure, Measure, Pin
 from .verdicts import AS_PRINTED, MET, MISSED, Reading, pin_of, result_of, verdict_of
 
-#: Of the intervals over seeds.
+#: Confidence level of the intervals over seeds.
 CONFIDENCE: Final = 0.95
 #: Digits that are kept of a number.
 _DIGITS: Final = 5
