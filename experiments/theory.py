@@ -1,4 +1,4 @@
-"""Long runs beside the closed forms of docs/theory.md: `python experiments/theory.py`.
+"""Long runs compared with the closed forms of docs/theory.md: `python experiments/theory.py`.
 
 Each point is a device of one chip and a load. Prints the table of the page.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import flashtwin
 
 PAGES_PER_BLOCK = 64
-#: Free blocks at which a pool collects, as one of so many.
+#: Divisor of the number of blocks that gives the free blocks at which a pool collects.
 LOW = 64
 
 
