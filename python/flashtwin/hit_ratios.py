@@ -129,9 +129,7 @@ class HitTable:
             yield policy, cells
 
     def _ranked(self) -> bool:
-        """Whether there are several policies to compare; their hits are exact counts, without intervals
-        (D-185).
-        """
+        """Whether several policies are compared; their hits are exact counts, without intervals (D-185)."""
         return len({*self.policies} - {"min"}) > 1
 
     def legend(self) -> str | None:
