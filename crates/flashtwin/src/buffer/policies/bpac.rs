@@ -137,15 +137,15 @@ struct Cluster {
 /// Block-page adaptive cache.
 #[derive(Clone, Debug)]
 pub struct Bpac {
-    /// Clusters; pages of P are in no cluster.
+    /// The clusters. Pages of P are in no cluster.
     clusters: BlockTable<Cluster>,
     p: List,
-    /// Pages in clusters.
+    /// Number of pages in clusters.
     in_clusters: u32,
     k: List,
     grown: BySize,
     grown_clusters: u64,
-    /// The most recent grown cluster.
+    /// The most recent of the grown clusters.
     boundary: Option<NodeId>,
     /// For each page, the time of its last write, and its logical page.
     written: Vec<(u64, Lpn)>,
@@ -184,7 +184,7 @@ impl Bpac {
         }
     }
 
-    /// Whether an access counts as a reference.
+    /// Whether an access counts as a reference: a write, or any access with `cache_reads`.
     #[inline]
     fn counts(&self, access: &Access) -> bool {
         access.write || self.cache_reads
@@ -296,7 +296,7 @@ impl Bpac {
         }
     }
 
-    /// The least recent cluster that is not grown.
+    /// Returns the least recent cluster that is not grown.
     fn first_growing(&self) -> Option<NodeId> {
         match self.boundary {
             Some(node) => self.k.newer(node),

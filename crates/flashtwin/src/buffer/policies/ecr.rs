@@ -168,17 +168,18 @@ pub struct Ecr {
 }
 
 impl Ecr {
-    /// ECR as printed.
+    /// Creates ECR as printed.
     pub fn new(setup: &Setup) -> Ecr {
         Ecr::of_kind(setup, Cost::Ecr)
     }
 
-    /// Clean and dirty pages of a chip share its list (ECR section 4.2).
+    /// Creates ECR-epsilon, in which clean and dirty pages of a chip share its list (ECR section
+    /// 4.2).
     pub fn epsilon(setup: &Setup) -> Ecr {
         Ecr::of_kind(setup, Cost::Epsilon)
     }
 
-    /// Load instead of queue complete time.
+    /// Creates LCR, which uses the load of a chip instead of its queue complete time.
     pub fn lcr(setup: &Setup) -> Ecr {
         Ecr::of_kind(setup, Cost::Lcr)
     }
