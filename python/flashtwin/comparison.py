@@ -170,17 +170,22 @@ def _said(cell: Cell, run: int) -> str:
 
 
 class Comparison:
-    """The results of several policies, in the given order; ratios are to the first one.
+    """The results of several policies or placements, in the given order; ratios are to the first one.
 
-    Print it for the table, index it by policy, iterate over its results.
+    Print it for the table, index it by label, iterate over its results.
     """
 
     def __init__(self, results: list[Result]) -> None:
         self.results = results
 
     @property
+    def labels(self) -> list[str]:
+        """Return the names of the runs: policies, or what else differs; ratios are to the first one."""
+        return [result.label for result in self.results]
+
+    @property
     def policies(self) -> list[str]:
-        """Return the policies; others are compared to the first one."""
+        """Return the policies of the runs."""
         return [result.policy for result in self.results]
 
     @property
@@ -188,11 +193,11 @@ class Comparison:
         """Whether a result is missing, or is that of only a part of the workload."""
         return any(result.interrupted for result in self.results)
 
-    def __getitem__(self, policy: str) -> Result:
+    def __getitem__(self, label: str) -> Result:
         for result in self.results:
-            if result.policy == policy:
+            if result.label == label:
                 return result
-        raise KeyError(policy)
+        raise KeyError(label)
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self.results)
@@ -201,15 +206,17 @@ class Comparison:
         return len(self.results)
 
     def items(self) -> Iterator[tuple[str, Result]]:
-        """Policies and their results."""
-        return ((result.policy, result) for result in self.results)
+        """Labels and their results."""
+        return ((result.label, result) for result in self.results)
 
     @property
     def table(self) -> pa.Table:
-        """Return a table with one row per policy and one column per measure; names end in units."""
+        """Return a table with one row per run and one column per measure; names end in units."""
         import pyarrow as pa
 
         columns: dict[str, Any] = {"policy": self.policies}
+        if self.labels != self.policies:
+            columns = {"label": self.labels, **columns}
         for row in MEASURES:
             columns["_".join(row.path)] = [row.value(result) for result in self.results]
         return pa.table(columns)
@@ -226,13 +233,13 @@ class Comparison:
 
     def _grid(self) -> _Grid:
         """Show policies side by side; many policies are one below the other, the fastest first."""
-        heads = [label_of_part(result.policy, result) for result in self.results]
+        heads = [label_of_part(result.label, result) for result in self.results]
         if len(self.results) <= _SIDE_BY_SIDE:
             shown = list(rows_of(self.results))
             rows = [
                 (row.measure.label, [_said(cell, i) for i, cell in enumerate(row.cells)]) for row in shown
             ]
-            return _Grid(heads, rows, self._notes(shown, "the first policy"))
+            return _Grid(heads, rows, self._notes(shown, f"the first {self._kind}"))
         by_label = {row.measure.label: row for row in rows_of(self.results)}
         shown = [by_label[label] for label in _RANKED]
 
@@ -244,8 +251,12 @@ class Comparison:
             (f"{place:>2} {heads[i]}", [_said(row.cells[i], i) for row in shown])
             for place, i in enumerate(by_mean, 1)
         ]
-        notes = self._notes(shown, f"the first policy named, {self.policies[0]}")
+        notes = self._notes(shown, f"the first {self._kind} named, {self.labels[0]}")
         return _Grid(_RANKED, rows, ["by mean response", *notes])
+
+    @property
+    def _kind(self) -> str:
+        return "policy" if self.labels == self.policies else "run"
 
     def _notes(self, shown: Sequence[Row], first: str) -> list[str]:
         """Return the explanation of ratios and marks, and which limits were reached."""
@@ -257,8 +268,8 @@ class Comparison:
             notes.append(f"no interval: {', '.join(without)}")
         if self.interrupted:
             notes.append("part: interrupted after so many requests, not comparable")
-        limits = [(result.policy, result.summary["buffer"].get("limit")) for result in self.results]
-        reached = [f"{policy} {words.percent(limit['time_share'])}" for policy, limit in limits if limit]
+        limits = [(result.label, result.summary["buffer"].get("limit")) for result in self.results]
+        reached = [f"{label} {words.percent(limit['time_share'])}" for label, limit in limits if limit]
         if reached:
             limit = next(limit for _, limit in limits if limit)
             notes.append(

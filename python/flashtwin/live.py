@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import nbdkit
 from ._devices import DEFAULT_DEVICE, Overrides, Spec, as_toml
+from ._placement.rules import Rules, SchemeLike, VictimLike
+from ._placement.served import ServedRules
 from ._policies import Choice
 from ._support.files import write_text
 from ._support.leftovers import free_socket, private_directory, remove_made, wait_for_store
@@ -29,7 +31,7 @@ from .control import ask
 from .errors import FlashtwinError
 from .live_report import LiveReport
 from .options import StateOptions, takes
-from .runs import precondition_spec
+from .runs import Made, precondition_spec
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -82,6 +84,7 @@ class Server:
         started_from: str,
         metrics: MetricsServer | None,
         outputs: nbdkit.Outputs,
+        rules: ServedRules | None,
     ) -> None:
         self.uri = uri
         self.size_bytes = size_bytes
@@ -94,6 +97,7 @@ class Server:
         self._lock = lock
         self._socket = socket
         self._outputs = outputs
+        self._rules = rules
         self._stopping = threading.Lock()
         self._is_stopping = False
         self._last: LiveReport | None = None
@@ -246,12 +250,15 @@ class Server:
         calls return the last report.
 
         Raises:
-            FlashtwinError: the server ended with an error, which the message gives.
+            FlashtwinError: the server ended with an error, which the message gives. If a placement rule of
+                your own raised an exception, that is raised.
         """
         with self._stopping:
             if self._last is None and self._failure is None:
                 self._stop()
                 self._outputs.close()
+                if self._rules is not None and self._rules.error is not None:
+                    raise self._rules.error
                 if self._failure is not None:
                     raise FlashtwinError(self._failure)
         return self._final()
@@ -273,6 +280,8 @@ class Server:
         said = self._outputs.messages()
         report = self._outputs.read_report()
         nbdkit.clear(self._place, self._lock, self._socket, self.control)
+        if self._rules is not None:
+            self._rules.close()
         if code or report is None or any(_STOP_FAILED in line for line in said.splitlines()):
             self._failure = f"the server ended with exit code {code}: {said or 'no message'}"
         self._last = None if report is None else LiveReport.read(report)
@@ -292,6 +301,8 @@ def serve(
     *,
     size: str | int | None = None,
     policy: str | None = None,
+    placement: SchemeLike | None = None,
+    victim: VictimLike | None = None,
     store: str | os.PathLike[str] = "memory",
     socket: str | os.PathLike[str] | None = None,
     tcp: int | None = None,
@@ -311,6 +322,9 @@ def serve(
         size: size that clients see, such as "16G"; the device gets the smallest number of blocks that
             provides it. None: the size of the device.
         policy: as for `run`, by name.
+        placement: as for `run`. A scheme of your own decides in this process, which the server asks for every
+            page (docs/live.md).
+        victim: as for `run`.
         store: where the data is stored: "memory", "none" (reads return zeros), or a file, which keeps the
             data for the next start, with the state of the flash in FILE.state.
         socket: Unix socket to listen on. If neither this nor `tcp` is given, a socket in a private directory.
@@ -328,7 +342,8 @@ def serve(
     """
     program = nbdkit.find()
     choice = Choice.read(policy)
-    overrides = dict(options["set"] or {})
+    rules = Rules.read(placement, victim)
+    overrides = {**(options["set"] or {}), **rules.settings}
     size_bytes = None if size is None else read_size(size)
     spec = (
         choice.spec(device, overrides) if size_bytes is None else sized(device, size_bytes, choice, overrides)
@@ -345,7 +360,7 @@ def serve(
         watched = MetricsServer(metrics)
     place, lock = private_directory()
     outputs = nbdkit.Outputs()
-    at = control = None
+    at = control = served = None
     try:
         listen, uri, at = nbdkit.listen_options(place, socket, tcp, tls_certificates, tls_psk)
         control = Path(f"{at}.ctl") if at is not None else place / "ctl"
@@ -353,7 +368,10 @@ def serve(
             free_socket(own)
         recording = _recording(record)
         write_text(place / "device.toml", spec.to_toml(), "the device")
-        started_from, start = _flash(spec, kept, options, place)
+        made = rules.make()
+        started_from, start = _flash(spec, kept, options, place, made)
+        if rules.are_own:
+            served = ServedRules(place, made)
         settings = {
             "device": place / "device.toml",
             "store": kept,
@@ -364,6 +382,7 @@ def serve(
             "made": place / "made",
             "listen": at,
             "record": recording,
+            "rules": served and served.path,
             "snapshot": start,
             "size": size_bytes,
         }
@@ -378,6 +397,8 @@ def serve(
     except BaseException:
         if watched is not None:
             watched.close()
+        if served is not None:
+            served.close()
         remove_made(place / "made")
         nbdkit.clear(place, lock, at, control)
         outputs.close()
@@ -394,10 +415,11 @@ def serve(
         started_from=started_from,
         metrics=watched,
         outputs=outputs,
+        rules=served,
     )
 
 
-def _flash(spec: Spec, store: str, options: StateOptions, place: Path) -> tuple[str, Path | None]:
+def _flash(spec: Spec, store: str, options: StateOptions, place: Path, made: Made) -> tuple[str, Path | None]:
     """Prepare the flash's initial state; return its description, and its file unless the store has one."""
     state = _kept_state(store)
     snapshot, precondition, seed = options["snapshot"], options["precondition"], options["seed"]
@@ -412,7 +434,7 @@ def _flash(spec: Spec, store: str, options: StateOptions, place: Path) -> tuple[
         return "never written", None
     started_from = f"preconditioned: {precondition}, seed {seed}"
     start = place / "start.state"
-    base = precondition_spec(spec, precondition, seed, options["progress"])
+    base = precondition_spec(spec, precondition, seed, options["progress"], made=made)
     base.save_snapshot(start, started_from)
     return started_from, start
 

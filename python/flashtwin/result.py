@@ -42,6 +42,7 @@ class Result:
         path: copies of the simulator's code in use at the end of the run, such as "plain front end, msr
             flash" (ARCHITECTURE.md, "Paths"). It is not in the JSON, because results do not depend on it.
         timeline: activity of every part of the device in a window (with `timeline=Window(...)`).
+        label: its name beside other runs: its policy, or what differs in a comparison of placements.
         beside: measured values for which a closed form holds, with the form (docs/theory.md): `name`,
             `measured`, `expected`, `difference`. It is not in the JSON.
     """
@@ -65,6 +66,7 @@ class Result:
         self.path = path
         self.beside: list[Beside] = []
         self.summary: dict[str, Any] = json.loads(as_json)
+        self.label = self.policy
         self.requests: pa.Table | None = requests
         self.gc_intervals: pa.Table | None = None if gc_columns is None else tables.gc_table(gc_columns)
         self._text = text

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 from . import _core
 from ._devices import DEFAULT_DEVICE, Spec
 from ._devices import device as read_device
-from ._placement.rules import OF_DEVICE, Rules
+from ._placement.rules import OF_DEVICE, Rules, SchemeLike, VictimLike
 from ._policies import Choice, PolicyLike, overrides_for, read_choices
 from ._support import repeating, tables
 from ._support.inputs import is_file
@@ -61,12 +61,10 @@ def run(workload: WorkloadLike, device: str | Path | None = None, **options: Unp
     """
     job = Job.prepare(workload, device, [Choice.read(options["policy"])], options)
     candidate = job.candidates[0]
-    if candidate.user and job.rules.are_own:
-        raise FlashtwinError("policy: a run takes a policy or placement rules of your own, not both")
     # A user's policy is installed in a fork; otherwise, the device runs unchanged.
     job.need(devices=2 if candidate.user or job.options["snapshot"] else 1)
     base = job.base_device()
-    make = partial(base.fork, candidate.spec, candidate.user) if candidate.user else lambda: base
+    make = candidate.fork_of(base) if candidate.user else lambda _: base
     results, interrupted = run_all([job.task(candidate, make)], 1, options["progress"])
     if interrupted:
         raise Interrupted(cast(Result, results[0]) if results else None)
@@ -76,35 +74,55 @@ def run(workload: WorkloadLike, device: str | Path | None = None, **options: Unp
 @takes(WorkloadOptions)
 def compare(
     workload: WorkloadLike,
-    policies: Sequence[PolicyLike],
+    policies: Sequence[PolicyLike] | None = None,
     device: str | Path | None = None,
     *,
+    placements: Sequence[SchemeLike] = (),
+    victims: Sequence[VictimLike] = (),
     threads: int = 1,
     **options: Unpack[WorkloadOptions],
 ) -> Comparison:
-    """Run a workload on the same device under several policies.
+    """Run a workload on the same device under several policies, placement schemes or victim rules.
 
-    The device is preconditioned once; every policy starts from a copy of that state. Results do not
-    depend on `threads`. A parameter in `set` applies to the policies that have it.
+    The device is preconditioned once; every policy starts from a copy of that state. With `placements` or
+    `victims`, every run preconditions a device under its own rules. Results do not depend on `threads`.
+    A parameter in `set` applies to the policies that have it.
 
     Args:
         workload: as for `run`.
-        policies: two or more, each as for `run`; ratios are to the first.
+        policies: two or more, each as for `run`; ratios are to the first. None: the policy of the device,
+            with the placements or victims given.
         device: as for `run`.
-        threads: number of policies to run at a time; each needs the memory of a device.
+        placements: placement schemes, each as for `run`, on a device that writes by units.
+        victims: victim rules, each as for `run`; every scheme runs with every rule.
+        threads: number of runs at a time; each needs the memory of a device.
         {options}
 
     Raises:
         FlashtwinError: an argument is wrong; the message gives the place and the remedy.
         Interrupted: on Ctrl-C; its `partial` holds the results so far.
     """
-    choices = read_choices(policies)
+    if policies is None and not (placements or victims):
+        raise FlashtwinError("compare: give policies, placements or victims")
+    choices = [Choice.read(None)] if policies is None else read_choices(policies)
     check({"threads": threads})
     # The noise of each run is estimated from the windows of its history.
-    job = Job.prepare(workload, device, choices, run_options(**options, history=True))
-    job.need(devices=1 + min(threads, len(choices)), less="fewer threads take less")
-    base = job.base_device()
-    tasks = [job.task(each, partial(base.fork, each.spec, each.user)) for each in job.candidates]
+    settings = run_options(**options, history=True)
+    if placements or victims:
+        tasks = _placed_tasks(
+            workload,
+            device,
+            choices,
+            placements=placements,
+            victims=victims,
+            threads=threads,
+            options=settings,
+        )
+    else:
+        job = Job.prepare(workload, device, choices, settings)
+        job.need(devices=1 + min(threads, len(choices)), less="fewer threads take less")
+        base = job.base_device()
+        tasks = [job.task(each, each.fork_of(base)) for each in job.candidates]
     results, interrupted = run_all(tasks, threads, options["progress"])
     comparison = Comparison([cast(Result, result) for result in results])
     if interrupted:
@@ -143,6 +161,10 @@ class Candidate:
     spec: Spec
     user: _core.UserPolicy | None
 
+    def fork_of(self, base: _core.Device) -> Callable[[_core.Control], _core.Device]:
+        """Return what creates the device of a run as a copy of `base`."""
+        return lambda _: base.fork(self.spec, self.user)
+
 
 @dataclass
 class Job:
@@ -180,6 +202,8 @@ class Job:
             )
         check_faults(options["faults"])
         candidates = [_candidate(choice, choices, device, options) for choice in choices]
+        if rules.are_own and any(each.user for each in candidates):
+            raise FlashtwinError("policy: a run takes a policy or placement rules of your own, not both")
         opened = source(workload, options["trace_options"])
         repeat = repeating.read(options["repeat"], options["repeat_shift"])
         if repeat is not None and opened.path is not None and not is_file(opened.path):
@@ -221,19 +245,28 @@ class Job:
     def base_device(self) -> _core.Device:
         """Create the device in the initial state of all runs."""
         began = time.monotonic()
-        options, spec = self.options, self.candidates[0].spec
-        if options["log"]:
+        if self.options["log"]:
             tables.import_ahead()
-        if options["snapshot"] is None:
-            load = self._load_of_state if is_by_load(options["precondition"]) else None
-            kind, seed, progress = options["precondition"], options["seed"], options["progress"]
-            base = precondition_spec(spec, kind, seed, progress, load=load, rules=self.rules)
-        else:
+        work = partial(self._initial_device, self.candidates[0].spec)
+        base = _alone("preconditioning", work, self.options["progress"])
+        self.precondition_wall_s = time.monotonic() - began
+        return base
+
+    def own_device(self, each: Candidate, control: _core.Control) -> _core.Device:
+        """Create the device of one run in its initial state."""
+        base = self._initial_device(each.spec, control)
+        return base.fork(each.spec, each.user) if each.user else base
+
+    def _initial_device(self, spec: Spec, control: _core.Control) -> _core.Device:
+        options = self.options
+        if options["snapshot"] is not None:
             base = _core.Device(spec, *self.rules.make())
             made_by = base.load_snapshot(options["snapshot"])
             self.prepared = f"snapshot ({made_by})"
-        self.precondition_wall_s = time.monotonic() - began
-        return base
+            return base
+        load = self._load_of_state if is_by_load(options["precondition"]) else None
+        kind, seed = options["precondition"], options["seed"]
+        return _preconditioned(spec, kind, seed, control, load=load, made=self.rules.make())
 
     def _load_of_state(self, spec: Spec) -> tuple[_core.Workload, _core.Workload]:
         """Return the fill of a device and the load that brings it into its initial state.
@@ -246,13 +279,18 @@ class Job:
         fill = _core.Workload.fill(of_load, range_bytes, page_bytes, seed)
         return fill, self.source.open(range_bytes, seed + 1, repeating.Repeat(None, 0))
 
-    def task(self, each: Candidate, make: Callable[[], _core.Device]) -> Task:
-        """Create the run of one policy; `make` creates its device when the run begins."""
+    def task(
+        self, each: Candidate, make: Callable[[_core.Control], _core.Device], label: str | None = None
+    ) -> Task:
+        """Create one run; `make` creates its device when the run begins.
+
+        `label` is its name beside other runs; None: that of its policy.
+        """
         spec, options, log = each.spec, self.options, self.options["log"]
 
         def work(control: _core.Control) -> Result:
             began = time.monotonic()
-            ready = make()
+            ready = make(control)
             ready.fill_buffer(options["precondition"], options["seed"], control)
             filling_s = time.monotonic() - began
             table = tables.RequestTable() if log is True else None
@@ -300,11 +338,12 @@ class Job:
                 path=path,
             )
             result.beside = self._closed_forms(each, result)
+            result.label = label or result.policy
             if lost is not None:
                 raise OutputError(str(lost), result) from lost
             return result
 
-        return Task(each.label or spec.policy or "no buffer", work, self.requests_total)
+        return Task(label or each.label or spec.policy or "no buffer", work, self.requests_total)
 
     def _closed_forms(self, each: Candidate, result: Result) -> list[Beside]:
         """Return the closed forms for the values that a run of a generated load measured."""
@@ -346,29 +385,82 @@ def is_by_load(precondition: str) -> bool:
     return precondition.partition(":")[0] == "load"
 
 
+#: A scheme and a victim rule of the user, for one device.
+Made = tuple[object | None, object | None]
+
+
 def precondition_spec(
+    spec: Spec, kind: str, seed: int, on_progress: OnProgress | None, *, made: Made = (None, None)
+) -> _core.Device:
+    """Make a device in the state `kind`, with placement rules of the user, if there are any."""
+    return _alone("preconditioning", partial(_preconditioned, spec, kind, seed, made=made), on_progress)
+
+
+#: Returns the fill of a device, and the load that brings it into its initial state.
+LoadOfState = Callable[[Spec], tuple[_core.Workload, _core.Workload]]
+
+
+def _preconditioned(
     spec: Spec,
     kind: str,
     seed: int,
-    on_progress: OnProgress | None,
+    control: _core.Control,
     *,
-    load: Callable[[Spec], tuple[_core.Workload, _core.Workload]] | None = None,
-    rules: Rules = OF_DEVICE,
+    load: LoadOfState | None = None,
+    made: Made = (None, None),
 ) -> _core.Device:
-    """Make a device in the state `kind`; `load` returns a fill and a load to be written, if it needs them."""
+    device = _core.Device(spec, *made)
+    if load is None:
+        device.precondition(kind, seed, control)
+    else:
+        device.precondition_by_load(kind, *load(spec), control)
+    return device
 
-    def work(control: _core.Control) -> _core.Device:
-        made = _core.Device(spec, *rules.make())
-        if load is None:
-            made.precondition(kind, seed, control)
-        else:
-            made.precondition_by_load(kind, *load(spec), control)
-        return made
 
-    results, interrupted = run_all([Task("preconditioning", work)], 1, on_progress)
+def _alone(
+    label: str, work: Callable[[_core.Control], _core.Device], on_progress: OnProgress | None
+) -> _core.Device:
+    """Do one piece of work, with progress and Ctrl-C."""
+    results, interrupted = run_all([Task(label, work)], 1, on_progress)
     if interrupted:
         raise Interrupted(None)
     return cast(_core.Device, results[0])
+
+
+def _placed_tasks(
+    workload: WorkloadLike,
+    device: str | Path | None,
+    choices: Sequence[Choice],
+    *,
+    placements: Sequence[SchemeLike],
+    victims: Sequence[VictimLike],
+    threads: int,
+    options: RunOptions,
+) -> list[Task]:
+    """Return a run for each placement scheme with each victim rule and each policy."""
+    tasks: list[Task] = []
+    labels: list[str] = []
+    for scheme in placements or (None,):
+        for victim in victims or (None,):
+            job = Job.prepare(workload, device, choices, {**options, "placement": scheme, "victim": victim})
+            if not tasks:
+                runs = len(choices) * max(len(placements), 1) * max(len(victims), 1)
+                job.need(devices=min(threads, runs), less="fewer threads take less")
+            for each in job.candidates:
+                several = [
+                    (job.rules.scheme, len(placements) > 1),
+                    (job.rules.victim, len(victims) > 1),
+                ]
+                parts = [rule.label for rule, varies in several if rule is not None and varies]
+                if len(choices) > 1:
+                    parts.append(each.label or "")
+                label = ", ".join(parts) or None
+                labels.append(label or "")
+                tasks.append(job.task(each, partial(job.own_device, each), label))
+    twice = next((label for label in labels if labels.count(label) > 1), None)
+    if twice is not None:
+        raise FlashtwinError(f"compare: {twice} is named twice")
+    return tasks
 
 
 def _placed(options: RunOptions) -> tuple[RunOptions, Rules]:

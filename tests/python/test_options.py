@@ -50,8 +50,8 @@ def test_functions_show_their_options(name):
 def test_unknown_and_repeated_arguments_are_refused():
     with pytest.raises(TypeError, match=r"^run\(\) got an unexpected keyword argument 'polcy'"):
         flashtwin.run(LOAD, "demo", polcy="lru")
-    with pytest.raises(TypeError, match=r"^compare\(\) missing a required argument: 'policies'"):
-        flashtwin.compare(LOAD)
+    with pytest.raises(TypeError, match=r"^compare\(\) missing a required argument: 'workload'"):
+        flashtwin.compare()
 
 
 def test_arguments_may_be_given_by_name():

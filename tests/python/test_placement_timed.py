@@ -242,8 +242,10 @@ def test_rules_of_users_do_in_time_what_the_shipped_ones_do():
         )
     )
     assert named == shipped
+    assert (own["placement"]["scheme"], own["placement"]["victim"]) == ("ByHandle", "Greedy")
     # Events have handles only where classes are handles.
-    own["placement"].pop("logs"), shipped["placement"].pop("logs")
+    for name in ("logs", "scheme", "victim"):
+        own["placement"].pop(name), shipped["placement"].pop(name)
     assert own == shipped
     sepbit = run(
         placement="sepbit:sample=8",

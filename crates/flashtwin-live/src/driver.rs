@@ -51,8 +51,8 @@ impl Inner {
     }
 }
 
-/// Error: no call can complete any more, because the device's clock has reached its end, or a bug has broken the
-/// model.
+/// Error: no call can complete any more, because the device's clock has reached its end, the user's placement rules have
+/// failed, or a bug has broken the model.
 struct Broken;
 
 struct Shared {
@@ -76,6 +76,8 @@ struct Shared {
     cuts: AtomicU64,
     /// Whether new calls are rejected; only changed under the lock.
     closed: AtomicBool,
+    /// Set once the user's placement rules have failed.
+    rules_failed: Arc<AtomicBool>,
 }
 
 /// Fails all waiting calls if a bug in the model ends a thread.
@@ -107,9 +109,10 @@ impl Driver {
         dilation: Dilation,
         undo: Arc<Undo>,
         recording: Option<Arc<Recording>>,
+        rules_failed: Arc<AtomicBool>,
     ) -> std::io::Result<Driver> {
         let hint = LatencyHint::open(Path::new(LATENCY_FILE));
-        Driver::start_with(hint, twin, dilation, undo, recording)
+        Driver::start_with(hint, twin, dilation, undo, recording, rules_failed)
     }
 
     fn start_with(
@@ -118,6 +121,7 @@ impl Driver {
         dilation: Dilation,
         undo: Arc<Undo>,
         recording: Option<Arc<Recording>>,
+        rules_failed: Arc<AtomicBool>,
     ) -> std::io::Result<Driver> {
         let mut core = Core::new(twin);
         if let Some(recording) = recording {
@@ -143,6 +147,7 @@ impl Driver {
             read_only: AtomicBool::new(core.twin().is_read_only()),
             cuts: AtomicU64::new(0),
             closed: AtomicBool::new(false),
+            rules_failed,
             inner: Mutex::new(Inner {
                 core,
                 finished: Finished::default(),
@@ -282,7 +287,7 @@ impl Driver {
     }
 
     /// Stops the pacer, lets the device come to rest, then passes it to `then`. Returns `None` if the device does not
-    /// come to rest or a bug has broken it. Must be the last call on the driver.
+    /// come to rest, its rules have failed or a bug has broken it. Must be the last call on the driver.
     pub fn stop<T>(&self, then: impl FnOnce(&dyn Twin) -> T) -> Option<T> {
         {
             let mut inner = self.shared.lock_ignoring_poison();
@@ -294,6 +299,9 @@ impl Driver {
             let _ = pacer.join();
         }
         let mut inner = self.shared.inner.lock().ok()?;
+        if self.shared.rules_failed.load(Ordering::Relaxed) {
+            return None;
+        }
         let twin = inner.core.twin_mut();
         let at_rest = twin.come_to_rest();
         twin.completions().clear();
@@ -311,6 +319,9 @@ impl Shared {
     }
 
     fn lock(&self) -> Result<MutexGuard<'_, Inner>, Broken> {
+        if self.rules_failed.load(Ordering::Relaxed) {
+            return Err(Broken);
+        }
         // The lock is never held for long, and waking a sleeping thread takes longer than trying again.
         for _ in 0..LOCK_TRIES {
             match self.inner.try_lock() {

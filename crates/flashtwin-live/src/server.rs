@@ -5,6 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use flashtwin::placement::Placed;
 use flashtwin::{Array, Durable, Lpn, MemberError, PlacementId, Rng};
-use flashtwin_sim::{placement_logs, placement_status};
+use flashtwin_sim::{placement_logs, placement_status, RemoteRules};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -54,6 +55,8 @@ pub struct PreparedServer {
     store: Store,
     size_bytes: u64,
     settings: Settings,
+    /// Set once the user's placement rules have failed.
+    rules_failed: Arc<AtomicBool>,
 }
 
 /// A running block device.
@@ -96,6 +99,12 @@ pub(crate) fn state_path(store: &Path) -> PathBuf {
     let mut name = OsString::from(store);
     name.push(".state");
     PathBuf::from(name)
+}
+
+/// Connects to the process that has the user's placement rules.
+fn connect_rules(path: &Path) -> Result<RemoteRules, LiveError> {
+    let remote = UnixStream::connect(path).and_then(RemoteRules::connect);
+    remote.map_err(|e| LiveError::io(path, "reach the placement rules", e))
 }
 
 /// Adds a file that the start has created to the list in `Settings::made`.
@@ -156,7 +165,11 @@ impl PreparedServer {
                 "device=FILE is missing: give the device to serve".into(),
             ));
         };
-        let mut twin = twin::of_file(device)?;
+        let remote = settings.rules.as_deref().map(connect_rules).transpose()?;
+        let (rules, rules_failed) = remote.map_or_else(Default::default, |remote| {
+            (Some(remote.rules), remote.failed)
+        });
+        let mut twin = twin::of_file(device, rules)?;
         let exported_bytes = twin.exported_bytes();
         let size_bytes = settings.size_bytes.unwrap_or(exported_bytes);
         if size_bytes > exported_bytes {
@@ -199,6 +212,7 @@ impl PreparedServer {
             store,
             size_bytes,
             settings,
+            rules_failed,
         })
     }
 
@@ -219,6 +233,7 @@ impl PreparedServer {
             self.settings.dilation,
             undo.clone(),
             self.recording.clone(),
+            self.rules_failed,
         );
         let driver = driver.map_err(|e| LiveError::io(Path::new("pacer"), "start a thread", e))?;
         Ok(Server {

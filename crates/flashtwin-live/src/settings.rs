@@ -37,6 +37,8 @@ pub struct Settings {
     pub record: Option<PathBuf>,
     /// The socket that clients connect to; a stop removes it.
     pub listen: Option<PathBuf>,
+    /// Unix socket at which the process with the user's placement rules listens.
+    pub rules: Option<PathBuf>,
     /// The umask for a new store, in place of the process's umask.
     pub umask: Option<u32>,
     /// File that lists the files created by the start, for the caller to remove if it fails.
@@ -56,6 +58,7 @@ report=FILE        written anew every second, and at the end: JSON with latencie
 control=PATH              Unix socket on which to take commands (default: none)
 record=FILE               trace of all requests, a CSV as `flashtwin run` reads it (default: none)
 listen=PATH               Unix socket of the server, removed by a stop (default: none)
+rules=PATH                Unix socket at which the process with the user's placement rules listens (default: none)
 umask=OCTAL               umask for a new store (default: umask of the server)
 made=FILE                 list of the files that the start creates, one per line (default: none)\0";
 
@@ -94,6 +97,7 @@ made=FILE                 list of the files that the start creates, one per line
             "control" => self.control = Some(path()?),
             "record" => self.record = Some(path()?),
             "listen" => self.listen = Some(path()?),
+            "rules" => self.rules = Some(path()?),
             "umask" => match u32::from_str_radix(value, 8) {
                 Ok(mask) if mask <= 0o777 => self.umask = Some(mask),
                 _ => {
@@ -109,7 +113,7 @@ made=FILE                 list of the files that the start creates, one per line
                 return Err(LiveError::setting(
                     key,
                     value,
-                    "unknown; device, snapshot, store, size, dilation, report, control, record, listen, umask and made \
+                    "unknown; device, snapshot, store, size, dilation, report, control, record, listen, rules, umask and made \
                      are known",
                 ))
             }

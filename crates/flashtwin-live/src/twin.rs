@@ -7,6 +7,7 @@ pub(crate) mod made_up;
 use std::path::Path;
 
 use flashtwin::metrics::{FlashReport, Metrics};
+use flashtwin::placement::UserRules;
 use flashtwin::spec::is_array;
 use flashtwin::{
     Array, ArraySpec, Backend, Completion, Device, DeviceSpec, Durable, OutOfRange, PageProgram,
@@ -158,16 +159,26 @@ impl Powered for Array {
     }
 }
 
-/// A new device of the file at `path`.
-pub(crate) fn of_file(path: &Path) -> Result<Box<dyn Twin>, LiveError> {
+/// A new device of the file at `path`, with the user's placement rules, if there are any.
+pub(crate) fn of_file(path: &Path, rules: Option<UserRules>) -> Result<Box<dyn Twin>, LiveError> {
     let text = std::fs::read_to_string(path).map_err(|e| LiveError::io(path, "read", e))?;
     let origin = path.display().to_string();
     Ok(if is_array(&text) {
         let spec = ArraySpec::with_overrides(&text, &origin, &[])?;
+        if rules.is_some() {
+            return Err(LiveError::Setting(format!(
+                "{origin}: an array has no placement rules"
+            )));
+        }
         Box::new(logged(Array::new(&spec)))
     } else {
         let spec = DeviceSpec::with_overrides(&text, &origin, &[])?;
-        Box::new(logged(Ssd::new(&spec)))
+        let mut ssd = Ssd::new(&spec);
+        if let Some(rules) = rules {
+            let set = ssd.set_rules(rules);
+            set.map_err(|e| LiveError::Setting(format!("{origin}: {e}")))?;
+        }
+        Box::new(logged(ssd))
     })
 }
 

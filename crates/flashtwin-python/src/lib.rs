@@ -67,6 +67,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(theory::theory_mixed, m)?)?;
     m.add_function(wrap_pyfunction!(theory::theory_hits, m)?)?;
     m.add_function(wrap_pyfunction!(theory::theory_response, m)?)?;
+    m.add_class::<user_placement::RulesSocket>()?;
     m.add_class::<user_placement::PlacementPage>()?;
     m.add_class::<user_placement::Survivor>()?;
     m.add_class::<user_placement::PlacementUnit>()?;

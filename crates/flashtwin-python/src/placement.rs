@@ -19,7 +19,7 @@ use crate::describe;
 use crate::device::Spec;
 use crate::errors::error;
 use crate::user::Failure;
-use crate::user_placement::{PyScheme, PyVictim};
+use crate::user_placement::rules;
 use crate::workload::Workload;
 
 /// The words of a setup: for each its name, default and meaning.
@@ -122,17 +122,8 @@ pub fn run_placement<'py>(
     let setup = Setup::of_words(&words).map_err(error)?;
     let failure = Arc::new(Failure::default());
     failure.stops(&control.0);
-    let mut device = match scheme {
-        None => Placed::new(&setup),
-        Some(object) => {
-            let scheme = PyScheme::new(object.unbind(), py, failure.clone())?;
-            Placed::with_scheme(&setup, Box::new(scheme))
-        }
-    }
-    .map_err(error)?;
-    if let Some(object) = victim {
-        device.set_victim(Box::new(PyVictim::new(object.unbind(), failure.clone())));
-    }
+    let rules = rules(py, scheme, victim, &failure)?;
+    let mut device = Placed::with_rules(&setup, &rules).map_err(error)?;
     let plan = UntimedPlan {
         page_bytes,
         warm: warm.map_or(Warm::UntilLevel, Warm::Capacities),

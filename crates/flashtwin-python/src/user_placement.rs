@@ -2,6 +2,8 @@
 //!
 //! An exception, or an invalid class or unit, stops the run and is raised there.
 
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use flashtwin::placement::{
@@ -53,6 +55,10 @@ pub struct PlacementUnit {
     erases: u32,
 }
 
+fn class_name(object: &Bound<'_, PyAny>) -> PyResult<String> {
+    object.get_type().name()?.extract()
+}
+
 fn known(time: u64) -> Option<u64> {
     (time != u64::MAX).then_some(time)
 }
@@ -60,6 +66,7 @@ fn known(time: u64) -> Option<u64> {
 /// A scheme written in Python.
 pub struct PyScheme {
     object: Arc<Py<PyAny>>,
+    name: String,
     needs: Needs,
     has_closed: bool,
     has_erased: bool,
@@ -99,6 +106,7 @@ impl PyScheme {
             needs.survivors = Survivors::Scheme;
         }
         Ok(PyScheme {
+            name: class_name(of)?,
             needs,
             has_closed: has("closed")?,
             has_erased: has("erased")?,
@@ -154,6 +162,10 @@ fn unit(of: &UnitView) -> PlacementUnit {
 impl Scheme for PyScheme {
     fn needs(&self) -> Needs {
         self.needs
+    }
+
+    fn name(&self) -> &str {
+        &self.name
     }
 
     fn host(&mut self, page: &HostPage) -> Class {
@@ -214,6 +226,7 @@ impl Clone for PyScheme {
     fn clone(&self) -> PyScheme {
         PyScheme {
             object: self.object.clone(),
+            name: self.name.clone(),
             needs: self.needs,
             has_closed: self.has_closed,
             has_erased: self.has_erased,
@@ -280,16 +293,21 @@ impl PoolView {
 #[derive(Clone)]
 pub struct PyVictim {
     object: Arc<Py<PyAny>>,
+    name: String,
     failure: Arc<Failure>,
 }
 
 impl PyVictim {
     /// Creates the rule from an instance of a subclass of `flashtwin.Victim`.
-    pub fn new(object: Py<PyAny>, failure: Arc<Failure>) -> PyVictim {
-        PyVictim {
+    ///
+    /// # Errors
+    /// Fails if its class has no name.
+    pub fn new(object: Py<PyAny>, py: Python<'_>, failure: Arc<Failure>) -> PyResult<PyVictim> {
+        Ok(PyVictim {
+            name: class_name(object.bind(py))?,
             object: Arc::new(object),
             failure,
-        }
+        })
     }
 
     fn ask(&self, py: Python<'_>, pool: &VictimPool) -> PyResult<Option<u32>> {
@@ -356,8 +374,46 @@ impl UserVictim for PyVictim {
         })
     }
 
+    fn name(&self) -> &str {
+        &self.name
+    }
+
     fn boxed_clone(&self) -> Box<dyn UserVictim> {
         Box::new(self.clone())
+    }
+}
+
+/// A Unix socket at which a served device asks for the rules of the user.
+#[pyclass(frozen, module = "flashtwin._core")]
+pub struct RulesSocket(UnixListener);
+
+#[pymethods]
+impl RulesSocket {
+    /// Listens at a path.
+    #[new]
+    fn new(path: PathBuf) -> PyResult<RulesSocket> {
+        UnixListener::bind(&path)
+            .map(RulesSocket)
+            .map_err(|e| error(format!("{}: {e}", path.display())))
+    }
+
+    /// Waits for the device, and replies to its questions until it ends.
+    fn reply(
+        &self,
+        py: Python<'_>,
+        scheme: Option<Bound<'_, PyAny>>,
+        victim: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let failure = Arc::new(Failure::default());
+        let rules = rules(py, scheme, victim, &failure)?;
+        let done = py.detach(|| {
+            let (stream, _) = self.0.accept()?;
+            flashtwin_sim::reply_for_rules(stream, rules, || failure.failed())
+        });
+        match failure.take() {
+            Some(e) => Err(e),
+            None => done.map_err(error),
+        }
     }
 }
 
@@ -373,7 +429,8 @@ pub fn rules(
 ) -> PyResult<UserRules> {
     let scheme = scheme.map(|object| PyScheme::new(object.unbind(), py, failure.clone()));
     let scheme = scheme.transpose()?;
-    let victim = victim.map(|object| PyVictim::new(object.unbind(), failure.clone()));
+    let victim = victim.map(|object| PyVictim::new(object.unbind(), py, failure.clone()));
+    let victim = victim.transpose()?;
     Ok(UserRules {
         scheme: scheme.map(|scheme| Box::new(scheme) as Box<dyn UserScheme>),
         victim: victim.map(|victim| Box::new(victim) as Box<dyn UserVictim>),

@@ -17,6 +17,7 @@ mod passes;
 mod placement_log;
 mod precondition;
 mod recorded;
+mod remote_rules;
 mod run;
 mod snapshot;
 mod speed;
@@ -41,6 +42,7 @@ pub use placement_log::{placement_logs, placement_status};
 pub use precondition::{
     fill_buffer, precondition, precondition_by_load, InitialState, Precondition,
 };
+pub use remote_rules::{reply_for_rules, RemoteRules};
 pub use run::{run, Beyond, Pacing, RunConfig, Sink};
 pub use snapshot::{load_snapshot, save_snapshot};
 pub use speed::Speed;

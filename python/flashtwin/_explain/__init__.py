@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
@@ -165,7 +164,7 @@ class _Runs:
         span_max_s = None if log else window.from_s + window.length_s
         job = replace(self._job, options=options, span_max_s=span_max_s)
         each = job.candidates[0]
-        task = job.task(each, partial(self._base.fork, each.spec, each.user))
+        task = job.task(each, each.fork_of(self._base))
         results, interrupted = run_all([task], 1, options["progress"])
         if interrupted:
             raise Interrupted(None)

@@ -28,6 +28,12 @@ class Rule:
         return None if self.factory is None else self.factory()
 
 
+def split_rules(text: str) -> list[str]:
+    """Split a list at ;, or at , where there is none and no part has parameters."""
+    separator = ";" if ";" in text or "=" in text else ","
+    return [part.strip() for part in text.split(separator) if part.strip()]
+
+
 def _parameters(text: str) -> tuple[str, dict[str, str]]:
     """Split "name:key=value,key=value"; a value may have commas: what follows one without = belongs to it."""
     name, _, rest = text.partition(":")

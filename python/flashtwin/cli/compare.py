@@ -8,6 +8,7 @@ from pathlib import Path
 
 from .. import Comparison, Interrupted, policies
 from .. import compare as compare_policies
+from .._placement.rules import split_rules
 from .._policies import split_names
 from .._support import terminal
 from .._support.files import write_text
@@ -16,6 +17,9 @@ from .commands import summary_of
 from .common import ProgressBar, note, run_arguments
 from .forms import Commands, new
 from .grammar import add_json, add_options, add_workload
+
+#: Policies compared if nothing is named.
+_POLICIES = "lru,cflru,gcar-lru,gcar-cflru"
 
 
 def add(commands: Commands) -> None:
@@ -30,10 +34,13 @@ examples:
   flashtwin compare trace.csv.gz --policies lru,gcar-lru --threads 2 --figure out.png
   flashtwin compare trace.csv.gz --policies lru,cflru:window=0.1,cflru:window=0.5
   flashtwin compare trace.csv.gz --policies all --threads 2
+  flashtwin compare cachelib:soc=0.2,requests=1e6 --device nvme-fdp --placements none,handle,sepbit
+  flashtwin compare trace.csv --device nvme-fdp --victims "greedy;greedy@noisy;mine.py:Patient" --threads 2
 
-The device is preconditioned once; each policy starts from a copy. Ratios are to the first policy.
-More than 6 policies are ranked by mean response. A parameter given with --set applies to the policies
-that have it.
+The device is preconditioned once; each policy starts from a copy. With --placements or --victims, each run
+preconditions a device under its own rules, and the policy is that of the device unless --policies names
+others. Ratios are to the first run. More than 6 runs are ranked by mean response. A parameter given with
+--set applies to the policies that have it.
 """,
         command=command,
     )
@@ -41,16 +48,28 @@ that have it.
     add_options(p, WorkloadOptions, of_recordings=True)
     p.add_argument(
         "--policies",
-        default="lru,cflru,gcar-lru,gcar-cflru",
         metavar="A,B,...",
-        help="policies, optionally with parameters, or all (default: lru,cflru,gcar-lru,gcar-cflru)",
+        help=f"policies, optionally with parameters, or all (default: {_POLICIES})",
+    )
+    p.add_argument(
+        "--placements",
+        default="",
+        metavar="A;B",
+        help="placement schemes of a device that writes by units, with ; or , between: names "
+        "(see flashtwin placement list) or FILE.py:CLASS",
+    )
+    p.add_argument(
+        "--victims",
+        default="",
+        metavar="A;B",
+        help="victim rules of such a device, as in greedy@noisy or FILE.py:CLASS",
     )
     p.add_argument(
         "--threads",
         type=int,
         default=1,
         metavar="N",
-        help="policies to run at a time (results do not change)",
+        help="runs at a time (results do not change)",
     )
     g = p.add_argument_group("output")
     add_json(g, "all summaries")
@@ -59,18 +78,27 @@ that have it.
 
 
 def command(args: argparse.Namespace) -> int:
-    """Run one workload under several policies."""
+    """Run one workload under several policies or placements."""
     if args.figure:
         from ..plot.style import kind_of
 
         kind_of(Path(args.figure))
     arguments = run_arguments(args, WorkloadOptions)
-    names = split_names(args.policies, policies())
+    placements, victims = split_rules(args.placements), split_rules(args.victims)
+    given = args.policies or ("" if placements or victims else _POLICIES)
+    names = split_names(given, policies()) or None
     began = time.monotonic()
     code = 0
     try:
         with ProgressBar() as bar:
-            comparison = compare_policies(**arguments, policies=names, threads=args.threads, progress=bar)
+            comparison = compare_policies(
+                **arguments,
+                policies=names,
+                placements=placements,
+                victims=victims,
+                threads=args.threads,
+                progress=bar,
+            )
     except Interrupted as e:
         if not isinstance(e.partial, Comparison):
             raise
@@ -86,7 +114,7 @@ def command(args: argparse.Namespace) -> int:
         comparison.figure(args.figure)
         note(f"figure: {args.figure}")
     if code:
-        missing = [name for name in names if name not in comparison.policies]
+        missing = [name for name in names or () if name not in comparison.policies]
         left_out = f"; not begun: {', '.join(missing)}" if missing else ""
         note(f"flashtwin: interrupted: these are partial results, of the requests so far{left_out}")
     return code

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from .. import placement_info, placement_theory, placement_waf, placements, trace_placement
 from .._placement import DEVICES, FORMS
+from .._placement.rules import split_rules
 from .._support.files import write_text
 from ..errors import FlashtwinError
 from .commands import summary_of
@@ -168,12 +169,6 @@ def trace(args: argparse.Namespace) -> int:
     return 0
 
 
-def _list(text: str) -> list[str]:
-    """Split a list at ;, or at , where there is none and no part has parameters."""
-    separator = ";" if ";" in text or ":" in text else ","
-    return [part.strip() for part in text.split(separator) if part.strip()]
-
-
 def waf(args: argparse.Namespace) -> int:
     """Measure write amplification without time."""
     if args.figure:
@@ -184,8 +179,8 @@ def waf(args: argparse.Namespace) -> int:
         found = placement_waf(
             args.workload,
             args.device,
-            schemes=_list(args.schemes),
-            victims=_list(args.victims),
+            schemes=split_rules(args.schemes),
+            victims=split_rules(args.victims),
             setup=overrides(args),
             scale=args.scale,
             warm=args.warm,

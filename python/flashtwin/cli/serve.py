@@ -35,13 +35,15 @@ examples:
   flashtwin serve --device nvme-tlc --size 16G
   flashtwin serve --device sata-tlc --size 16G --store disk.img --socket /tmp/nbd.sock
   flashtwin serve --device nvme-tlc --dilation 10 --policy gcar-lru
+  flashtwin serve --device nvme-fdp --size 16G --placement mine.py:BySize --victim greedy@noisy
 
 Serves until Ctrl-C or SIGTERM, then reports response times and lateness. Needs nbdkit (docs/live.md).
 """,
         command=command,
     )
     add_options(p, StateOptions)
-    add_one(p, "policy")
+    for name in ("policy", "placement", "victim"):
+        add_one(p, name)
     g = p.add_argument_group("block device")
     g.add_argument(
         "--size", metavar="SIZE", help="size that clients see, such as 16G (default: the whole device)"
@@ -95,6 +97,8 @@ def command(args: argparse.Namespace) -> int:
                 args.device,
                 size=args.size,
                 policy=args.policy,
+                placement=args.placement,
+                victim=args.victim,
                 **read(args, StateOptions),
                 store=args.store,
                 socket=args.socket,

@@ -19,9 +19,13 @@ _FEW = 6
 _MARKED = 20
 
 
+class _Labelled(Recorded, Protocol):
+    label: str
+
+
 class _Comparison(Protocol):
     @property
-    def results(self) -> Sequence[Recorded]: ...
+    def results(self) -> Sequence[_Labelled]: ...
 
 
 class _HitRow(Protocol):
@@ -64,11 +68,11 @@ class _CurveTable(Protocol):
 
 @styled
 def comparison(results: _Comparison, *, columns: int = 2) -> Figure:
-    """Draw response times up to p99.99 and the parts of the mean, for each policy."""
+    """Draw response times up to p99.99 and the parts of the mean, for each run."""
     many = max(0, len(results.results) - _FEW)
     figure = new(columns, 2.8 + 0.12 * many)
     tail, bars = figure.subplots(1, 2, width_ratios=(1.2, 1))
-    records = {f"{result.policy}": result.record() for result in results.results}
+    records = {result.label: result.record() for result in results.results}
     draw_percentiles(tail, records, "all")
     tail.set(ylabel="response time (us)")
     tail.legend(loc="upper left", fontsize=5 if many else None, ncols=1 + many // 9)

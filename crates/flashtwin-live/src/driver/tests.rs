@@ -36,8 +36,14 @@ fn page(op: Op, number: u64) -> Call {
 #[test]
 fn a_call_takes_no_less_than_the_device_does() {
     for (times, least_us) in [("1", 25), ("20", 500)] {
-        let driver =
-            Driver::start(twin(), times.parse().expect("a number"), undo(), None).expect("threads");
+        let driver = Driver::start(
+            twin(),
+            times.parse().expect("a number"),
+            undo(),
+            None,
+            Arc::default(),
+        )
+        .expect("threads");
         let began = Instant::now();
         driver.call(&page(Op::Read, 100), 0).expect("completes");
         assert!(
@@ -53,7 +59,8 @@ fn a_call_takes_no_less_than_the_device_does() {
 #[test]
 fn each_of_many_threads_gets_its_response() {
     for seed in flashtwin::seeds(1) {
-        let driver = Driver::start(twin(), Dilation::default(), undo(), None).expect("threads");
+        let driver = Driver::start(twin(), Dilation::default(), undo(), None, Arc::default())
+            .expect("threads");
         let completed = AtomicU32::new(0);
         thread::scope(|scope| {
             for thread in 0..12 {
@@ -92,7 +99,8 @@ fn each_of_many_threads_gets_its_response() {
 fn a_sleeping_waiter_is_woken_in_time() {
     let (send, results) = std::sync::mpsc::channel();
     thread::spawn(move || {
-        let driver = Driver::start(twin(), Dilation::default(), undo(), None).expect("threads");
+        let driver = Driver::start(twin(), Dilation::default(), undo(), None, Arc::default())
+            .expect("threads");
         driver.shared.pollers.are_crowded(u64::MAX);
         for number in 0..20 {
             // Long enough for the pacer to sleep without an end.
@@ -113,8 +121,15 @@ fn the_hint_is_released_without_calls() {
     let path = std::env::temp_dir().join(format!("flashtwin-driver-{}", std::process::id()));
     std::fs::write(&path, "").expect("a file");
     let hint = LatencyHint::open(&path);
-    let driver =
-        Driver::start_with(hint, twin(), Dilation::default(), undo(), None).expect("threads");
+    let driver = Driver::start_with(
+        hint,
+        twin(),
+        Dilation::default(),
+        undo(),
+        None,
+        Arc::default(),
+    )
+    .expect("threads");
     for round in 1..=2 {
         for number in 0..20 {
             driver
@@ -137,8 +152,14 @@ fn the_hint_is_released_without_calls() {
 #[test]
 fn more_threads_than_pollers_all_get_their_responses() {
     for seed in flashtwin::seeds(1) {
-        let driver =
-            Driver::start(twin(), "30".parse().expect("a number"), undo(), None).expect("threads");
+        let driver = Driver::start(
+            twin(),
+            "30".parse().expect("a number"),
+            undo(),
+            None,
+            Arc::default(),
+        )
+        .expect("threads");
         thread::scope(|scope| {
             for thread in 0..100 {
                 let driver = &driver;
@@ -158,8 +179,14 @@ fn more_threads_than_pollers_all_get_their_responses() {
 
 #[test]
 fn a_call_longer_than_a_batch_is_done_in_parts() {
-    let driver =
-        Driver::start(twin(), "0.001".parse().expect("a number"), undo(), None).expect("threads");
+    let driver = Driver::start(
+        twin(),
+        "0.001".parse().expect("a number"),
+        undo(),
+        None,
+        Arc::default(),
+    )
+    .expect("threads");
     let bytes = 150 << 20;
     let call = Call {
         op: Op::Trim,
@@ -178,7 +205,7 @@ fn a_call_longer_than_a_batch_is_done_in_parts() {
 
 fn made_up(does: Does) -> Driver {
     let twin = Box::new(MadeUp::new(does));
-    Driver::start(twin, Dilation::default(), undo(), None).expect("threads")
+    Driver::start(twin, Dilation::default(), undo(), None, Arc::default()).expect("threads")
 }
 
 /// Results of calls of four threads, with a timeout that no machine exceeds.

@@ -95,8 +95,8 @@ impl PlacementSummary {
         let handles = types.zip(accepted).zip(0..);
         let free = (0..setup.groups).map(|group| device.units_free(group));
         PlacementSummary {
-            scheme: setup.scheme.name.into(),
-            victim: setup.victim.name.into(),
+            scheme: device.scheme_name().into(),
+            victim: device.victim_name().into(),
             scope: setup.scope.name.into(),
             unit_bytes: bytes_of(setup.unit_pages.into()),
             units: setup.groups * setup.units,

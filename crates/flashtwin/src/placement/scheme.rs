@@ -157,6 +157,11 @@ pub trait Scheme: Send + Sync {
     /// Needs of the scheme, with the number of its classes.
     fn needs(&self) -> Needs;
 
+    /// Name in results; that of a shipped scheme is in its [`Entry`].
+    fn name(&self) -> &str {
+        "own"
+    }
+
     /// The class of a page that the host writes, below [`Needs::classes`]. Called once a program, in program order.
     fn host(&mut self, page: &HostPage) -> Class;
 

@@ -52,6 +52,11 @@ pub trait UserVictim: Send + Sync {
     /// The place, among [`VictimPool::units`], of the unit to collect; `None`: no collection now.
     fn choose(&mut self, pool: &VictimPool) -> Option<u32>;
 
+    /// Name in results.
+    fn name(&self) -> &str {
+        "own"
+    }
+
     /// A copy with its state.
     fn boxed_clone(&self) -> Box<dyn UserVictim>;
 }
@@ -107,6 +112,14 @@ impl AnyVictim {
 
     pub fn user(victim: Box<dyn UserVictim>) -> AnyVictim {
         AnyVictim::User(User(victim))
+    }
+
+    /// Name of the user's rule; `None`: the rule is that of the setup.
+    pub fn name_of_own(&self) -> Option<&str> {
+        match self {
+            AnyVictim::Rule(_) => None,
+            AnyVictim::User(user) => Some(user.0.name()),
+        }
     }
 
     /// Chooses a unit; none if no closed unit of the group whose survivors find room has anything to gain.

@@ -70,6 +70,13 @@ macro_rules! declare {
                 }
             }
 
+            fn name(&self) -> &str {
+                match self {
+                    $(AnyScheme::$Type(_) => $file::$Type::ENTRY.component.name,)+
+                    AnyScheme::User(user) => user.0.name(),
+                }
+            }
+
             #[inline]
             fn host(&mut self, page: &HostPage) -> Class {
                 match self {
