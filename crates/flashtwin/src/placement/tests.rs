@@ -1,4 +1,5 @@
-//! The vectors of the specification, random devices beside a naive twin, and closed forms beside long runs.
+//! The test vectors of the specification, random devices compared with a naive implementation, and
+//! closed forms compared with long runs.
 
 use super::script::{self, Step};
 use super::*;
@@ -24,7 +25,7 @@ fn result(step: &Step) -> String {
     parts.cloned().collect::<Vec<_>>().join("; ")
 }
 
-/// Vectors F1 to F18, a state after each operation.
+/// Test vectors F1 to F18, with the state after each operation.
 #[test]
 fn vectors() {
     let mut found = 0;
@@ -49,7 +50,7 @@ fn pick<'a>(rng: &mut Rng, from: &[&'a str]) -> &'a str {
     from[rng.below(from.len() as u64) as usize]
 }
 
-/// A random device near the bound of its room, and 200 operations.
+/// Returns a random device with little spare room, and 200 operations.
 fn random_case(seed: u64) -> (String, Vec<String>) {
     let mut rng = Rng::new(seed);
     let handles = 1 + rng.below(4);
@@ -101,7 +102,8 @@ fn random_case(seed: u64) -> (String, Vec<String>) {
     (setup, ops)
 }
 
-/// Pages moved by class that waited and owner are those of the twin.
+/// Checks that pages moved, by class that waited and by owner, equal those of the naive
+/// implementation.
 fn assert_caused(device: &Placed, twin: &naive::Naive) {
     let report = device.report();
     for (class, row) in report.caused.iter().enumerate() {
@@ -117,7 +119,8 @@ fn assert_caused(device: &Placed, twin: &naive::Naive) {
     }
 }
 
-/// Random devices do what the naive twin does, operation by operation, with no invariant broken.
+/// Random devices have the same result as the naive implementation after each operation, and no
+/// invariant is violated.
 #[test]
 fn random_devices_agree_with_the_naive_twin() {
     let mut collected = 0;
@@ -140,7 +143,7 @@ fn random_devices_agree_with_the_naive_twin() {
     assert!(collected > 500, "{collected}");
 }
 
-/// Every scheme keeps the invariants, never loses a page, and ends in the same state twice.
+/// Every scheme keeps the invariants, loses no page, and ends in the same state in two runs.
 #[test]
 fn schemes_keep_the_invariants() {
     for entry in SCHEMES {
@@ -176,7 +179,8 @@ fn schemes_keep_the_invariants() {
     }
 }
 
-/// Write amplification of a load that is drawn by `next`, after `passes` capacities, over as many.
+/// Returns the write amplification of a load whose pages `next` draws: first `passes` capacities
+/// are written, then as many are measured.
 fn measured(device: &mut Placed, passes: u64, mut next: impl FnMut() -> (u32, u16)) -> f64 {
     let pages = u64::from(device.setup().logical_pages);
     for lpn in 0..pages as u32 {
@@ -305,7 +309,7 @@ fn long_runs_have_the_write_amplification_of_the_closed_forms() {
     near("in order", sequential, 1.0, 0.03);
 }
 
-/// Setups that no device can have are refused with the word and the remedy.
+/// Impossible setups are rejected with the wrong word and the remedy.
 #[test]
 fn impossible_setups_are_refused() {
     let cases = [
@@ -337,7 +341,7 @@ fn impossible_setups_are_refused() {
     }
 }
 
-/// A user's greedy rule, and a user's scheme, do what the shipped ones do.
+/// A user's greedy rule and a user's scheme have the same results as the shipped ones.
 #[test]
 fn a_users_rule_does_what_the_shipped_one_does() {
     #[derive(Clone)]
@@ -379,7 +383,7 @@ fn a_users_rule_does_what_the_shipped_one_does() {
     assert!(mine.report().moves > 1000);
 }
 
-/// The class of each page of a line of writes, by the scheme's own rule.
+/// Returns the class of each written page, by the scheme's own rule.
 fn classes(setup: &str, writes: &[(u32, u16)]) -> Vec<u16> {
     let mut device = device(setup);
     let class = |&(lpn, id): &(u32, u16)| {
@@ -401,7 +405,7 @@ fn host_pages(device: &Placed, class: u16) -> u64 {
     of_class.map(|owner| owner.counts.host_pages).sum()
 }
 
-/// Classes by hints, regions, the dispatcher's hot pages and a Bloom filter.
+/// Classes by hints, by regions, by the dispatcher's hot pages, and by a Bloom filter.
 #[test]
 fn schemes_give_the_classes_of_their_rules() {
     let sizes = "units=60 unit_pages=4 logical_pages=100 low=8";
@@ -424,7 +428,8 @@ fn schemes_give_the_classes_of_their_rules() {
     assert_eq!(classes(&bloom, &pages), [1, 0, 1, 0, 1, 1, 0]);
 }
 
-/// Survivors of each generation come from the one before, and those of the last one stay.
+/// Moved pages of each generation come from the previous generation; those of the last one stay in
+/// it.
 #[test]
 fn survivors_grow_older_by_a_generation() {
     let sizes = "units=29 unit_pages=4 logical_pages=80 low=4";
@@ -455,7 +460,8 @@ fn survivors_grow_older_by_a_generation() {
     assert!(count(3).1 > 100, "{:?}", count(3));
 }
 
-/// The class of survivors, and of pages with a known future, at the ends of each range.
+/// Classes of moved pages by age, and of pages by the time until the next write, at the ends of
+/// each range.
 #[test]
 fn classes_by_age_and_by_remaining_life() {
     let make = |name: &str, set: &[(&str, &str)]| {
@@ -521,7 +527,7 @@ fn classes_by_age_and_by_remaining_life() {
     assert_eq!(written, [0, 0, 1, 1]);
 }
 
-/// Without handles as classes, an update and the status have nothing to close or to show.
+/// If classes are not handles, an update closes nothing, and the status is empty.
 #[test]
 fn commands_of_handles_need_the_scheme_of_handles() {
     let mut device = device("handles=2 units=12 low=2 scheme=generations classes=2");
