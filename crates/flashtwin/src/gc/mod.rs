@@ -1,4 +1,4 @@
-//! Garbage collection: selects the victim, and decides whether collecting it gains anything.
+//! Garbage collection: selects the victim, and decides whether collecting it gains room.
 
 mod orders;
 mod rules;

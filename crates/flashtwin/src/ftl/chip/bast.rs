@@ -81,7 +81,7 @@ const ENTRY: Entry = Entry {
 struct Log {
     block: u32,
     owner: u32,
-    /// Pages written to it.
+    /// Number of pages written to the log block.
     count: u32,
     /// Whether the pages are the offsets 0 to count - 1, in this order.
     in_order: bool,

@@ -190,12 +190,12 @@ impl Setup {
         }
     }
 
-    /// Name of the layer.
+    /// Returns the name of the layer.
     pub fn name(&self) -> &'static str {
         self.kind.entry().name
     }
 
-    /// Parameters of the layer.
+    /// Returns the parameters of the layer.
     pub fn parameters(&self) -> &'static [Parameter] {
         self.kind.entry().parameters
     }
@@ -248,7 +248,7 @@ impl Setup {
         self.kind.turn_pages(&self.chip())
     }
 
-    /// Logical blocks.
+    /// Returns the number of logical blocks.
     pub fn logical_blocks(&self) -> u32 {
         self.chip().logical_blocks()
     }
@@ -262,7 +262,7 @@ impl Setup {
     /// Checks the setup.
     ///
     /// # Errors
-    /// Names the first wrong parameter and its valid values.
+    /// The error names the first wrong parameter and its valid values.
     pub fn check(&self) -> Result<(), SetupError> {
         let wrong = |text: String| Err(SetupError(text));
         let n = self.pages_per_block;
