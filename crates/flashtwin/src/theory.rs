@@ -16,7 +16,7 @@ const STEPS: usize = 200;
 pub struct PageClass {
     /// Number of pages.
     pub pages: f64,
-    /// Share of the accesses that go to them together.
+    /// Share of all accesses that go to the pages of the class.
     pub accesses: f64,
 }
 

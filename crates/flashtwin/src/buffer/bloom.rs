@@ -30,9 +30,9 @@ words! {
 words! {
     /// Pages that a reset removes from the filter.
     pub(super) enum Forget {
-        /// All pages.
+        /// A reset removes all pages from the filter.
         Reset = "reset",
-        /// Only the pages inserted before the previous reset.
+        /// A reset removes only the pages that were inserted before the previous reset.
         Generations = "generations",
     }
 }
@@ -98,8 +98,8 @@ impl Bloom {
         })
     }
 
-    /// Whether all bits at these positions are set. Reads all of them, even after one that is not
-    /// set, so that their cache misses overlap.
+    /// Whether all bits at `positions` are set. Reads all of them, even after one that is not set,
+    /// so that their cache misses overlap.
     #[inline]
     fn contains(&self, positions: &[u64; HASHES]) -> bool {
         let bit = |&p: &u64| self.words[(p / 64) as usize] >> (p % 64);

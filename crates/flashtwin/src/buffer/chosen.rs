@@ -30,7 +30,7 @@ impl ChosenPolicy {
         }
     }
 
-    /// Returns the policy called `name` with these settings; `None` if it does not exist.
+    /// Returns the policy called `name` with the given settings; `None` if it does not exist.
     pub(crate) fn new(name: &str, settings: Settings) -> Option<ChosenPolicy> {
         let (gcar, base) = split(name)?;
         let base = base.name;

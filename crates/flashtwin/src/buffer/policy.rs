@@ -65,11 +65,12 @@ pub trait DeviceView {
 /// Pages that a victim search skips. Pages in flight are always skipped; the other cases are GCaR's filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skip {
-    /// Only pages in flight.
+    /// The search skips only pages in flight.
     Nothing,
-    /// Pages whose chip is in GC.
+    /// The search also skips pages whose chip is in GC.
     Gc,
-    /// Pages whose chip is in GC, or one block away from it (`gc_lookahead`, D-4).
+    /// The search also skips pages whose chip is in GC, or one block away from it (`gc_lookahead`,
+    /// D-4).
     GcSoon,
 }
 
@@ -108,7 +109,7 @@ impl Skip {
 pub struct Eviction {
     /// Evicted pages, in the order in which the dirty ones are written; usually one.
     pub victims: Vec<PageId>,
-    /// The logical block of these pages, for policies that evict blocks.
+    /// The logical block of the victims, for policies that evict blocks.
     pub block: Option<u32>,
     /// Whether clean victims are written too, because a block is padded to its full length.
     pub write_clean: bool,

@@ -164,7 +164,7 @@ impl FromSetting for f64 {
 pub struct Settings(Vec<(&'static str, Value)>);
 
 impl Settings {
-    /// Creates the settings of a component from these values.
+    /// Creates the settings of a component from the given values.
     pub(crate) fn new(values: Vec<(&'static str, Value)>) -> Settings {
         Settings(values)
     }

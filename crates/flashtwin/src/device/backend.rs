@@ -46,7 +46,7 @@ pub(crate) mod sealed {
     /// Means that a page may be written to several units.
     pub const NO_HOME: u32 = u32::MAX;
 
-    /// Executes operations and returns them.
+    /// Executes page operations, and returns them when they have ended.
     ///
     /// # Safety
     /// No method of this trait or of [`Backend`] changes what [`Work::kind`] returns.

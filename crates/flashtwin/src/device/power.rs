@@ -15,12 +15,12 @@ use crate::units::Lpn;
 /// The event after which the contents of a page survive a power loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durable {
-    /// The acknowledgement of the write: the buffer's memory survives.
+    /// The write is acknowledged: the buffer's memory survives the power loss.
     AtOnce,
-    /// The end of a program that carries the contents.
+    /// A program that carries the contents ends.
     Programmed,
-    /// The end of a flush or of a forced write: programmed pages may still be in volatile memory of
-    /// an array's members.
+    /// A flush or a forced write ends: until then, programmed pages may still be in volatile memory
+    /// of an array's members.
     Flushed,
 }
 

@@ -39,9 +39,9 @@ impl Finished<'_> {
 pub struct OpMetrics {
     /// Requests completed without an error.
     pub requests: u64,
-    /// Bytes of these requests.
+    /// Bytes of the requests completed without an error.
     pub bytes: u64,
-    /// Page accesses of these requests.
+    /// Page accesses of the requests completed without an error.
     pub pages: u64,
     /// Page accesses that hit the buffer.
     pub hits: u64,

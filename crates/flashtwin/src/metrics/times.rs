@@ -229,7 +229,7 @@ impl PartSums {
         self.whole + u128::from(self.last_whole)
     }
 
-    /// The sums of their parts.
+    /// Returns the sum of each part of the response times.
     pub fn all(&self) -> [u128; PARTS] {
         std::array::from_fn(|i| self.sums[i] + u128::from(self.last[i]))
     }

@@ -161,7 +161,7 @@ fn starts_gc(free_pages: u32, writes: u32, low_pages: u32) -> bool {
     free_pages.saturating_sub(writes) <= low_pages
 }
 
-/// Whether the chip starts GC because of these writes, counted in data pages. Usually the free blocks alone decide. A
+/// Whether the chip starts GC because of `writes` waiting writes of a data page each. Usually the free blocks alone decide. A
 /// dead die has no free blocks, and never collects.
 #[inline]
 fn is_short(ftl: &PageMap, chip: u32, writes: u32) -> bool {

@@ -141,7 +141,8 @@ pub struct PageOp {
     /// The receiver of the result.
     pub owner: Owner,
     pub cause: Cause,
-    /// Number of the host request that caused it; [`FlashEvent::NO_REQUEST`] if none did.
+    /// Number of the host request that caused the operation; [`FlashEvent::NO_REQUEST`] if none
+    /// did.
     pub request: u32,
     /// For a write, the stream whose open block it goes to.
     pub stream: Stream,

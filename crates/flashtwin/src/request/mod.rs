@@ -72,7 +72,7 @@ pub struct Completion {
     pub bytes: u64,
     /// Pages touched.
     pub pages: u32,
-    /// Pages of it found in the buffer.
+    /// Pages of the request that were found in the buffer.
     pub hits: u32,
     /// Time of arrival.
     pub arrival: Time,

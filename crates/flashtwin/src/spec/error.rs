@@ -26,7 +26,7 @@ pub struct Problem {
 /// Location of a problem.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// The file as a whole, because something is missing.
+    /// The problem concerns the file as a whole, because something is missing.
     File {
         /// The file.
         origin: String,

@@ -53,8 +53,8 @@ impl Buffer {
         settings.collect()
     }
 
-    /// Returns the keys of the policy with these values; keys that are not given have their present
-    /// value.
+    /// Returns the keys of the policy, with the given values for the given keys and the present
+    /// values for the others.
     ///
     /// # Errors
     /// Fails if a key is not one of the policy's.

@@ -12,7 +12,7 @@ const PCIE: Only = &[(Link::kind.name(), &[LinkKind::Pcie.name()])];
 words! {
     /// Rule that assigns requests to queues.
     pub enum Assign {
-        /// Round robin.
+        /// Requests go to the queues in turn (round robin).
         Turn = "turn",
         /// Reads go to the first half of the queues and all other requests to the second half, each in round robin.
         Kind = "kind",
@@ -22,9 +22,9 @@ words! {
 words! {
     /// Order in which the controller serves the queues.
     pub enum Arbitration {
-        /// Round robin.
+        /// The controller serves the queues in turn (round robin).
         RoundRobin = "round-robin",
-        /// Urgent queues first, the others by weights.
+        /// The controller serves urgent queues first, and the others by their weights.
         Weighted = "weighted",
     }
 }

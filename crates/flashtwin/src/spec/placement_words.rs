@@ -38,7 +38,7 @@ impl Choice {
 }
 
 impl Setup {
-    /// Makes a setup of these words; those that are left out have their defaults.
+    /// Makes a setup from the given words; words that are not given have their defaults.
     ///
     /// # Errors
     /// The error names the wrong word, its value, and the permitted values.

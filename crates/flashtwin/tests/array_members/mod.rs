@@ -11,7 +11,7 @@ mod states;
 
 use flashtwin::{Array, ArraySpec, Completion, Op, Request, Rng, Time};
 
-/// Returns an array of small members with these keys set.
+/// Returns an array of small members with the given keys.
 fn array(level: &str, members: &str, more: &[(&str, &str)]) -> Array {
     let mut all = vec![
         ("array.level", level),

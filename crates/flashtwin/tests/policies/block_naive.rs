@@ -38,7 +38,7 @@ pub struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// Whether GCaR skips a block with these cached pages.
+    /// Whether GCaR skips a block with the given cached pages.
     fn skips(&self, setup: &Setup, pages: &BTreeSet<u32>) -> bool {
         let in_gc = pages.iter().filter(|&&p| self.world.skipped(p)).count();
         let is = match setup.settings.value("block_in_gc") {

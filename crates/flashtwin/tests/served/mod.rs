@@ -20,7 +20,7 @@ fn ssd(name: &str, more: &[(&str, &str)]) -> Ssd {
     Ssd::new(&DeviceSpec::with_overrides(text, name, &all).unwrap())
 }
 
-/// Returns an array of small members with these keys set.
+/// Returns an array of small members with the given keys.
 fn array(level: &str, members: &str, more: &[(&str, &str)]) -> Array {
     let mut all = vec![
         ("array.level", level),

@@ -120,7 +120,7 @@ fn run(array: &mut Array, seed: u64, plain: bool) -> (String, Vec<u64>) {
     (text + &format!("{stats:?}\n{members:?}"), changes)
 }
 
-/// Requests before which an array with these interventions stops being plain, or is plain again.
+/// Numbers of requests after which the interventions end the array's plain state, or restore it.
 const CHANGES: [u64; 9] = [500, 700, 900, 1100, 1300, 1320, 1500, REBUILT, 3800];
 const CHANGES_WITHOUT_COPIES: [u64; 7] = [500, 700, 900, 1100, 1300, 1320, 3800];
 

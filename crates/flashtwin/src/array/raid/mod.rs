@@ -383,7 +383,7 @@ impl Raid {
     }
 }
 
-/// Whether no member of such an array influences which requests another one receives, or when.
+/// Whether no member of the array influences which requests another one receives, or when.
 fn members_are_independent(spec: &ArraySpec) -> bool {
     // A member must not become read-only, since the array would then refuse writes. It must have no buffer, since the
     // array may order it to write the buffer back.

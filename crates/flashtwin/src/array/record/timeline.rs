@@ -15,7 +15,7 @@ pub struct GcInterval {
     pub forced: bool,
 }
 
-/// The log of these intervals.
+/// Records the intervals in which members collect.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     /// For each member that is collecting: the start, and whether the coordinator ordered it.

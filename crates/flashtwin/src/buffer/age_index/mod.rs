@@ -192,8 +192,8 @@ impl<const N: usize> AgeIndex<N> {
         self.ages.page_at(age)
     }
 
-    /// Returns the age of the least recent page of a class with lists, for each chip and for the pages without a
-    /// chip; the largest number if there is none.
+    /// Returns, for each chip and for the pages without a chip, the age of the least recent page of
+    /// a class; the largest number if there is no page. The class must have lists.
     #[inline]
     pub fn heads(&self, class: usize) -> &[u32] {
         self.lists.heads(class)

@@ -48,9 +48,9 @@ parameters! {
 words! {
     /// Space in the buffer that a block is charged for (D-209).
     pub(super) enum BlockRoom {
-        /// The block's cached pages only.
+        /// A block is charged for its cached pages only.
         Pages = "pages",
-        /// All N pages of the block, cached or not.
+        /// A block is charged for all its N pages, cached or not.
         Whole = "whole",
     }
 }

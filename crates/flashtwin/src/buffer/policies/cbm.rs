@@ -348,7 +348,8 @@ impl Cbm {
         }
     }
 
-    /// Adds to the victims, which are those of `node`, the pages of their block in the read cache.
+    /// Adds clean pages to the victims: those that the read cache holds of the block `node`, which
+    /// is being evicted.
     fn merge(&mut self, node: NodeId, out: &mut Eviction) {
         let block = self.blocks.number(node);
         let n = self.blocks.setup().pages_per_block;

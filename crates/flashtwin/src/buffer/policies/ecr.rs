@@ -30,11 +30,11 @@ words! {
 words! {
     /// The choice among chips of equal queue complete time (D-15).
     enum Tie {
-        /// The chip whose victim was accessed longest ago.
+        /// Takes the chip whose victim was accessed longest ago.
         Oldest = "oldest",
-        /// The lowest chip number.
+        /// Takes the chip with the lowest number.
         Lowest = "lowest",
-        /// The next chip after the last victim's.
+        /// Takes the next chip after that of the last victim.
         RoundRobin = "round-robin",
     }
 }

@@ -139,7 +139,7 @@ pub struct PudLru {
     heaps: Heaps<(u64, u64)>,
     /// For each number of pages, the heaps that are not empty, as bits.
     filled: Vec<u128>,
-    /// Numbers of pages with such heaps as bits.
+    /// The numbers of pages for which at least one heap is not empty, as bits.
     sizes: Vec<u64>,
     /// For each number of pages: an upper bound of the PUDs.
     ceilings: Vec<Ceiling>,

@@ -96,9 +96,9 @@ struct Request {
     hit_by: u64,
     small: bool,
     list: u8,
-    /// The block divided from it last.
+    /// The block that was last divided from this one.
     divided: Option<NodeId>,
-    /// The block it was divided from.
+    /// The block from which this one was divided.
     origin: Option<Arrival>,
 }
 

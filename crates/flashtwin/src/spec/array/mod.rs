@@ -99,12 +99,13 @@ words! {
 words! {
     /// Where the array reads a page from.
     pub enum Reads {
-        /// From the page's own member, even if the page has to wait there.
+        /// The array reads a page from the page's own member, even if it has to wait there.
         Direct = "direct",
-        /// From the other members of its stripe or from another copy, if the page's chip is in GC
-        /// and none of the others is.
+        /// The array reads the page from the other members of its stripe or from another copy, if
+        /// the page's chip is in GC and none of the others is.
         AroundGc = "around-gc",
-        /// From the page's own member, and after a delay from the others as well. The first completion counts.
+        /// The array reads the page from the page's own member and, after a delay, from the others
+        /// as well. The first completion counts.
         Hedged = "hedged",
     }
 }

@@ -26,10 +26,10 @@ const RESERVE: usize = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Free,
-    /// Being written.
+    /// The segment is being written.
     Open,
     Full,
-    /// Being collected: the valid pages move to another segment.
+    /// The segment is being collected: its valid pages move to another segment.
     Victim,
     Trimming,
 }

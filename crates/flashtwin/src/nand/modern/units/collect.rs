@@ -48,7 +48,7 @@ struct Row {
     first: u32,
     /// Number of pages moved to the row.
     pages: u32,
-    /// Number of these pages whose data have not reached the controller yet.
+    /// Number of pages moved to the row whose data have not reached the controller yet.
     coming: u32,
 }
 
