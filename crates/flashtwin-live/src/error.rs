@@ -97,7 +97,7 @@ pub enum Failure {
     Stopping,
     /// The request asks for fast zeroing, which is not possible here.
     Slow,
-    /// The store refused.
+    /// The store refused a read or write.
     Store(io::Error),
 }
 

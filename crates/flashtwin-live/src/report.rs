@@ -49,9 +49,9 @@ impl Percentiles {
 pub struct CallCounts {
     /// Requests completed without an error.
     pub requests: u64,
-    /// Bytes of these requests.
+    /// Bytes of the requests completed without an error.
     pub bytes: u64,
-    /// Page accesses of these requests.
+    /// Page accesses of the requests completed without an error.
     pub pages: u64,
     /// Page accesses that hit the buffer.
     pub hits: u64,
@@ -60,7 +60,7 @@ pub struct CallCounts {
     /// Number of further requests that failed because the device has lost their data. Injected failures are not
     /// counted.
     pub failed: u64,
-    /// Sum of the response times of these requests, in seconds.
+    /// Sum of the response times of the requests completed without an error, in seconds.
     pub total_s: f64,
     /// Percentiles of the response times.
     #[serde(flatten)]

@@ -403,7 +403,8 @@ impl Server {
         self.placement(|device| Ok(placement_logs(device, page_bytes).into()))
     }
 
-    /// Closes the units that the handles of these placement ids write, as they are; returns the new status.
+    /// Closes the units that the handles of the given placement ids write, although they may not be
+    /// full; returns the new status.
     ///
     /// # Errors
     /// Fails if the device does not write by units, or if an id is not valid; then no unit is closed.
@@ -516,7 +517,7 @@ impl Server {
         self.driver.change(how).ok_or_else(broken)?
     }
 
-    /// The settings it was started with.
+    /// Returns the settings with which the server was started.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }

@@ -159,7 +159,7 @@ impl Store {
         }
     }
 
-    /// Makes these bytes zero and releases their space.
+    /// Makes the given bytes zero and releases their space.
     ///
     /// # Errors
     /// Fails if a system call fails.

@@ -25,7 +25,7 @@ const REST_STEPS_MAX: u64 = 100_000_000;
 pub trait Twin: Send {
     /// Name of the device.
     fn name(&self) -> String;
-    /// Bytes it can hold.
+    /// Returns the number of bytes that clients can access.
     fn exported_bytes(&self) -> u64;
     /// Bytes of a page.
     fn page_bytes(&self) -> u32;

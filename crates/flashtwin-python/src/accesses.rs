@@ -92,7 +92,7 @@ struct Shared {
 #[derive(Default)]
 struct Read {
     pieces: Vec<Arc<Vec<Span>>>,
-    /// Number of requests in these pieces.
+    /// Number of requests in all pieces.
     requests: u64,
     /// Whether the reader has ended. If `whole`, it has read the workload to the end.
     ended: bool,

@@ -109,7 +109,7 @@ impl Column {
 }
 
 impl Log {
-    /// Replaces the present rows by these completions, at most as many as there is room for.
+    /// Replaces the present rows by the given completions, at most as many as there is room for.
     pub fn put(&mut self, completions: &[Completion]) {
         for (i, some) in completions.chunks(AT_ONCE).enumerate() {
             self.put_at(i * AT_ONCE, some);

@@ -357,7 +357,8 @@ struct Calls {
     hit: Py<PyAny>,
     evict: Py<PyAny>,
     forget: Py<PyAny>,
-    /// This method and those below are `None` if the class does not override them.
+    /// The method `cleaned`. This and the following methods are `None` if the class does not
+    /// override them.
     cleaned: Option<Py<PyAny>>,
     state: Option<Py<PyAny>>,
 }

@@ -49,9 +49,9 @@ pub struct RebuildPoint {
 pub struct PhaseOutcome {
     /// The phase.
     pub phase: Phase,
-    /// Reads completed in it.
+    /// Reads completed in the phase.
     pub reads: OpMetrics,
-    /// Writes completed in it.
+    /// Writes completed in the phase.
     pub writes: OpMetrics,
 }
 

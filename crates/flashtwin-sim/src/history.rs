@@ -289,7 +289,8 @@ pub struct HistoryPoint {
     pub mean_us: Option<f64>,
     /// 99th percentile of the response times, at most 7 % too high.
     pub p99_us: Option<f64>,
-    /// Fraction of these requests' page accesses that hit the buffer.
+    /// Fraction of the page accesses that hit the buffer, of the requests that completed in the
+    /// window.
     pub hit_ratio: Option<f64>,
     /// Mean number of reads and writes in the device; requests that never complete do not count.
     pub inside_mean: f64,

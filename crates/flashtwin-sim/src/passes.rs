@@ -48,7 +48,8 @@ pub struct Passes {
     pub missed: Option<&'static str>,
     /// Write amplification of the device over the last half of the passes; `None` without writes.
     pub device_write_amplification: Option<f64>,
-    /// Half width of its 95 % confidence interval; `None` with fewer than six passes.
+    /// Half width of the 95 % confidence interval of the write amplification; `None` with fewer
+    /// than six passes.
     pub half_width: Option<f64>,
     /// Bytes programmed per byte of the host over these passes, by purpose.
     pub by_purpose: Vec<(&'static str, f64)>,

@@ -158,7 +158,7 @@ impl Line {
 pub struct RemoteRules {
     /// The rules, for a device.
     pub rules: UserRules,
-    /// Set once they have failed.
+    /// Set once the rules have failed.
     pub failed: Arc<AtomicBool>,
 }
 

@@ -16,15 +16,15 @@ use crate::Threads;
 pub struct Described<'a> {
     /// Name of the device.
     pub name: &'a str,
-    /// The back end of its flash: `msr`, `modern`, or `mixed`.
+    /// Back end of the device's flash: `msr`, `modern`, or `mixed`.
     pub backend: &'static str,
     /// Buffer of the device, if it has one.
     pub buffer: Option<&'a Buffer>,
     /// Bytes in a page.
     pub page_bytes: u32,
-    /// The array it is, if it is one.
+    /// The array, if the device is one.
     pub array: Option<&'a ArraySpec>,
-    /// The SSDs it is made of.
+    /// The SSDs of which the device consists.
     pub members: Vec<&'a DeviceSpec>,
 }
 
@@ -79,8 +79,8 @@ pub trait Drivable: Backend + Sized {
     fn array(_device: &Device<Self>) -> Option<&Array> {
         None
     }
-    /// Simulates the members' parts of these requests ahead ([`Array::run_ahead`]); returns false if that is not
-    /// possible.
+    /// Simulates the members' parts of the given requests ahead ([`Array::run_ahead`]); returns
+    /// false if that is not possible.
     fn run_ahead(
         _device: &mut Device<Self>,
         _requests: &[Request],

@@ -45,7 +45,7 @@ pub struct Summary {
     pub policy: String,
     /// Size of the buffer in pages; 0 without a buffer.
     pub buffer_pages: u64,
-    /// Pages of the separate read cache beside it.
+    /// Pages of the separate read cache, in addition to the buffer.
     pub read_cache_pages: u64,
     /// Bytes in a page.
     pub page_bytes: u64,
@@ -177,9 +177,9 @@ pub struct Counts {
 pub struct Count {
     /// Requests completed without an error.
     pub requests: u64,
-    /// Bytes of these requests.
+    /// Bytes of the requests completed without an error.
     pub bytes: u64,
-    /// Page accesses of these requests.
+    /// Page accesses of the requests completed without an error.
     pub pages: u64,
     /// Requests refused by a device at its end of life; not among `requests`.
     pub refused: u64,
@@ -260,7 +260,7 @@ pub struct Inside {
     pub requests_mean: f64,
     /// Arrival rate times mean response time.
     pub little_requests_mean: f64,
-    /// Relative difference of these two means.
+    /// Relative difference of the two mean numbers of requests.
     pub little_error: f64,
 }
 
@@ -281,7 +281,7 @@ pub struct BufferReport {
     pub destages: [u64; 8],
     /// Page accesses that waited for a slot.
     pub slot_waits: u64,
-    /// Mean length of these waits.
+    /// Mean time that page accesses waited for a slot.
     pub slot_wait_mean_us: f64,
     /// A limit that was reached.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -293,7 +293,7 @@ pub struct BufferReport {
 /// A limit of the buffer that was reached during the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BufferLimit {
-    /// Key of the device file that sets it.
+    /// Key of the device file that sets the limit.
     pub key: &'static str,
     /// Value of the key: the largest number of write-backs in flight.
     pub value: u32,

@@ -67,9 +67,9 @@ pub struct OwnerSummary {
     pub moved_out_pages: u64,
     /// Number of units of the owner that were erased.
     pub erases: u64,
-    /// Live pages in its units at the end.
+    /// Live pages in the owner's units at the end.
     pub live_pages: u64,
-    /// Units that it holds at the end.
+    /// Units that the owner holds at the end.
     pub units: u32,
 }
 
@@ -80,7 +80,7 @@ pub struct Caused {
     pub class: u16,
     /// The owner of the units that were collected.
     pub owner: String,
-    /// Number of pages moved out of these units.
+    /// Number of pages moved out of the owner's units while the class waited.
     pub pages: u64,
 }
 

@@ -168,7 +168,7 @@ fn describe_first(expected: &[Timed<What>], got: &[Timed<What>], log: &Path) -> 
     }
 }
 
-/// Returns the model's operations for these requests.
+/// Returns the model's operations for the given requests.
 fn replay(
     spec: &flashtwin::DeviceSpec,
     requests: Vec<Request>,

@@ -22,7 +22,7 @@ use input::{CaseFiles, Role};
 /// Result of the comparison of one case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CaseReport {
-    /// Name of its files.
+    /// Name of the case and of its files.
     pub name: String,
     /// `msr` (event log) or `replay` (response times).
     pub kind: &'static str,

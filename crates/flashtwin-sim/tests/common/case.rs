@@ -49,7 +49,7 @@ pub enum Described {
 }
 
 impl Described {
-    /// Returns the small device with these changes, or the keys that were wrong.
+    /// Returns the small device with the given changes, or the keys that were wrong.
     pub fn read(changes: &[(&str, &str)]) -> Result<Described, Vec<String>> {
         let wrong = |e: flashtwin::spec::SpecError| {
             assert!(!e.to_string().is_empty());

@@ -16,7 +16,7 @@ pub fn data(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Returns the demo device with these keys changed.
+/// Returns the demo device with the given keys changed.
 pub fn device(overrides: &[(&str, &str)]) -> DeviceSpec {
     let profile = flashtwin::spec::builtin("demo").expect("demo is built in");
     match DeviceSpec::with_overrides(profile, "demo", overrides) {

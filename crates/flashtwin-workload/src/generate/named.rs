@@ -13,7 +13,8 @@ use crate::error::WorkloadError;
 
 /// The streams of a named load.
 pub(super) enum Named {
-    /// Text form of its streams, and of the streams that fill the device, one after the other.
+    /// Text form of the load's streams, and of the streams that fill the device before the load,
+    /// one after the other.
     Written { load: String, fill: Vec<String> },
     /// Jobs of fio.
     Job(FioJob),
@@ -23,7 +24,7 @@ pub(super) enum Named {
 pub struct NamedLoad {
     /// The name.
     pub name: &'static str,
-    /// Keys with their defaults, or the text that stands for the default.
+    /// Each key with its default value, or with a text that describes the default.
     pub keys: &'static [(&'static str, &'static str)],
     /// Description.
     pub line: &'static str,

@@ -38,7 +38,7 @@ pub struct GeneratorSpec {
     /// one member of a striped array (Harmonia's skewed load, D-32). The pieces arrive together, each as a request of
     /// its own.
     pub pinned: f64,
-    /// Bytes between the starts of such pieces.
+    /// Bytes between the starts of two pieces of a split request.
     pub stripe: u64,
     /// Part of the range to use; if omitted, the whole range.
     #[serde(skip_serializing_if = "Option::is_none")]

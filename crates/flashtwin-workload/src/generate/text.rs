@@ -248,7 +248,7 @@ const COMMON: &[&str] = &[
     "requests",
 ];
 
-/// Key of one of several streams: its bytes in proportion to those of the others.
+/// Key of a stream: its share of the bytes, in proportion to the other streams.
 const SHARE: &str = "bytes";
 
 /// Names of keys in other tools, with their names here.

@@ -121,8 +121,8 @@ fn is_lcs(head: &[u8]) -> bool {
     head.starts_with(&LCS_MARK)
 }
 
-/// Whether these bytes can only be oracleGeneral records: times are in order, and every number of an object's next
-/// request is correct.
+/// Whether the first bytes of a file can only be oracleGeneral records: times are in order, and
+/// every number of an object's next request is correct.
 fn is_oracle_general(head: &[u8]) -> bool {
     let records: Vec<&[u8]> = head.chunks_exact(ORACLE_BYTES).take(LOOKED_AT).collect();
     let mut latest = 0;

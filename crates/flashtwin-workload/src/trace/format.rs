@@ -19,9 +19,9 @@ pub(crate) struct Reader {
     pub time: TimeUnit,
     /// The usual unit of the address column.
     pub address: AddressUnit,
-    /// Certainty of these units.
+    /// Certainty of the units.
     pub units: Certainty,
-    /// Recognition of its files.
+    /// The way in which files of the format are recognised.
     pub detection: Detection,
     /// Makes the decoder of a file.
     pub open: fn(&Opening) -> Result<Box<dyn Decoder>, WorkloadError>,

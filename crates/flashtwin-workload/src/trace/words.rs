@@ -102,7 +102,7 @@ fn is_end(rest: &[u8]) -> bool {
 
 /// Largest number of distinct texts of the column that are listed.
 const MET_MAX: usize = 64;
-/// Largest number of these texts in one message.
+/// Largest number of the column's texts that one message lists.
 const SHOWN_MAX: usize = 8;
 
 /// A text that occurs in the column.

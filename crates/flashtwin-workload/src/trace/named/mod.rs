@@ -35,7 +35,7 @@ struct Column {
     index: usize,
     /// Number of picoseconds or bytes in one unit.
     unit: u64,
-    /// Whether its numbers are hexadecimal without `0x`.
+    /// Whether the column's numbers are hexadecimal without `0x`.
     hex: bool,
 }
 
