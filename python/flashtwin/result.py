@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class Result:
     """The results of one run. Print it, or read `summary`; names end in their units.
 
-    It is determined by device, workload and seed: the same run gives the same bytes. Times are virtual,
-    except `wall_s`.
+    The result is determined by device, workload and seed: the same run gives the same bytes. Times are
+    virtual, except `wall_s`.
 
     Attributes:
         summary: all counters and measures; docs/python.md lists the keys.

@@ -88,7 +88,8 @@ def test_a_snapshot_and_an_unknown_word(tmp_path: Any) -> None:
 
 
 def test_a_policy_with_blocks_of_its_own_starts_with_them_open() -> None:
-    """If all chips opened these blocks at the same time, the first requests would stall (D-176)."""
+    """If all chips opened the policy's own blocks at the same time, the first requests would stall
+    (D-176)."""
     device = {
         "device": "cosmos",
         "set": {"geometry.blocks_per_plane": 64, "gc.low_percent": 0.8},

@@ -135,7 +135,7 @@ def write_too_much(path):
     "wrong", [break_off_in_a_header, break_off_in_the_data, send_garbage, write_too_much]
 )
 def test_an_invalid_request_ends_its_connection_only(tmp_path, wrong):
-    """nbdkit before 1.34.2 aborted on each of these requests if responses were being sent at that moment."""
+    """nbdkit before 1.34.2 aborted on each of the invalid requests if it was sending responses meanwhile."""
     with serve(tmp_path) as (server, path, (before, _)):
         with Client(path) as kept:
             for _ in range(ROUNDS):

@@ -1,6 +1,6 @@
 """The release wheel in a new virtual environment, with an empty home and without a compiler.
 
-`make test-long` runs it on the wheel in dist/.
+`make test-long` runs these tests on the wheel in dist/.
 """
 
 import os

@@ -20,7 +20,7 @@ class Figure:
     measured: float
     #: None where nothing is published.
     published: float | None
-    #: Published range of such drives; None if nothing is published.
+    #: Published range for drives of this kind; None if nothing is published.
     published_min: float | None
     published_max: float | None
 

@@ -64,7 +64,7 @@ def import_ahead() -> None:
 
 @cache
 def _form(names: tuple[str, ...]) -> pa.Schema:
-    """Return a schema of columns with these names. Nullable columns would also store which cells are null."""
+    """Return a schema with the given column names. Nullable columns would also store which cells are null."""
     import pyarrow as pa
 
     def kind(name: str) -> pa.DataType:

@@ -113,7 +113,7 @@ def _flat(log: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _first(values: Mapping[str, Any], units: Mapping[str, int]) -> tuple[int, int, str] | None:
-    """Return the first of these counters that the log has, in bytes, with its step and its name."""
+    """Return the first of the given counters that the log has, in bytes, with its step and its name."""
     for name, unit in units.items():
         number = _number(values.get(name))
         if number is not None:

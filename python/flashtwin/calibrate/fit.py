@@ -331,7 +331,8 @@ def _choose_beside(
 ) -> Values:
     """Return the values with the suspension and the spread of programs that explain reads beside writes best.
 
-    Their effect on the percentiles is not linear, so a refinement that starts far away cannot find them.
+    The effect of both on the percentiles is not linear, so a refinement that starts far away cannot find
+    them.
     """
     tried: list[Values] = []
     for spread in _SPREADS:
