@@ -66,7 +66,7 @@ pub(crate) struct Lists<const N: usize> {
 }
 
 impl<const N: usize> Lists<N> {
-    /// Empty lists.
+    /// Creates empty lists.
     pub fn new() -> Self {
         let none = Ends {
             newest: NONE,

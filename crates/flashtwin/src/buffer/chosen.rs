@@ -19,7 +19,7 @@ pub struct ChosenPolicy {
 }
 
 impl ChosenPolicy {
-    /// LRU, which has no parameters.
+    /// Returns LRU, which has no parameters.
     pub fn lru() -> ChosenPolicy {
         let (gcar, base) = (false, super::policies::lru::NAME);
         let settings = Settings::default();
@@ -112,7 +112,7 @@ impl AnyPolicy {
         matches!(self.base(), Base::User(_))
     }
 
-    /// A user's policy, not filtered.
+    /// Wraps a user's policy, without a filter.
     pub fn user(policy: Box<dyn UserPolicy>) -> AnyPolicy {
         Gcar::off(Base::User(User(policy)))
     }

@@ -45,7 +45,7 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// A table for about `pages` pages.
+    /// Creates a table for about `pages` pages.
     pub fn new(pages: usize) -> Directory {
         let size = (pages.max(2) * HEADS_A_PAGE).next_power_of_two();
         Directory {

@@ -40,7 +40,7 @@ pub(crate) struct Ghosts<const LISTS: usize = 1> {
 }
 
 impl<const LISTS: usize> Ghosts<LISTS> {
-    /// An empty list.
+    /// Creates an empty list.
     pub fn new() -> Self {
         let none = Ends {
             newest: NONE,
@@ -83,7 +83,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         None
     }
 
-    /// Number of the page evicted first.
+    /// Returns the number of the page evicted first.
     #[inline]
     pub fn oldest(&self, list: usize) -> Option<u32> {
         let oldest = self.lists[list].oldest;

@@ -34,7 +34,7 @@ pub trait DeviceView {
     fn in_flight(&self, _page: PageId) -> bool {
         false
     }
-    /// Number of the policy's pages that are in flight.
+    /// Returns the number of the policy's pages that are in flight.
     #[inline]
     fn pages_in_flight(&self) -> u32 {
         0
@@ -124,7 +124,7 @@ pub struct Eviction {
 }
 
 impl Eviction {
-    /// Forgets everything, keeping the memory.
+    /// Clears all fields, but keeps the allocated memory.
     pub fn clear(&mut self) {
         self.victims.clear();
         self.padding.clear();

@@ -8,7 +8,7 @@ use crate::units::{PageId, Stream};
 
 /// A policy of a user: any [`Policy`] that can be cloned together with its device.
 pub trait UserPolicy: Policy + Send + Sync {
-    /// A copy with its state.
+    /// Returns a copy with its state.
     fn boxed_clone(&self) -> Box<dyn UserPolicy>;
 }
 

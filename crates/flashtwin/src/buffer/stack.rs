@@ -427,7 +427,7 @@ impl Slots {
         }
     }
 
-    /// Adds the taken slots of the block of the last slot to the sums of later blocks.
+    /// Records how many slots of a completely used block are taken, in the sums of later blocks.
     #[cold]
     fn close(&mut self, block: u32) {
         let taken = self.bits[block as usize].count_ones();

@@ -125,7 +125,7 @@ impl Step {
         parts.join(", ")
     }
 
-    /// All victims, in order.
+    /// Returns all victims, in order.
     pub fn evicted(&self) -> Vec<Traced> {
         self.evictions
             .iter()

@@ -1,7 +1,7 @@
 //! A buffer without time and flash, for hits and victims only.
 //!
-//! Policies are stepped, compared and measured in it where only the order of accesses counts. Write-backs complete
-//! immediately. Chips are striped; the caller sets their states.
+//! Policies are stepped, compared and measured in this buffer where only the order of accesses
+//! counts. Write-backs complete immediately. Chips are striped; the caller sets their states.
 
 use super::policy::{Access, DeviceView, Eviction, Policy};
 use super::room::{Room, Way};
@@ -113,7 +113,7 @@ impl UntimedBuffer {
         UntimedBuffer::with(AnyPolicy::of(policy, setup), setup, read_cache_pages)
     }
 
-    /// An empty buffer with a user's policy.
+    /// Creates an empty buffer with a user's policy.
     pub fn with_user(policy: Box<dyn UserPolicy>, setup: &Setup) -> UntimedBuffer {
         UntimedBuffer::with(AnyPolicy::user(policy), setup, 0)
     }

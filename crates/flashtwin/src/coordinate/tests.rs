@@ -44,7 +44,7 @@ impl Four {
         }
     }
 
-    /// A member comes down to so many free blocks.
+    /// Moves a member down to the given number of free blocks.
     fn fall(&mut self, scheme: &mut dyn Coordinate, member: usize, free: u32) {
         self.free[member] = free;
         self.views[member].lowest = free;

@@ -90,7 +90,7 @@ impl Calendar {
         &self.occupied
     }
 
-    /// All buckets.
+    /// Returns all buckets.
     pub fn buckets(&self) -> &[Bucket] {
         &self.buckets
     }

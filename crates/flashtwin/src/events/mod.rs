@@ -80,7 +80,7 @@ fn resource(entry: u128) -> usize {
 }
 
 impl EventQueue {
-    /// A queue for `resources` resources, numbered from 0.
+    /// Creates a queue for `resources` resources, numbered from 0.
     pub fn new(resources: usize) -> EventQueue {
         debug_assert!(resources < 1 << RESOURCE_BITS);
         let slot = Slot {
@@ -133,9 +133,9 @@ impl EventQueue {
         self.last_order
     }
 
-    /// Renumbers the pending instants from 1 in their order, because positions in the order of setting are used up,
-    /// and takes the next position. An instant stored outside the queue keeps its position, and so comes after
-    /// pending ones of the same instant.
+    /// Renumbers the pending instants from 1, in their order, when all positions in the order of
+    /// setting are used up, and takes the next position. An instant stored outside the queue keeps
+    /// its position, and so comes after pending ones of the same instant.
     #[cold]
     fn number_anew(&mut self) {
         let order = u128::from(self.order_max) << RESOURCE_BITS;
@@ -467,8 +467,8 @@ mod tests {
                 queue.last_order = u64::MAX - rng.below(100);
                 anew += 1;
             }
-            // Differences within a bucket of the initial width, over many buckets, and so large that widths are
-            // chosen again.
+            // Differences of instants: within a bucket of the initial width, over many buckets, and
+            // so large that widths are chosen again.
             let apart = [9, 1 << 24, 1 << 40][step / 1_000 % 3];
             let what = rng.below(6);
             if what == 5 {

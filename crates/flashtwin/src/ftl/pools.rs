@@ -476,9 +476,10 @@ impl PageMap {
         self.pool(self.scarcest(chip)).free
     }
 
-    /// Returns the free blocks of the pool that would remain if the pages of its open blocks were in as few blocks as
-    /// possible, without one open block. With one open block, this is the number of free blocks. With two, opening
-    /// the second one takes a whole block from the pool, whereas this count decreases page by page (D-207).
+    /// Returns the number of free blocks that the pool would have if all free pages of its free and
+    /// open blocks formed whole blocks, one of which is open. With one open block, this is the
+    /// number of free blocks. With two, opening the second one takes a whole block from the pool,
+    /// whereas this number decreases page by page (D-207).
     pub fn free_beside_open(&self, pool: u32) -> u32 {
         let data = self.shape.data_pages;
         let room = self.pool(pool).free * data + self.open_pages(pool);

@@ -67,7 +67,7 @@ impl Made {
     }
 }
 
-/// A rule as a device file names it.
+/// Returns a victim rule, given as a device file names it.
 fn rule(victim: &str) -> Victims {
     let ecr = builtin("ecr").unwrap();
     let mut overrides = vec![("gc.victim", victim)];

@@ -50,7 +50,7 @@ impl Series {
         }
     }
 
-    /// Length of an interval.
+    /// Returns the length of an interval.
     pub fn interval(&self) -> Time {
         self.interval
     }

@@ -81,7 +81,7 @@ impl Times {
         counts
     }
 
-    /// Number of recorded response times.
+    /// Returns the number of recorded response times.
     pub fn requests(&self) -> u64 {
         self.counted().iter().sum()
     }
@@ -92,7 +92,7 @@ impl Times {
         }
     }
 
-    /// Response times as a histogram.
+    /// Returns the response times as a histogram.
     pub fn histogram(&self) -> Histogram<u64> {
         let mut histogram = Histogram::new_with_bounds(1, LONGEST_NS, 3)
             .expect("the bounds are constants that the histogram takes");
@@ -150,7 +150,7 @@ pub(crate) struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// All parts.
+    /// Returns all parts.
     pub fn breakdown(&self) -> Breakdown {
         let mut all = self.set.of(self.between);
         all.link += self.link;

@@ -109,7 +109,7 @@ impl Cause {
         Cause::Erase,
     ];
 
-    /// Name in results.
+    /// Returns the name in results.
     pub fn name(self) -> &'static str {
         match self {
             Cause::HostRead => "host_read",
@@ -354,7 +354,7 @@ pub(crate) enum Nand {
 }
 
 impl Nand {
-    /// Flash that writes by units, with a user's rules in place of those of `spec`.
+    /// Creates flash that writes by units, with a user's rules in place of those of `spec`.
     ///
     /// # Errors
     /// Fails if `spec` does not write by units, or if not every load would find room.

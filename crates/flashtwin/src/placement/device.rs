@@ -265,12 +265,12 @@ impl Placed {
         &self.setup
     }
 
-    /// Name of the scheme in use.
+    /// Returns the name of the scheme in use.
     pub fn scheme_name(&self) -> &str {
         self.scheme.name()
     }
 
-    /// Name of the victim rule in use.
+    /// Returns the name of the victim rule in use.
     pub fn victim_name(&self) -> &str {
         self.victim.name_of_own().unwrap_or(self.setup.victim.name)
     }

@@ -162,7 +162,7 @@ pub trait Scheme: Send + Sync {
     /// Needs of the scheme, with the number of its classes.
     fn needs(&self) -> Needs;
 
-    /// Name in results; that of a shipped scheme is in its [`Entry`].
+    /// Returns the name in results; that of an included scheme is in its [`Entry`].
     fn name(&self) -> &str {
         "own"
     }

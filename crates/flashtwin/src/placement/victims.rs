@@ -53,7 +53,7 @@ pub trait UserVictim: Send + Sync {
     /// now.
     fn choose(&mut self, pool: &VictimPool) -> Option<u32>;
 
-    /// Name in results.
+    /// Returns the name in results.
     fn name(&self) -> &str {
         "own"
     }
@@ -115,7 +115,7 @@ impl AnyVictim {
         AnyVictim::User(User(victim))
     }
 
-    /// Name of the user's rule; `None`: the rule is that of the setup.
+    /// Returns the name of the user's rule; `None` if the rule is that of the setup.
     pub fn name_of_own(&self) -> Option<&str> {
         match self {
             AnyVictim::Rule(_) => None,

@@ -92,13 +92,14 @@ impl Breakdown {
         waiting + self.slot_transfer + self.slot_array
     }
 
-    /// All waiting for garbage collection: of the request's own operation, and of the one that freed its slot.
+    /// Returns all waiting for garbage collection: of the request's own operation, and of the one
+    /// that freed its slot.
     #[inline]
     pub fn gc(&self) -> Time {
         self.queue_gc + self.slot_queue_gc
     }
 
-    /// Sum of all parts.
+    /// Returns the sum of all parts.
     pub fn total(&self) -> Time {
         self.parts().into_iter().fold(Time::ZERO, |a, b| a + b)
     }

@@ -74,7 +74,7 @@ impl Host {
 }
 
 impl Default for Host {
-    /// One queue without limits.
+    /// Returns one queue without limits.
     fn default() -> Host {
         Host::from_values(&Values::default())
     }

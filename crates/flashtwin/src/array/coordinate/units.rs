@@ -126,8 +126,8 @@ impl Units {
         }
     }
 
-    /// Whether the record of the member is still right, if one chip in GC suffices for the member
-    /// to count as in GC: it counts as in GC exactly if `chips` is not empty.
+    /// Whether the record of a member is right. If one chip in GC suffices for the member to count
+    /// as in GC, it must count as in GC exactly if `chips` is not empty.
     #[inline(always)]
     pub fn is_noted(&self, member: usize, chips: &ChipSet) -> bool {
         chips.is_empty() != self.in_gc[member]

@@ -25,7 +25,7 @@ pub(crate) fn fill(volume: &mut Volume, members: &mut [Member], watch: &dyn Watc
     })
 }
 
-/// Number of pages that [`wear_in`] writes.
+/// Returns the number of pages that [`wear_in`] writes.
 pub(crate) fn wear_in_pages(volume: &Volume) -> u64 {
     PORTIONS * portion(volume)
 }

@@ -81,7 +81,7 @@ pub struct Aged {
 }
 
 impl Aged {
-    /// An empty list.
+    /// Creates an empty list.
     pub fn new(setup: &Setup) -> Aged {
         Aged {
             list: List::default(),
@@ -166,7 +166,7 @@ pub struct AgedLists<const N: usize> {
 }
 
 impl<const N: usize> AgedLists<N> {
-    /// Empty lists.
+    /// Creates empty lists.
     pub fn new(setup: &Setup) -> Self {
         AgedLists {
             lists: Lists::new(),

@@ -22,7 +22,7 @@ struct AgeSet {
 }
 
 impl AgeSet {
-    /// An empty set for ages below `ages`, a multiple of [`RUN`].
+    /// Creates an empty set for ages below `ages`, a multiple of [`RUN`].
     fn new(ages: usize) -> AgeSet {
         let mut set = AgeSet {
             words: large_table(0, ages / 64),

@@ -288,7 +288,8 @@ impl ChipLists {
         }
     }
 
-    /// Age of the least recent page of each list of a class; the largest number if there is none.
+    /// Returns the age of the least recent page of each list of a class; the largest number if
+    /// there is none.
     #[inline]
     pub fn heads(&self, class: usize) -> &[u32] {
         &self.classes[class].heads

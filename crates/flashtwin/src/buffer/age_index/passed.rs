@@ -16,7 +16,7 @@ pub struct Passed {
 }
 
 impl Passed {
-    /// An empty set of pages on `chips` chips.
+    /// Creates an empty set of pages on `chips` chips.
     pub fn new(chips: u32) -> Passed {
         Passed {
             chips: ChipLists::new(chips, &[true]),
@@ -25,7 +25,7 @@ impl Passed {
         }
     }
 
-    /// Number of recorded pages.
+    /// Returns the number of recorded pages.
     pub fn len(&self) -> usize {
         self.pages
     }

@@ -140,7 +140,7 @@ impl BySize {
         self.shrunk.set(0, node, (!entry.size, entry.since));
     }
 
-    /// Recency of a node: larger is more recent.
+    /// Returns the recency of a node: larger is more recent.
     #[inline]
     pub fn since(&self, node: NodeId) -> u64 {
         self.entries[node.0 as usize].since

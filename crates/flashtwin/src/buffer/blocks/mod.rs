@@ -125,7 +125,7 @@ pub struct BlockTable<T> {
 }
 
 impl<T: Default> BlockTable<T> {
-    /// An empty table.
+    /// Creates an empty table.
     pub fn new(setup: &Setup) -> BlockTable<T> {
         let blocks = BlockParameters::of(&setup.settings).blocks;
         let in_gc = match setup.filtered {
@@ -304,7 +304,7 @@ impl<T: Default> BlockTable<T> {
         self.nodes[node.0 as usize].number
     }
 
-    /// Cached pages of a node.
+    /// Returns the number of cached pages of a node.
     #[inline]
     pub fn pages(&self, node: NodeId) -> u32 {
         self.nodes[node.0 as usize].pages

@@ -93,7 +93,7 @@ fn share(f: u32) -> u64 {
     UNIT / u64::from(f)
 }
 
-/// PUD after `age` page writes, in units.
+/// Returns the PUD after `age` page writes, in units.
 fn pud(age: u64, share: u64) -> u128 {
     u128::from(age) * u128::from(share)
 }
@@ -357,7 +357,8 @@ impl PudLru {
     }
 }
 
-/// A PUD as an exact fraction, by which it is ordered, and in units for the mean.
+/// A PUD in two forms: as an exact fraction, by which blocks are ordered, and in units, for
+/// comparison with the mean.
 #[derive(Clone, Copy, Debug)]
 struct Pud {
     age: u64,

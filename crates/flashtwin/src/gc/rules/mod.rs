@@ -112,13 +112,14 @@ pub(crate) fn foresee(ftl: &mut PageMap, of: Victims, tie: Tie, pages: u32, maps
 
 /// A block or unit that may be collected, as the rules see it.
 pub(crate) trait Candidate: Copy {
-    /// Number of live pages.
+    /// Returns the number of live pages.
     fn live(&self) -> u32;
 
-    /// Number of blocks of the chip, or units of the group, that were opened after this one.
+    /// Returns the number of blocks of the chip, or units of the group, that were opened after this
+    /// one.
     fn age(&self) -> u32;
 
-    /// Number of erases.
+    /// Returns the number of erases.
     fn erases(&self) -> u32;
 }
 
@@ -126,7 +127,7 @@ pub(crate) trait Candidate: Copy {
 pub(crate) trait Pool {
     type Candidate: Candidate;
 
-    /// Number of positions in the pool; some have no candidate.
+    /// Returns the number of positions in the pool; some have no candidate.
     fn places(&self) -> u32;
 
     /// The candidate at a place, if there is one.
@@ -137,7 +138,8 @@ pub(crate) trait Pool {
 
     fn tie(&self) -> Tie;
 
-    /// Seed of random choices: a number that depends on what the pool has written so far.
+    /// Returns the seed of random choices: a number that depends on what the pool has written so
+    /// far.
     fn seed(&self) -> u64;
 
     /// The candidate with the fewest live pages.

@@ -304,8 +304,9 @@ impl Layered {
         self.ftls[chip].prefetch(page);
     }
 
-    /// ECR's chip queue complete time (ECR section 3, Eqs 1-4). A future collection or merge is assumed to take as
-    /// long as the chip's last one (D-79), since the pages it moves are known only when it begins.
+    /// Returns ECR's chip queue complete time (ECR section 3, Eqs 1-4). A future collection or
+    /// merge is assumed to take as long as the chip's last one (D-79), since the pages it moves are
+    /// known only when it begins.
     pub fn drain_time(&self, chip: usize, exact: bool, now: Time) -> Time {
         let (of, l) = (&self.chips[chip], &self.times);
         let [reads, writes] = of.inside;
@@ -414,7 +415,7 @@ impl Layered {
         true
     }
 
-    /// Number of pages that [`Layered::fill_steady`] writes.
+    /// Returns the number of pages that [`Layered::fill_steady`] writes.
     pub fn steady_pages(&self) -> u64 {
         let copies = self.ftls.len() as u64 - 1;
         WEAR_IN * self.setup.turn_pages() + copies * self.between_copies()

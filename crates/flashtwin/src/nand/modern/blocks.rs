@@ -119,8 +119,9 @@ impl Modern {
         self.map.plain_move = self.map.move_time.filter(|_| !on);
     }
 
-    /// If this event is the end of a collection's move and no host operation has precedence, begins the next move, or
-    /// the erase. Has the effect of [`Modern::on_event`] and [`Modern::activate`]. Returns whether it did so.
+    /// Begins the next move of a collection, or its erase, if this event is the end of a move and
+    /// no host operation has precedence. Has the effect of [`Modern::on_event`] and
+    /// [`Modern::activate`]. Returns whether it did so.
     #[inline(always)]
     pub fn continue_collection(
         &mut self,

@@ -110,7 +110,7 @@ impl ArraySpec {
     }
 }
 
-/// A drive as a section of the array's file.
+/// Formats a drive as a section of the array's file.
 fn drive_toml(drive: &DeviceSpec) -> String {
     let key = match drive.name.contains('.') {
         true => quote(&drive.name),

@@ -432,8 +432,8 @@ impl Volume {
         }
     }
 
-    /// If none of the pages of a group's victim is valid or being read, ends the victim's
-    /// collection and returns the segment, which is to be trimmed.
+    /// Ends the collection of a group's victim if none of its pages is valid or being read. Then
+    /// returns the segment, which is to be trimmed.
     pub fn take_emptied(&mut self, group: u32) -> Option<u32> {
         let g = &mut self.groups[group as usize];
         let s = self.segments.get_mut(g.victim as usize)?;

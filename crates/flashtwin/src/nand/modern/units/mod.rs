@@ -111,13 +111,13 @@ impl Modern<Units> {
         Some(self.map.stripes.die_of(ppn) as u32)
     }
 
-    /// Free blocks of a die.
+    /// Returns the number of free blocks of a die.
     pub fn free_blocks(&self, die: usize) -> u32 {
         let group = self.map.stripes.group_of(die);
         self.map.device.free(group) * self.map.stripes.blocks
     }
 
-    /// Free blocks at or below which a die collects.
+    /// Returns the number of free blocks at or below which a die collects.
     pub fn gc_trigger_blocks(&self) -> u32 {
         self.map.device.low() * self.map.stripes.blocks
     }
@@ -152,7 +152,7 @@ impl Modern<Units> {
         true
     }
 
-    /// Number of pages that [`Modern::fill_steady`] writes at most.
+    /// Returns the number of pages that [`Modern::fill_steady`] writes at most.
     pub fn steady_pages(&self) -> u64 {
         u64::from(CAPACITIES_MAX) * u64::from(self.map.device.setup().logical_pages)
     }

@@ -70,7 +70,8 @@ fn continued_collections_equal_general_ones() {
     }
 }
 
-/// A worn die of 80 blocks that collects at 10 % free blocks. Tests may add a higher watermark for idle times.
+/// Returns a worn die of 80 blocks that collects at 10 % free blocks. Tests may add a higher
+/// watermark for idle times.
 fn worn(overrides: &[(&str, &str)]) -> Bench {
     let mut all = vec![
         ("geometry.chips", "1"),
