@@ -63,7 +63,7 @@ enum Command {
     PlacementStatus {},
     /// Returns the log pages 20h to 23h of flexible data placement.
     PlacementLog {},
-    /// Closes the units of these placement ids.
+    /// Closes the units of the given placement ids.
     PlacementUpdate { ids: Vec<u16> },
     /// Stops the server cleanly, as SIGTERM does.
     Stop {},

@@ -191,7 +191,7 @@ impl Driver {
         self.shared.read_only.load(Ordering::Relaxed)
     }
 
-    /// Power losses so far.
+    /// Returns the number of power losses so far.
     pub fn cuts(&self) -> u64 {
         self.shared.cuts.load(Ordering::Acquire)
     }
@@ -239,7 +239,7 @@ impl Driver {
         }
     }
 
-    /// Report of the device, with `exported_bytes` as the device has them.
+    /// Returns the report of the device, with `exported_bytes` as the device has them.
     pub fn report(&self) -> Report {
         let mut reported = self.reported();
         let inner = self.shared.lock_ignoring_poison();
@@ -363,7 +363,7 @@ impl Shared {
         }
     }
 
-    /// All counts up to now.
+    /// Returns all counts up to now.
     fn counts(&self, inner: &Inner) -> Counts {
         let twin = inner.core.twin();
         let lateness = match self.lateness.lock() {

@@ -94,7 +94,7 @@ pub struct Cut {
     pub lost: Vec<u64>,
 }
 
-/// Path of the file with the state of the flash, beside the file with the data.
+/// Returns the path of the file with the state of the flash, beside the file with the data.
 pub(crate) fn state_path(store: &Path) -> PathBuf {
     let mut name = OsString::from(store);
     name.push(".state");
@@ -552,7 +552,7 @@ impl Server {
         Ok(())
     }
 
-    /// Report of the server.
+    /// Returns the report of the server.
     pub fn report(&self) -> Report {
         Report {
             exported_bytes: self.size_bytes,

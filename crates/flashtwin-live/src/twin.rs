@@ -23,15 +23,15 @@ const REST_STEPS_MAX: u64 = 100_000_000;
 
 /// A device as the driver sees it.
 pub trait Twin: Send {
-    /// Name of the device.
+    /// Returns the name of the device.
     fn name(&self) -> String;
     /// Returns the number of bytes that clients can access.
     fn exported_bytes(&self) -> u64;
     /// Bytes of a page.
     fn page_bytes(&self) -> u32;
-    /// Current virtual time: [`Device::now`].
+    /// Returns the current virtual time: [`Device::now`].
     fn now(&self) -> Time;
-    /// Time of the next event: [`Device::next_event`].
+    /// Returns the time of the next event: [`Device::next_event`].
     fn next_event(&self) -> Option<Time>;
     /// Runs the device: [`Device::advance`].
     fn advance(&mut self, until: Time);
@@ -159,7 +159,8 @@ impl Powered for Array {
     }
 }
 
-/// A new device of the file at `path`, with the user's placement rules, if there are any.
+/// Creates the device that the file at `path` describes, with the user's placement rules, if there
+/// are any.
 pub(crate) fn of_file(path: &Path, rules: Option<UserRules>) -> Result<Box<dyn Twin>, LiveError> {
     let text = std::fs::read_to_string(path).map_err(|e| LiveError::io(path, "read", e))?;
     let origin = path.display().to_string();

@@ -55,7 +55,7 @@ pub fn is_effective() -> bool {
     library(FIRST.address()) == library(ours.cast())
 }
 
-/// Load address of the library that contains an address.
+/// Returns the load address of the library that contains an address.
 fn library(address: *const c_void) -> *mut c_void {
     // SAFETY: all zeros is a valid value, which the call fills.
     unsafe {

@@ -461,7 +461,7 @@ static PLUGIN: ffi::Plugin = ffi::Plugin {
     block_size: Some(block_size),
 };
 
-/// Entry point that nbdkit looks up by name.
+/// Returns the plugin; nbdkit looks this function up by name.
 #[no_mangle]
 pub extern "C" fn plugin_init() -> *const ffi::Plugin {
     &PLUGIN

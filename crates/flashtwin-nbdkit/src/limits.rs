@@ -169,7 +169,7 @@ fn addresses_left() -> u64 {
     most.saturating_sub(pages.unwrap_or(0) * page_bytes() as u64)
 }
 
-/// Memory that can be used without swapping.
+/// Returns the memory that can be used without swapping.
 fn memory_left() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text

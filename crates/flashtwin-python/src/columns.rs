@@ -134,7 +134,7 @@ pub struct Slices(pub Timeline);
 
 #[pymethods]
 impl Slices {
-    /// Number of slices.
+    /// Returns the number of slices.
     fn __len__(&self) -> usize {
         self.0.slices as usize
     }

@@ -28,7 +28,8 @@ impl Control {
         self.0.stop.load(Ordering::Relaxed)
     }
 
-    /// Name of the current phase; empty for measured requests and for work without phases.
+    /// Returns the name of the current phase; empty for measured requests and for work without
+    /// phases.
     #[getter]
     fn phase(&self) -> &'static str {
         self.0.phase().name()
@@ -40,7 +41,7 @@ impl Control {
         self.0.done.load(Ordering::Relaxed)
     }
 
-    /// Total number of requests or pages of the phase; 0 if unknown.
+    /// Returns the total number of requests or pages of the phase; 0 if unknown.
     #[getter]
     fn total(&self) -> u64 {
         self.0.total.load(Ordering::Relaxed)

@@ -178,7 +178,7 @@ impl Spec {
         }
     }
 
-    /// Memory that the device takes at least.
+    /// Returns the memory that the device takes at least.
     #[getter]
     fn tables_bytes(&self) -> u64 {
         match &self.0 {
@@ -203,7 +203,7 @@ impl Spec {
         self.buffer().map(|b| b.policy.name())
     }
 
-    /// Source of the published figures, and the figures.
+    /// Returns the source of the published figures, and the figures.
     #[getter]
     fn published(&self) -> PyResult<(&str, Vec<(&'static str, f64)>)> {
         let published = &self.ssd("a check against published figures")?.published;
@@ -347,7 +347,7 @@ type RunResult = (
 
 #[pymethods]
 impl Device {
-    /// A device that was never written, with placement rules of the user, if there are any.
+    /// Creates a device that was never written, with placement rules of the user, if there are any.
     #[new]
     #[pyo3(signature = (spec, scheme=None, victim=None))]
     fn new(

@@ -77,13 +77,15 @@ pub fn theory_uniform(load: f64, unit_pages: u32, choices: u32) -> (f64, f64, f6
     )
 }
 
-/// Write amplification of first-in-first-out collection of classes in shared units; `None` if they do not fit.
+/// Returns the write amplification of first-in-first-out collection of classes in shared units;
+/// `None` if they do not fit.
 #[pyfunction]
 pub fn theory_mixed(live: Vec<f64>, writes: Vec<f64>, units: f64) -> Option<f64> {
     collection::mixed_fifo(&live, &writes, units)
 }
 
-/// Hit ratios of LRU, and of FIFO and RANDOM, of classes given as pages and shares of the accesses.
+/// Returns the hit ratios of LRU, and of FIFO and RANDOM, of classes given as pages and shares of
+/// the accesses.
 #[pyfunction]
 pub fn theory_hits(classes: Vec<(f64, f64)>, capacity: f64) -> (f64, f64) {
     let classes = classes.into_iter();
@@ -93,7 +95,8 @@ pub fn theory_hits(classes: Vec<(f64, f64)>, capacity: f64) -> (f64, f64) {
     (lru_hits(&classes, capacity), fifo_hits(&classes, capacity))
 }
 
-/// Mean response time at Poisson arrivals; `service` has times and their probabilities. `None` above saturation.
+/// Returns the mean response time at Poisson arrivals; `service` has times and their probabilities.
+/// `None` above saturation.
 #[pyfunction]
 pub fn theory_response(rate: f64, service: Vec<(f64, f64)>) -> Option<f64> {
     mean_response(rate, &service)

@@ -317,7 +317,7 @@ impl PolicyDevice {
         Self::page(page, page_text)
     }
 
-    /// Number of chips.
+    /// Returns the number of chips.
     #[getter]
     fn chips(&self) -> PyResult<u32> {
         asked(|device, _| Ok(device.chips_in_gc().of()))
@@ -338,7 +338,7 @@ impl PolicyDevice {
         Self::of_chip(chip, |device, chip| device.chip_idle(chip))
     }
 
-    /// Free blocks of the chip, not counting open ones.
+    /// Returns the number of free blocks of the chip, not counting open ones.
     fn free_blocks(&self, chip: u32) -> PyResult<u32> {
         Self::of_chip(chip, |device, chip| device.free_blocks(chip))
     }
@@ -401,7 +401,7 @@ impl UserPolicy {
 }
 
 impl UserPolicy {
-    /// A boxed copy for the model.
+    /// Returns a boxed copy for the model.
     pub fn boxed(&self) -> Box<dyn buffer::UserPolicy> {
         Box::new(PyPolicy {
             calls: self.calls.clone(),

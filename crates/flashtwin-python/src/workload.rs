@@ -102,7 +102,7 @@ impl Workload {
         summary(&TraceInfo::measure(inner.as_mut()).map_err(of_workload)?)
     }
 
-    /// Number of requests, if known beforehand.
+    /// Returns the number of requests, if known beforehand.
     #[getter]
     fn requests_total(&self) -> PyResult<Option<u64>> {
         Ok(self.lock()?.requests_total())
@@ -173,7 +173,7 @@ pub fn trace_formats() -> Vec<&'static str> {
     Format::ALL.iter().map(|f| f.name()).collect()
 }
 
-/// Approximate number of lines in a text trace; `None` for other files.
+/// Returns the approximate number of lines in a text trace; `None` for other files.
 #[pyfunction]
 pub fn estimate_lines(py: Python<'_>, path: PathBuf) -> Option<u64> {
     py.detach(|| flashtwin_workload::estimate_lines(&path))

@@ -27,7 +27,7 @@ pub enum WorkPhase {
 }
 
 impl WorkPhase {
-    /// Name of the phase; empty for the main one.
+    /// Returns the name of the phase; empty for the main one.
     pub fn name(self) -> &'static str {
         match self {
             WorkPhase::Main => "",
@@ -66,7 +66,7 @@ impl Control {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Current phase of the work.
+    /// Returns the current phase of the work.
     pub fn phase(&self) -> WorkPhase {
         *self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -83,7 +83,7 @@ impl Control {
         *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
     }
 
-    /// Real time at which the measurement of the last run began; `None` before.
+    /// Returns the real time at which the measurement of the last run began; `None` before.
     pub fn began(&self) -> Option<Instant> {
         *self.began.lock().unwrap_or_else(PoisonError::into_inner)
     }

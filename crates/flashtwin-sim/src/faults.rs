@@ -155,7 +155,7 @@ impl Agenda {
         }
     }
 
-    /// Time of the next fault; [`Time::NEVER`] before the measurement.
+    /// Returns the time of the next fault; [`Time::NEVER`] before the measurement.
     #[inline]
     pub fn next(&self) -> Time {
         if self.faults.is_empty() || self.start == Time::NEVER {

@@ -119,7 +119,7 @@ fn bucket_end_ns(index: usize) -> u64 {
 }
 
 impl History {
-    /// An empty history from `start` on.
+    /// Creates an empty history from `start` on.
     pub(crate) fn new(start: Time) -> History {
         History {
             start,

@@ -290,7 +290,7 @@ impl Test {
     }
 }
 
-/// Capacity of the blocks that may be in SLC mode.
+/// Returns the capacity of the blocks that may be in SLC mode.
 fn cache_bytes(spec: &DeviceSpec) -> u64 {
     let blocks = u64::from(spec.geometry.chips * spec.slc_blocks_chip());
     let pages = blocks * u64::from(spec.hot_pages_per_block());

@@ -94,7 +94,8 @@ fn given<T: TryFrom<u64>>(word: u64) -> Option<T> {
     (word != NONE).then(|| T::try_from(word).ok()).flatten()
 }
 
-/// A number of a message; a larger one than its type has is cut, which only a broken peer can send.
+/// Reads a number of a message. A number that is too large for its type is cut; only a broken peer
+/// sends one.
 fn low<T: TryFrom<u64> + Default>(word: u64) -> T {
     T::try_from(word).unwrap_or_default()
 }

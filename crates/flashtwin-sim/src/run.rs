@@ -474,7 +474,7 @@ impl<S: Drivable> Driver<'_, S> {
         })
     }
 
-    /// Time at which a request is due in an open loop.
+    /// Returns the time at which a request is due in an open loop.
     pub(crate) fn due(&self, request: &Request) -> Time {
         let after = match self.config.pacing {
             Pacing::Open { speed } if speed != Speed::RECORDED => speed.replayed(request.arrival),

@@ -41,7 +41,7 @@ pub enum Logged {
 
 /// A back end that the driver knows how to fill.
 pub trait Drivable: Backend + Sized {
-    /// Description of the device.
+    /// Returns the description of the device.
     fn describe(device: &Device<Self>) -> Described<'_>;
     /// Writes every exported page once in ascending order; returns false if `watch` stopped it.
     fn fill_sequential(device: &mut Device<Self>, watch: &dyn Watch) -> bool;

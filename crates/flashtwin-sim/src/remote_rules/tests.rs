@@ -1,4 +1,5 @@
-//! Rules at the other end of a socket do what they do in place, and fail without harm.
+//! Rules that run at the other end of a socket have the same results as rules in the same process.
+//! If they fail, no harm is done.
 
 use std::cmp::Reverse;
 use std::thread;

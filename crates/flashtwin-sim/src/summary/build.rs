@@ -136,7 +136,7 @@ impl Count {
 }
 
 impl Latency {
-    /// Latency of the requests that `op` counted.
+    /// Computes the latency of the requests that `op` counted.
     pub fn new(op: &OpMetrics) -> Latency {
         let max_ns = op.response_max.to_ns();
         // The histogram returns the upper end of a bucket, so a percentile is limited to the longest response.

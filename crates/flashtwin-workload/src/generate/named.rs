@@ -34,7 +34,7 @@ pub struct NamedLoad {
 /// Number of requests.
 const REQUESTS: (&str, &str) = ("requests", "no end");
 
-/// Named loads of several streams, or with a fill of their own.
+/// Named loads that have several streams, or that prescribe how the device is filled before.
 pub const NAMED_LOADS: &[NamedLoad] = &[
     NamedLoad {
         name: "warp-1stream",

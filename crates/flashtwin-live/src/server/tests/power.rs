@@ -55,7 +55,7 @@ enum How {
     Torn,
 }
 
-/// Writes, flushes and forces until the power fails.
+/// Writes, flushes and forces pages until the power fails.
 fn client(session: &Session<'_>, base: u64, known: &mut [Known], rng: &mut Rng) {
     loop {
         let at = rng.below(PAGES_EACH) as usize;
@@ -198,7 +198,7 @@ fn calls_in_flight_fail_in_a_power_loss() {
     assert_eq!(read, [0; 8192]);
 }
 
-/// Two members with volatile buffers, behind a front end without a buffer.
+/// Returns an array of two members with volatile buffers, behind a front end without a buffer.
 fn volatile_array(place: &Place) -> Server {
     let array = "name = \"pair\"\n[array]\nlevel = \"raid0\"\nmembers = \"demo*2\"\n[member]\n\
                  geometry.blocks_per_plane = 64\nbuffer.power_loss_protection = false\n";
