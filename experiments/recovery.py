@@ -2,11 +2,16 @@
 
     python experiments/recovery.py --first 101
 
-Each device adds a row to a table. It has the parts of the device; how many held-out figures (of several runs
-together) are within their bounds if hidden and fitted device run the same requests, and how many (of half of
-the runs) if they run different ones; how many figures stayed undecided; how many parameters are identified,
-and which of these are off by more than 10 %. The results of each device are kept in the results folder, so
-that an interrupted run continues.
+Each device adds a row to a table. The row has
+
+- the parts of the device;
+- the number of held-out figures (of several runs together) within their bounds if the hidden and the fitted
+  device run the same requests;
+- the number of held-out figures (of half of the runs) within their bounds if they run different requests;
+- the number of undecided figures;
+- the number of identified parameters, and those among them that are off by more than 10 %.
+
+The results of each device are kept in the results folder, so that an interrupted run continues.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def keys(point: Point, blocks: int) -> dict[str, str | int | float | bool | None
 
 
 def measure(point: Point, blocks: int) -> tuple[float, float]:
-    """Run a point on a device of so many blocks; returns the measured value and the closed form."""
+    """Run a point on a device with a number of blocks; returns the measured value and the closed form."""
     set_keys = keys(point, blocks)
     form = flashtwin.theory(point.load, "demo", set=set_keys).own(point.quantity)
     if form is None or form.value is None:

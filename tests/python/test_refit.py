@@ -1,4 +1,4 @@
-"""The refit of a published drive takes no step that leaves a figure worse than by hand."""
+"""The refit of a published drive takes no step after which a figure is worse than in its profile."""
 
 import importlib.util
 from pathlib import Path

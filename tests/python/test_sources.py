@@ -63,7 +63,7 @@ OPENING = re.compile(
     r"(?:What|Which|Who|Whoever|The same|It|Its|Those|They|That|Them|Their|These|Such|Both,|Likewise|Also|And"
     r"|But|See the field|Of (?:it|these|those|them)|Does the same|So (?:many|much|often|long))\b"
 )
-#: Words that name no thing of the field. In a name they are separated by `_`, or are its parts in CamelCase.
+#: Words that are no terms of computing. In a name they are separated by `_`, or are its parts in CamelCase.
 RIDDLES = re.compile(
     r"\b(?:go on|goes on|going on|went on|came|tell|tells|told|telling|untold|say|says|said|saying|hear|hears"
     r"|heard|answer|answers|answered|answering|under way|heir|heirs|who|whoever|whom|nobody|anybody|somebody"

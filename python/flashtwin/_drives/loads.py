@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-#: Threads beside the probe, requests in flight of each thread, and requests of the probe a second.
+#: Threads beside the probe, requests in flight of each thread, and requests of the probe per second.
 THREADS = 6
 IN_FLIGHT_MAX = 64
 PROBE_PER_S = 10_000

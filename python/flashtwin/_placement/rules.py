@@ -29,7 +29,7 @@ class Rule:
 
 
 def split_rules(text: str) -> list[str]:
-    """Split a list at ;, or at , where there is none and no part has parameters."""
+    """Split a list at semicolons; at commas if it has no semicolon and no part has parameters."""
     separator = ";" if ";" in text or "=" in text else ","
     return [part.strip() for part in text.split(separator) if part.strip()]
 

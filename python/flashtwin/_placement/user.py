@@ -31,7 +31,7 @@ class Placement:
     isolated: bool = False
 
     def host(self, page: PlacementPage) -> int:
-        """Return the class of a page that the host writes. Called once a program, in program order."""
+        """Return the class of a page that the host writes. Called once per program, in their order."""
         raise NotImplementedError
 
     def moved(self, page: Survivor) -> int:

@@ -38,7 +38,7 @@ class Waf:
     def level(self) -> bool | None:
         """Return whether write amplification was level at the start of the measurement.
 
-        None: the number of capacities before it was given.
+        The result is None if the number of capacities written before the measurement was given.
         """
         level: bool | None = self.raw["level"]
         return level
