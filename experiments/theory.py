@@ -17,7 +17,7 @@ LOW = 64
 
 @dataclass(frozen=True)
 class Point:
-    """A long run with a closed form.
+    """A long run that is compared with a closed form.
 
     Attributes:
         load: the generated load, without its number of requests.

@@ -201,7 +201,7 @@ class CurveTable:
         return lines
 
     def rich_tables(self, columns: int) -> list[Table]:
-        """Build tables for a terminal with that many columns, one for each policy."""
+        """Build tables for a terminal of the given width, one for each policy."""
         found: list[Table] = []
         for policy in self.policies:
             rows = [row for row in self.rows if row.policy == policy]

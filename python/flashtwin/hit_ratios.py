@@ -139,7 +139,7 @@ class HitTable:
         return "* most hits" + (" except min" if "min" in self.policies else "")
 
     def rich_tables(self, columns: int) -> list[Table]:
-        """Build tables for a terminal with that many columns: policies by capacities.
+        """Build tables for a terminal of the given width: policies by capacities.
 
         Capacities that do not fit beside one another are in further tables.
         """

@@ -184,7 +184,7 @@ class Result:
         return Record(self.summary, self._histograms, recorded["windows"], recorded["batches"])
 
     def _recorded(self) -> dict[str, list[dict[str, Any]]]:
-        """History of the run, in windows of time and in batches of requests."""
+        """Return the history of the run, in windows of time and in batches of requests."""
         if self._history is None:
             return {"windows": [], "batches": []}
         recorded: dict[str, list[dict[str, Any]]] = json.loads(self._history)

@@ -89,7 +89,7 @@ class Converted:
 
 
 def trace_formats() -> list[str]:
-    """Names of the trace formats that are read."""
+    """Return the names of the trace formats that are read."""
     return _core.trace_formats()
 
 

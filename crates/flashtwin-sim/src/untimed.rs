@@ -15,7 +15,7 @@ use flashtwin_workload::{Workload, WorkloadError};
 
 use crate::control::Control;
 
-/// Number of capacities after which the warm-up ends even if write amplification is not level.
+/// Amount of writes, in capacities of the device, after which the warm-up ends in any case.
 pub const WARM_MOST: u32 = 20;
 /// Largest relative change of write amplification from one capacity to the next at which it counts
 /// as level.
@@ -35,7 +35,7 @@ pub enum Warm {
     /// Whole capacities of the load are written until write amplification changes by less than 1 %
     /// from one to the next, at most [`WARM_MOST`].
     UntilLevel,
-    /// A fixed number of capacities of the load is written.
+    /// The load writes a fixed multiple of the device's capacity.
     Capacities(f64),
 }
 
@@ -46,7 +46,7 @@ pub struct UntimedPlan {
     pub page_bytes: u32,
     /// Writes before the measurement.
     pub warm: Warm,
-    /// Number of capacities that are measured; a load that ends earlier is measured to its end.
+    /// Measured writes, in capacities of the device; a load that ends earlier is measured to its end.
     pub capacities: f64,
     /// Number of reports kept for each capacity, for curves over time.
     pub points: u32,
@@ -67,12 +67,12 @@ impl UntimedPlan {
 /// The reports of a run; each counts from the creation of the device.
 #[derive(Clone, Debug)]
 pub struct Untimed {
-    /// Number of capacities written after the fill and before the measurement.
+    /// Writes after the fill and before the measurement, in capacities of the device.
     pub warm: f64,
     /// Whether write amplification was level before the measurement; `None` if a fixed number of
     /// capacities was requested.
     pub level: Option<bool>,
-    /// Number of capacities measured.
+    /// Measured writes, in capacities of the device.
     pub capacities: f64,
     /// Reports from the end of the fill on, in order.
     pub series: Vec<PlacementReport>,
@@ -100,7 +100,7 @@ pub enum UntimedError {
     },
     /// The load ended before the measurement began.
     TooShort {
-        /// Number of capacities that the load wrote.
+        /// Writes of the load, in capacities of the device.
         capacities: f64,
     },
     /// The scheme needs to know more of the load in advance than is read.

@@ -58,7 +58,7 @@ class Measurement:
     figures: list[Figure]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, as `--json` prints them."""
+        """Return plain values, as `--json` prints them."""
         return {
             "device": self.device,
             "source": self.source,

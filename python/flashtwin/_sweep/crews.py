@@ -47,7 +47,7 @@ class Future(Protocol):
         """Whether the work was dropped."""
 
     def add_done_callback(self, call: Callable[[Any], Any]) -> Any:  # noqa: ANN401
-        """Have a function called when the work is done."""
+        """Call a function when the work is done."""
 
 
 class Crew(ABC):

@@ -43,7 +43,7 @@ class Imported:
 
 
 def comments(lines: list[str]) -> str:
-    """The lines as comments."""
+    """Return the lines as comments."""
     return "".join(f"# {line}".rstrip() + "\n" for line in lines)
 
 

@@ -18,7 +18,7 @@ _NAME_WIDTH: Final = 46
 
 
 class Mark(NamedTuple):
-    """A row of the figure, in percent. `printed` is None for a user's situation."""
+    """A row of the figure, in percent. `printed` is None for a case, which the paper does not have."""
 
     name: str
     printed: float | None

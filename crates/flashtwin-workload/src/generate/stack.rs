@@ -53,7 +53,7 @@ pub(crate) fn validate(weights: &[f64]) -> Result<(), WorkloadError> {
 }
 
 impl Stack {
-    /// Creates the model from the weights of its distances.
+    /// Creates the model from the weights of the distances.
     ///
     /// # Errors
     /// Fails if there are too few or too many weights, or none for a new place.

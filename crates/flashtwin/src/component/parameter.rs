@@ -202,6 +202,6 @@ pub struct Component {
 pub struct Chosen {
     /// Name of the component.
     pub name: &'static str,
-    /// The values of its parameters.
+    /// The values of the component's parameters.
     pub settings: Settings,
 }

@@ -151,7 +151,7 @@ pub struct PageOp {
     /// For a program that is repeated because its die failed, the number of dies it has been sent to since.
     pub again: u8,
     pub enqueued: Time,
-    /// GC time of its chip, in total, when it was queued.
+    /// Total GC time of the operation's chip when the operation was queued.
     pub gc_before: Time,
 }
 

@@ -310,7 +310,7 @@ impl Flash {
         self.nand.on_event_into(resource, now, events, done)
     }
 
-    /// Sets the number of its first resource in the event queue.
+    /// Sets the number of the device's first resource in the event queue.
     pub(crate) fn set_first_resource(&mut self, first: usize) {
         self.nand.set_first_resource(first);
     }

@@ -41,7 +41,7 @@ pub(crate) struct Segment {
     pub valid: u32,
     /// Number of pages being written.
     pub writing: u32,
-    /// Number of reads and moves of its pages in flight.
+    /// Number of reads and moves in flight of the segment's pages.
     pub reading: u32,
 }
 
