@@ -17,8 +17,9 @@ use crate::control::Control;
 
 /// Amount of writes, in capacities of the device, after which the warm-up ends in any case.
 pub const WARM_MOST: u32 = 20;
-/// Largest relative change of write amplification from one capacity to the next at which it counts
-/// as level.
+/// Largest relative change of write amplification, from the mean of two capacities to that of the next two, at which it
+/// counts as level. The change from one capacity to the next is not enough: it may be small by chance while write
+/// amplification still rises.
 const LEVEL: f64 = 0.01;
 /// Number of requests by which the prefetching of table entries is ahead.
 const AHEAD: usize = 16;
@@ -265,7 +266,7 @@ impl Run<'_> {
             return Ok((self.write(n)?, None));
         }
         let mut warm = 0.0;
-        let mut last: Option<f64> = None;
+        let mut recent: Vec<f64> = Vec::new();
         for _ in 0..WARM_MOST {
             let before = self.report();
             let written = self.write(1.0)?;
@@ -276,13 +277,13 @@ impl Run<'_> {
             let after = self.report();
             // While there is flash that was never written, nothing is collected, and nothing is level.
             let collects = after.erases - before.erases >= self.units() / 2;
-            let now = (after.write_amplification(&before)).filter(|_| collects);
-            if let (Some(last), Some(now)) = (last, now) {
-                if (now / last - 1.0).abs() < LEVEL {
-                    return Ok((warm, Some(true)));
-                }
+            match after.write_amplification(&before).filter(|_| collects) {
+                Some(now) => recent.push(now),
+                None => recent.clear(),
             }
-            last = now;
+            if is_level(&recent) {
+                return Ok((warm, Some(true)));
+            }
         }
         Ok((warm, Some(false)))
     }
@@ -307,6 +308,14 @@ impl Run<'_> {
         let last = self.series.last().map_or(0, |report| report.host_pages);
         Ok(((last - first) as f64 / capacity).min(capacities))
     }
+}
+
+/// Whether the sum of the last two values equals that of the two before, within [`LEVEL`].
+fn is_level(values: &[f64]) -> bool {
+    let Some(&[a, b, c, d]) = values.last_chunk() else {
+        return false;
+    };
+    ((c + d) / (a + b) - 1.0).abs() < LEVEL
 }
 
 /// Checks that a request is within the device.
@@ -554,6 +563,16 @@ mod tests {
             capacities: 4.0,
             points: 3,
         }
+    }
+
+    /// The third value differs from the second by less than 1 %, but the series still rises.
+    #[test]
+    fn a_rising_series_is_not_level() {
+        let rising = [2.69, 3.15, 3.17, 3.25, 3.27, 3.31, 3.30, 3.32];
+        let ends: Vec<usize> = (1..=8).filter(|&n| is_level(&rising[..n])).collect();
+        assert_eq!(ends, [8]);
+        assert!(is_level(&[4.33, 4.30, 4.32, 4.36]));
+        assert!(!is_level(&[4.33, 4.32, 4.32]));
     }
 
     #[test]

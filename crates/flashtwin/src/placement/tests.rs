@@ -1,11 +1,11 @@
-//! The test vectors of the specification, random devices compared with a naive implementation, and
-//! closed forms compared with long runs.
+//! The test vectors of the specification, and random devices compared with a naive implementation.
 
 use super::script::{self, Step};
 use super::*;
 use crate::rng::Rng;
 use crate::units::Lpn;
 
+mod closed_forms;
 mod naive;
 
 fn words(text: &str) -> Vec<(String, String)> {
@@ -179,137 +179,7 @@ fn schemes_keep_the_invariants() {
     }
 }
 
-/// Returns the write amplification of a load whose pages `next` draws: first `passes` capacities
-/// are written, then as many are measured.
-fn measured(device: &mut Placed, passes: u64, mut next: impl FnMut() -> (u32, u16)) -> f64 {
-    let pages = u64::from(device.setup().logical_pages);
-    for lpn in 0..pages as u32 {
-        device.write(Lpn(lpn), 1, Some(0), &[]).unwrap();
-    }
-    let mut turn = |device: &mut Placed| {
-        for _ in 0..passes * pages {
-            let (lpn, id) = next();
-            device.write(Lpn(lpn), 1, Some(id), &[]).unwrap();
-        }
-        device.report()
-    };
-    let before = turn(device);
-    let after = turn(device);
-    after.write_amplification(&before).unwrap()
-}
-
-fn near(name: &str, found: f64, expected: f64, share: f64) {
-    println!("{name}: {found:.3} where the closed form has {expected:.3}");
-    assert!(
-        (found / expected - 1.0).abs() <= share,
-        "{name}: {found} {expected}"
-    );
-}
-
-/// Closed forms 1 to 4 of the specification (F.2).
-#[test]
-fn long_runs_have_the_write_amplification_of_the_closed_forms() {
-    let (units, pages) = (400.0, 96.0);
-    let load = 0.8;
-    let logical = (units * pages * load) as u32;
-    // Collection leaves one more than `low` free, and a frontier is half full on average.
-    let setup = |more: &str| {
-        format!("units=402 unit_pages=96 logical_pages={logical} low=1 survivors=same {more}")
-    };
-    let in_use = |device: &Placed| f64::from(device.setup().units) - 2.0 - 0.5;
-    let load_of = |device: &Placed| f64::from(logical) / pages / in_use(device);
-    let mut rng = Rng::new(1);
-
-    let mut fifo = device(&setup("handles=ii victim=fifo"));
-    let uniform = measured(&mut fifo, 6, || (rng.below(logical.into()) as u32, 0));
-    near(
-        "uniform, fifo",
-        uniform,
-        theory::uniform_fifo(load_of(&fifo)),
-        0.02,
-    );
-
-    let mut greedy = device(&setup("handles=ii victim=greedy"));
-    let uniform = measured(&mut greedy, 6, || (rng.below(logical.into()) as u32, 0));
-    let expected = theory::uniform_greedy(load_of(&greedy), 96);
-    near("uniform, greedy", uniform, expected, 0.02);
-
-    let mut fifo = device(&setup("handles=ii victim=fifo"));
-    let mut order: Vec<u32> = (0..logical).collect();
-    let mut at = 0;
-    let permuted = measured(&mut fifo, 6, || {
-        if at == 0 {
-            for i in (1..order.len()).rev() {
-                order.swap(i, rng.below(i as u64 + 1) as usize);
-            }
-        }
-        let lpn = order[at];
-        at = (at + 1) % order.len();
-        (lpn, 0)
-    });
-    near(
-        "permuted",
-        permuted,
-        theory::permuted_fifo(load_of(&fifo)),
-        0.02,
-    );
-
-    // 80 % of the writes to the first fifth of the pages, each part through its own handle.
-    let hot = logical / 5;
-    let split = |rng: &mut Rng| match rng.below(5) {
-        0 => (hot + rng.below(u64::from(logical - hot)) as u32, 1),
-        _ => (rng.below(hot.into()) as u32, 0),
-    };
-    let mut greedy = device(&setup("handles=pi,pi victim=greedy"));
-    let mixed = measured(&mut greedy, 10, || split(&mut rng));
-    let load_of_two = f64::from(logical) / pages / (in_use(&greedy) - 0.5);
-    near(
-        "greedy over streams",
-        mixed,
-        theory::uniform_greedy(load_of_two, 96),
-        0.03,
-    );
-
-    let set = "handles=pi,pi victim=fifo scope=noisy quota=optimal";
-    let mut optimal = device(&setup(set));
-    let best = measured(&mut optimal, 10, || split(&mut rng));
-    let usable = in_use(&optimal) - 0.5;
-    let live = [
-        0.2 * f64::from(logical) / pages,
-        0.8 * f64::from(logical) / pages,
-    ];
-    let writes = [0.8, 0.2];
-    let units = theory::optimal_split(&live, &writes, usable).unwrap();
-    let share = |i: usize| theory::StreamShare {
-        live: live[i],
-        writes: writes[i],
-        units: units[i],
-    };
-    near(
-        "optimal split",
-        best,
-        theory::separate(&[share(0), share(1)]),
-        0.04,
-    );
-
-    // Overwritten whole and in order, each through its own handle.
-    let mut in_order = device(&setup("handles=ii,ii victim=greedy"));
-    let (mut a, mut b) = (0, 0);
-    let half = (logical / 2 / 96) * 96;
-    let sequential = measured(&mut in_order, 4, || match rng.below(3) {
-        0 => {
-            a = (a + 1) % half;
-            (a, 0)
-        }
-        _ => {
-            b = (b + 1) % half;
-            (half + b, 1)
-        }
-    });
-    near("in order", sequential, 1.0, 0.03);
-}
-
-/// Impossible setups are rejected with the wrong word and the remedy.
+/// Setups that no device can have are refused with the word and the remedy.
 #[test]
 fn impossible_setups_are_refused() {
     let cases = [
