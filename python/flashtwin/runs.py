@@ -392,7 +392,7 @@ Made = tuple[object | None, object | None]
 def precondition_spec(
     spec: Spec, kind: str, seed: int, on_progress: OnProgress | None, *, made: Made = (None, None)
 ) -> _core.Device:
-    """Make a device in the state `kind`, with placement rules of the user, if there are any."""
+    """Create a device in the state `kind`, with placement rules of the user, if there are any."""
     return _alone("preconditioning", partial(_preconditioned, spec, kind, seed, made=made), on_progress)
 
 
@@ -420,7 +420,7 @@ def _preconditioned(
 def _alone(
     label: str, work: Callable[[_core.Control], _core.Device], on_progress: OnProgress | None
 ) -> _core.Device:
-    """Do one piece of work, with progress and Ctrl-C."""
+    """Do one piece of work, with a progress display, so that Ctrl-C ends it."""
     results, interrupted = run_all([Task(label, work)], 1, on_progress)
     if interrupted:
         raise Interrupted(None)

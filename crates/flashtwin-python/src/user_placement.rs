@@ -397,7 +397,7 @@ impl RulesSocket {
             .map_err(|e| error(format!("{}: {e}", path.display())))
     }
 
-    /// Waits for the device, and replies to its questions until it ends.
+    /// Waits for the device, and replies to its questions until the device ends.
     fn reply(
         &self,
         py: Python<'_>,

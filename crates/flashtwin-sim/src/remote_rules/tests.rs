@@ -9,7 +9,7 @@ use flashtwin::Rng;
 
 use super::*;
 
-/// A scheme that uses everything: it counts units, and places survivors by age.
+/// A scheme that uses all data: it counts units, and places survivors by age.
 #[derive(Clone, Default)]
 struct Mine {
     closed: u64,
@@ -56,7 +56,7 @@ impl Scheme for Mine {
     }
 }
 
-/// A rule that looks at every number of a unit.
+/// A rule that uses every number of a unit.
 #[derive(Clone)]
 struct Choose;
 
