@@ -22,7 +22,7 @@ const LOAD: &str = "zipf:theta=0.99,write=0.3,requests=10000000";
 const AHEAD: usize = 16;
 const RATE: f64 = 0.01;
 const SIZES: u64 = 100;
-/// Of the hundred sizes, one in this many is run.
+/// One in `STEP` of the hundred sizes is run.
 const STEP: u64 = 10;
 const ROUNDS: usize = 5;
 

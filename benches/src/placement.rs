@@ -36,7 +36,7 @@ struct Measured {
     resident_bytes: u64,
 }
 
-/// Runs a load for `capacities` capacities, then measures one more.
+/// Writes `capacities` times the device's capacity, then measures one capacity more.
 fn run(load: &str, scale: u32, scheme: &str, capacities: f64) -> Result<Measured, Failure> {
     let setup = setup(scale, scheme)?;
     let mut device = Placed::new(&setup)?;

@@ -78,7 +78,7 @@ impl<W> Core<W> {
         self.piece_bytes * BATCH_PIECES
     }
 
-    /// The device.
+    /// Returns the device.
     pub fn twin(&self) -> &dyn Twin {
         &*self.twin
     }

@@ -102,7 +102,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The errno of a block device.
+    /// Returns the errno of a block device.
     pub fn errno(&self) -> i32 {
         match self {
             Failure::Beyond => libc::EINVAL,

@@ -25,9 +25,9 @@ pub trait Orders {
     /// # Errors
     /// Fails if there is no buffer, or if the policy or a key is unknown or wrong for it.
     fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError>;
-    /// The buffer, if there is one.
+    /// Returns the buffer, if there is one.
     fn buffer(&self) -> Option<&Buffer>;
-    /// The tables and rules of a device that writes by units; `None` for other devices.
+    /// Returns the tables and rules of a device that writes by units; `None` for other devices.
     fn placement(&mut self) -> Option<&mut Placed> {
         None
     }

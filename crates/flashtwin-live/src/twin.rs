@@ -54,7 +54,7 @@ pub trait Twin: Send {
     fn take_programs(&mut self, each: &mut dyn FnMut(PageProgram));
     /// Simulates a power loss and returns the lost pages; `None` if the flash does not become idle.
     fn cut_power(&mut self) -> Option<PowerCut>;
-    /// The device as an array, if it is one.
+    /// Returns the device as an array, if it is one.
     fn array(&mut self) -> Option<&mut Array>;
     /// Returns the device as one that accepts orders; `None` if it accepts none.
     fn orders(&mut self) -> Option<&mut dyn Orders> {

@@ -250,13 +250,13 @@ fn set_timeout(socket: c_int, time: libc::timeval) {
     };
 }
 
-/// The connection that this thread serves.
+/// Returns the connection that this thread serves.
 pub fn served<'a>() -> Option<&'a Connection> {
     // SAFETY: null, or what `run_connection` owns until this thread has served it.
     unsafe { SERVED.get().as_ref() }
 }
 
-/// The work of this thread.
+/// Returns the work of this thread.
 pub fn work<'a>() -> Option<&'a Work> {
     // SAFETY: null, or what `run_worker` owns until this thread ends.
     unsafe { WORK.get().as_ref() }

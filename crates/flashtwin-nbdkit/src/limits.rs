@@ -179,7 +179,7 @@ fn memory_left() -> u64 {
     kib.map_or(u64::MAX, |kib| kib << 10)
 }
 
-/// The soft limit of a resource; `u64::MAX` if there is none.
+/// Returns the soft limit of a resource; `u64::MAX` if there is none.
 fn limit(resource: libc::__rlimit_resource_t) -> u64 {
     let mut limit = libc::rlimit {
         rlim_cur: libc::RLIM_INFINITY,

@@ -117,7 +117,7 @@ impl Log {
         self.rows = completions.len();
     }
 
-    /// The rows, by column.
+    /// Returns the rows, by column.
     pub fn to_python<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let d = PyDict::new(py);
         for column in &self.columns {

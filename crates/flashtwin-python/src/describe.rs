@@ -14,7 +14,7 @@ pub fn source<'py>(py: Python<'py>, of: &Source) -> PyResult<Bound<'py, PyDict>>
     Ok(d)
 }
 
-/// The parameters of a component, as a list.
+/// Returns the parameters of a component, as a list.
 pub fn parameters<'py>(py: Python<'py>, all: &[Parameter]) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for parameter in all {

@@ -121,7 +121,7 @@ impl Spec {
             })
     }
 
-    /// The whole device as TOML.
+    /// Returns the whole device as TOML.
     fn to_toml(&self) -> String {
         match &self.0 {
             Kind::Ssd(spec) => spec.to_toml(),
@@ -197,7 +197,7 @@ impl Spec {
         u64::from(self.buffer_pages()) * u64::from(self.page_bytes())
     }
 
-    /// The buffer's policy; `None` without a buffer.
+    /// Returns the buffer's policy; `None` without a buffer.
     #[getter]
     fn policy(&self) -> Option<String> {
         self.buffer().map(|b| b.policy.name())
@@ -455,7 +455,7 @@ impl Device {
             .map_err(of_sim)
     }
 
-    /// The state of the flash as bytes, for `load_state` of a device with the same flash.
+    /// Returns the state of the flash as bytes, for `load_state` of a device with the same flash.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let from = &self.state;
         let bytes = py.detach(|| from.flash_bytes()).map_err(of_state)?;

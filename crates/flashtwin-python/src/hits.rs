@@ -172,7 +172,7 @@ impl HitCount {
     }
 }
 
-/// The counts as a dict; MIN has only accesses and hits.
+/// Returns the counts as a dict; MIN has only accesses and hits.
 fn dict(py: Python<'_>, count: HitCount, whole: bool) -> PyResult<Bound<'_, PyDict>> {
     let d = PyDict::new(py);
     d.set_item("accesses", count.accesses)?;

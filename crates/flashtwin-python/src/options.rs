@@ -122,7 +122,7 @@ fn window(&GivenWindow { from_s, length_s }: &GivenWindow) -> PyResult<Window> {
     })
 }
 
-/// The pacing in words, for the record.
+/// Returns the pacing in words, for the record.
 pub fn describe(config: &RunConfig) -> String {
     let mut text = match config.pacing {
         Pacing::Open {

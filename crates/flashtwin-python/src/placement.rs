@@ -22,13 +22,13 @@ use crate::user::Failure;
 use crate::user_placement::rules;
 use crate::workload::Workload;
 
-/// The words of a setup: for each its name, default and meaning.
+/// Returns the words of a setup: for each its name, default and meaning.
 #[pyfunction]
 pub fn placement_words() -> Vec<(&'static str, &'static str, &'static str)> {
     PLACEMENT_WORDS.to_vec()
 }
 
-/// The components of one kind (`scheme`, `victim`, `scope`), as a list of dicts.
+/// Returns the components of one kind (`scheme`, `victim`, `scope`), as a list of dicts.
 #[pyfunction]
 pub fn placement_components<'py>(py: Python<'py>, kind: &str) -> PyResult<Bound<'py, PyList>> {
     let choice = match kind {
@@ -62,7 +62,7 @@ fn component_info<'py>(py: Python<'py>, component: &Component) -> PyResult<Bound
     Ok(d)
 }
 
-/// The sizes of a device as words of a setup, and the bytes of a page.
+/// Returns the sizes of a device as words of a setup, and the bytes of a page.
 #[pyfunction]
 pub fn placement_words_of(spec: &Spec) -> PyResult<(Vec<(String, String)>, u32)> {
     let spec: &DeviceSpec = spec.ssd("placement")?;

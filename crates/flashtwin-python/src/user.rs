@@ -292,7 +292,7 @@ impl PolicyDevice {
         PolicyDevice
     }
 
-    /// The logical page cached as `page`.
+    /// Returns the logical page cached as `page`.
     fn lpn(&self, page: &Bound<'_, PyAny>) -> PyResult<u32> {
         Self::page(page, |device, page| device.lpn(page).0)
     }
@@ -302,7 +302,7 @@ impl PolicyDevice {
         Self::page(page, |device, page| device.dirty(page))
     }
 
-    /// The chip that holds the page's flash copy; None if none does.
+    /// Returns the chip that holds the page's flash copy; None if none does.
     fn chip(&self, page: &Bound<'_, PyAny>) -> PyResult<Option<u16>> {
         Self::page(page, |device, page| device.chip(page).map(|chip| chip.0))
     }

@@ -227,7 +227,7 @@ impl History {
         });
     }
 
-    /// The history until `end`, as results hold it.
+    /// Returns the history until `end`, as results hold it.
     pub fn recorded(&self, end: Time) -> RecordedHistory {
         RecordedHistory {
             windows: self.points(end),

@@ -28,7 +28,7 @@ pub type Figure = (&'static str, f64);
 /// Runs all tests; `None` if `control` stopped them.
 ///
 /// # Errors
-/// Fails if a load does not fit the device, or if a run does ([`crate::run`]).
+/// Fails if a load does not fit the device, or if a run fails ([`crate::run`]).
 pub fn measure(spec: &DeviceSpec, control: &Control) -> Result<Option<Vec<Figure>>, SimError> {
     let half = spec.exported_bytes() / 2;
     let range = RANGE.min(half - half % LONG);

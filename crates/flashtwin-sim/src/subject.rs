@@ -62,7 +62,7 @@ pub trait Drivable: Backend + Sized {
     /// Loads a state that [`Drivable::save_state`] wrote for the same flash.
     ///
     /// # Errors
-    /// Fails if `input` does, or if the state does not fit this device; the device is then unchanged.
+    /// Fails if reading `input` fails, or if the state does not fit this device; the device is then unchanged.
     fn load_state(device: &mut Device<Self>, input: &mut dyn Read) -> Result<(), StateError>;
     /// Starts or stops all logs.
     fn set_logs(device: &mut Device<Self>, on: bool);
@@ -71,7 +71,7 @@ pub trait Drivable: Backend + Sized {
     fn take_logs(device: &mut Device<Self>, take: &mut dyn FnMut(Logged));
     /// Visits the drives, member by member in an array.
     fn each_drive(device: &Device<Self>, visit: &mut dyn FnMut(Option<usize>, &Ssd));
-    /// The tables and rules of a device that writes by units; `None` for other devices.
+    /// Returns the tables and rules of a device that writes by units; `None` for other devices.
     fn placement(_device: &mut Device<Self>) -> Option<&mut Placed> {
         None
     }
@@ -92,7 +92,7 @@ pub trait Drivable: Backend + Sized {
     /// Ends the simulation ahead, because requests follow that were not passed to
     /// [`Drivable::run_ahead`].
     fn resume_serial(_device: &mut Device<Self>) {}
-    /// The device as an array, if it is one.
+    /// Returns the device as an array, if it is one.
     fn array_mut(_device: &mut Device<Self>) -> Option<&mut Array> {
         None
     }
@@ -167,7 +167,7 @@ impl Drivable for Flash {
     }
 }
 
-/// The back end of an array's members.
+/// Returns the back end of an array's members.
 fn array_backend(spec: &ArraySpec) -> &'static str {
     let first = backend(&spec.members[0]);
     match spec.members.iter().all(|member| backend(member) == first) {

@@ -288,8 +288,8 @@ impl Run<'_> {
         Ok((warm, Some(false)))
     }
 
-    /// Writes `capacities` capacities; returns the number written, which is smaller if the load
-    /// ends.
+    /// Writes `capacities` times the device's capacity; returns the multiple written, which is
+    /// smaller if the load ends.
     fn write(&mut self, capacities: f64) -> Result<f64, UntimedError> {
         let capacity = f64::from(self.device.setup().logical_pages);
         let points = (capacities * f64::from(self.plan.points)).round().max(1.0);

@@ -217,13 +217,13 @@ impl List {
         self.len() == 0
     }
 
-    /// The least recent page.
+    /// Returns the least recent page.
     #[inline(always)]
     pub fn oldest(&self) -> Option<PageId> {
         self.0.oldest(0)
     }
 
-    /// The most recent page.
+    /// Returns the most recent page.
     #[inline]
     pub fn newest(&self) -> Option<PageId> {
         id(self.0.ends[0].newest)

@@ -130,7 +130,7 @@ class Timed:
     def _rate(
         self, histograms: Iterable[Sequence[tuple[_Histogram, _Histogram]]], span_s: float | None = None
     ) -> Modelled:
-        """Return thousands of requests of all clients a second."""
+        """Return the rate of all clients in thousands of requests per second."""
         by_part = [
             sum(count for client in clients for histogram in client for _, count in histogram)
             for clients in zip(*histograms, strict=True)

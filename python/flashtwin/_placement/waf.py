@@ -78,7 +78,7 @@ class Waf:
         return rows
 
     def series(self) -> list[tuple[float, float]]:
-        """Return capacities written since the fill, and write amplification of the part that ended there."""
+        """Return, for each part, the capacities written at its end and its write amplification."""
         points = []
         pages = self.raw["logical_pages"]
         reports = self.raw["series"]

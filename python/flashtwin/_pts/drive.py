@@ -174,7 +174,7 @@ def _measured(summary: dict[str, Any], histogram: _core.Histogram) -> Measured:
 
 
 def _at(histogram: _core.Histogram, share: float) -> float:
-    """Return the response time in ns below which that share of requests lies."""
+    """Return the response time in ns below which the given share of requests lies."""
     wanted = share * sum(count for _, count in histogram)
     seen = 0
     for ns, count in histogram:

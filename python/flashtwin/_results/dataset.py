@@ -95,7 +95,7 @@ def read(folder: Folder) -> tuple[pa.Table, dict[str, Any]]:
 
 
 def numeric(table: pa.Table, names: Iterable[str]) -> list[str]:
-    """Return those of some names that are columns of numbers."""
+    """Return which of the given names are columns of numbers."""
     import pyarrow as pa
 
     fields = {field.name: field.type for field in table.schema}

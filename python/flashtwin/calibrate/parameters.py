@@ -78,7 +78,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("slc", "nand.pslc_percent", 1, 60, "%", 0.06, ("write-fill",)),
     Parameter("slc_program", "nand.pslc_program_us", 20, 2000, "us", 0.06, ("write-fill",)),
 )
-#: Determined by whether flushes and forced writes wait.
+#: The key that is determined by whether flushes and forced writes wait.
 PROTECTION = "buffer.power_loss_protection"
 BY_NAME = {each.name: each for each in PARAMETERS}
 

@@ -53,7 +53,7 @@ impl LatencyHint {
         self.file.is_some() && !self.held.swap(true, Ordering::Relaxed) && self.set_latency(NO_HALT)
     }
 
-    /// Whether [`Self::release_if_idle`] must be called every now and then.
+    /// Whether [`Self::release_if_idle`] must be called regularly.
     pub fn is_held(&self) -> bool {
         self.held.load(Ordering::Relaxed)
     }

@@ -89,7 +89,7 @@ impl Size {
         }
     }
 
-    /// The mean of the sizes drawn, in bytes.
+    /// Returns the mean of the sizes drawn, in bytes.
     pub(crate) fn mean(&self, alignment: u64) -> f64 {
         match self {
             Size::Constant { bytes } => *bytes as f64,
@@ -107,7 +107,7 @@ impl Size {
         }
     }
 
-    /// The smallest size that can be drawn.
+    /// Returns the smallest size that can be drawn.
     pub(crate) fn smallest(&self, alignment: u64) -> u64 {
         match self {
             Size::Constant { bytes } => *bytes,

@@ -79,7 +79,7 @@ impl Detection {
         lines: |_| Fit::NONE,
     };
 
-    /// The format is recognised by the lines that its parser reads.
+    /// Declares that the format is recognised by the lines that its parser reads.
     pub const fn by_lines(lines: fn(&[&[u8]]) -> Fit) -> Self {
         Detection {
             lines,
@@ -87,12 +87,12 @@ impl Detection {
         }
     }
 
-    /// The format is recognised by its first bytes.
+    /// Declares that the format is recognised by its first bytes.
     pub const fn by_mark(mark: fn(&[u8]) -> Option<&'static str>) -> Self {
         Detection { mark, ..Self::NONE }
     }
 
-    /// The format is recognised by its binary records.
+    /// Declares that the format is recognised by its binary records.
     pub const fn by_records(records: fn(&[u8]) -> Option<String>) -> Self {
         Detection {
             records,

@@ -103,7 +103,7 @@ impl Array {
         members.map(|m| m.drive.ssd.flash_report()).collect()
     }
 
-    /// The members.
+    /// Returns the members.
     pub fn drives(&self) -> impl Iterator<Item = &Ssd> {
         self.backend.io.members.iter().map(|m| &m.drive.ssd)
     }

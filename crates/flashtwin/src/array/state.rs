@@ -51,7 +51,7 @@ impl Array {
     /// Reads a state that [`Array::save_state`] wrote for the same spec. After an error the array is unchanged.
     ///
     /// # Errors
-    /// Fails if `input` does, or if the state does not fit this array.
+    /// Fails if reading `input` fails, or if the state does not fit this array.
     pub fn load_state(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         self.assert_idle();
         let now = self.now();

@@ -61,13 +61,13 @@ impl ChosenPolicy {
         split(name).is_some()
     }
 
-    /// The name of the policy, with the prefix of the filter.
+    /// Returns the name of the policy, with the prefix of the filter.
     pub fn name(&self) -> String {
         let prefix = if self.gcar { GCAR } else { "" };
         format!("{prefix}{}", self.base)
     }
 
-    /// The description of the policy, or of the one under the filter.
+    /// Returns the description of the policy, or of the one under the filter.
     pub(crate) fn entry(&self) -> &'static Entry {
         split(self.base).expect("it was chosen among the entries").1
     }

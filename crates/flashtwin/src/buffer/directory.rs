@@ -74,7 +74,7 @@ impl Directory {
         prefetch(&self.next, page.0 as usize);
     }
 
-    /// The last inserted page of `lpn`.
+    /// Returns the last inserted page of `lpn`.
     #[inline(always)]
     pub fn get(&self, lpn: Lpn) -> Option<PageId> {
         let mut link = self.heads[self.chain(lpn)];

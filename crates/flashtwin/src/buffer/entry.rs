@@ -162,7 +162,7 @@ pub const FILTER: &str = "gcar-NAME";
 /// Prefix of a policy filtered by GCaR.
 pub(crate) const GCAR: &str = "gcar-";
 
-/// The example of a policy without parameters, on one chip.
+/// Returns the example of a policy without parameters, on one chip.
 pub(super) const fn example(capacity: u32, accesses: &'static str) -> Option<Example> {
     example_with(capacity, &[], 1, accesses)
 }

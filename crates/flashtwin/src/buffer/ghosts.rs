@@ -202,7 +202,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         self.push_newest(list, lpn);
     }
 
-    /// The page remembered at a place.
+    /// Returns the page remembered at a place.
     #[inline]
     pub fn lpn(&self, at: u32) -> Lpn {
         self.ghosts[at as usize].lpn

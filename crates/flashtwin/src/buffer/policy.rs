@@ -20,7 +20,7 @@ pub struct Access {
 
 /// Everything that a policy may query of the device; all policies have the same information.
 pub trait DeviceView {
-    /// The current virtual time.
+    /// Returns the current virtual time.
     fn now(&self) -> Time;
     /// Whether a cached page differs from flash.
     fn dirty(&self, page: PageId) -> bool;
@@ -44,7 +44,7 @@ pub trait DeviceView {
     fn in_gc(&self, chip: ChipId) -> bool {
         self.chips_in_gc().contains(chip)
     }
-    /// The chips that are collecting garbage now.
+    /// Returns the chips that are collecting garbage now.
     fn chips_in_gc(&self) -> &ChipSet;
     /// Returns the time until the chip has completed its work (ECR's chip queue complete time, Eqs 1-4). With
     /// `exact`, it includes transfers and the remaining time of the running operation and of a running GC (D-14).

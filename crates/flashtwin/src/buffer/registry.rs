@@ -49,7 +49,7 @@ macro_rules! declare {
             }
         })+
 
-        /// The files' descriptions of their policies.
+        /// Returns the files' descriptions of their policies.
         pub(super) fn registered() -> impl Iterator<Item = &'static [Entry]> {
             [$(super::policies::$file::ENTRIES),+].into_iter()
         }

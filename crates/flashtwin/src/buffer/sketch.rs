@@ -117,7 +117,7 @@ impl Frequencies {
         }
     }
 
-    /// The count of a page.
+    /// Returns the count of a page.
     #[inline]
     pub fn of(&self, lpn: Lpn) -> u8 {
         let count = match &self.counts {

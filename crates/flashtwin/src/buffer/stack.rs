@@ -409,7 +409,7 @@ impl Slots {
         self.next == self.end
     }
 
-    /// The next slot to take.
+    /// Returns the next slot to take.
     #[inline(always)]
     fn next(&self) -> u32 {
         self.next

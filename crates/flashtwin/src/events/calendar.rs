@@ -85,7 +85,7 @@ impl Calendar {
         unsafe { self.occupied.get_unchecked_mut(spot.0 / 64) }
     }
 
-    /// The words with the bits of all buckets.
+    /// Returns the words with the bits of all buckets.
     pub fn words(&self) -> &[u64] {
         &self.occupied
     }

@@ -379,7 +379,7 @@ impl EventQueue {
         }
     }
 
-    /// The earliest pending instant, [`Time::NEVER`] if there is none.
+    /// Returns the earliest pending instant, [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_time(&self) -> Time {
         Time(instant(self.first))

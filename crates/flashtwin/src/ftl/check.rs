@@ -49,7 +49,7 @@ fn sum_pairs(lpns: [u32; LANES], ppns: [u32; LANES], mask: [u32; LANES]) -> u64 
     sum
 }
 
-/// The next [`LANES`] numbers from `first` on.
+/// Returns the next [`LANES`] numbers from `first` on.
 #[inline(always)]
 fn row(first: u32) -> [u32; LANES] {
     std::array::from_fn(|i| first.wrapping_add(i as u32))

@@ -354,7 +354,7 @@ impl Metrics {
         self.inside_ps() as f64 / self.span().0 as f64
     }
 
-    /// The time series, if one is kept.
+    /// Returns the time series, if one is kept.
     pub fn series(&self) -> Option<&Series> {
         self.series.as_ref()
     }

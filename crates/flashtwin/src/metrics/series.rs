@@ -55,7 +55,7 @@ impl Series {
         self.interval
     }
 
-    /// The points.
+    /// Returns the points.
     pub fn points(&self) -> &[Point] {
         &self.points
     }

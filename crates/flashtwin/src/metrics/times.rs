@@ -224,7 +224,7 @@ impl PartSums {
         }
     }
 
-    /// The sum of the response times.
+    /// Returns the sum of the response times.
     pub fn whole(&self) -> u128 {
         self.whole + u128::from(self.last_whole)
     }

@@ -410,7 +410,7 @@ impl Nand {
         matches!(self, Nand::Units(_))
     }
 
-    /// The tables and rules of flash that places pages in units.
+    /// Returns the tables and rules of flash that places pages in units.
     pub fn units(&self) -> Option<&placement::Placed> {
         match self {
             Nand::Units(n) => Some(&n.map.device),
@@ -418,7 +418,7 @@ impl Nand {
         }
     }
 
-    /// The tables and rules of flash that places pages in units, mutably.
+    /// Returns the tables and rules of flash that places pages in units, mutably.
     pub fn units_mut(&mut self) -> Option<&mut placement::Placed> {
         match self {
             Nand::Units(n) => Some(&mut n.map.device),

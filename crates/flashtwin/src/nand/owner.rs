@@ -72,7 +72,7 @@ impl Owner {
         Owner(tag as u32)
     }
 
-    /// The kind of receiver.
+    /// Returns the kind of receiver.
     #[inline(always)]
     pub const fn receiver(self) -> Receiver {
         match self.0 >> Owner::BITS {

@@ -260,7 +260,7 @@ impl Placed {
         self.victim = AnyVictim::user(victim);
     }
 
-    /// The setup.
+    /// Returns the setup.
     pub fn setup(&self) -> &Setup {
         &self.setup
     }

@@ -29,7 +29,7 @@ macro_rules! parts {
         }
 
         impl<T: Copy> Breakdown<T> {
-            /// The parts in the order of [`Breakdown::NAMES`].
+            /// Returns the parts in the order of [`Breakdown::NAMES`].
             #[inline(always)]
             pub fn parts(&self) -> [T; PARTS] {
                 [$(self.$name),+]
@@ -85,7 +85,7 @@ impl Breakdown {
     /// Places of the parts of the wait for a slot.
     pub(crate) const SLOT: Range<usize> = 3..8;
 
-    /// The whole wait for a buffer slot.
+    /// Returns the whole wait for a buffer slot.
     #[inline(always)]
     pub fn slot(&self) -> Time {
         let waiting = self.slot_order + self.slot_queue_host + self.slot_queue_gc;

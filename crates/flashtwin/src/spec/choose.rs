@@ -6,7 +6,8 @@ use super::suggest::nearest;
 use super::tree::Node;
 use crate::component::{Chosen, Component, Kind, Settings};
 
-/// The component called `name`, with the values of its parameters that `set` has; others have their defaults.
+/// Returns the component called `name`, with the values of its parameters that `set` has; others
+/// have their defaults.
 ///
 /// # Errors
 /// The error names the wrong word, and the known words. `what` is the kind of component.

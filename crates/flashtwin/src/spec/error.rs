@@ -4,7 +4,7 @@ use std::fmt;
 
 /// All errors of a device file, in file order; never empty.
 ///
-/// Prints one line a problem: `devices/x.toml:12:1: buffer.capcity: unknown key; did you mean
+/// Prints one line for each problem: `devices/x.toml:12:1: buffer.capcity: unknown key; did you mean
 /// "capacity"?`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {

@@ -28,7 +28,8 @@ pub const PLACEMENT_WORDS: &[(&str, &str, &str)] = &[
 ];
 
 impl Choice {
-    /// The component of this name with the values of its parameters that `set` has; the others have their defaults.
+    /// Returns the component of this name with the values of its parameters that `set` has; the
+    /// others have their defaults.
     ///
     /// # Errors
     /// The error names the wrong word, and the known words.
@@ -121,7 +122,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The text of a word, or of its default.
+    /// Returns the text of a word, or of its default.
     fn text(&self, key: &str) -> &'a str {
         let given = self.words.iter().rfind(|(word, _)| word == key);
         let of_table = || PLACEMENT_WORDS.iter().find(|(word, ..)| *word == key);

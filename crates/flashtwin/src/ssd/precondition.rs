@@ -290,7 +290,7 @@ impl Ssd {
     /// which would double the memory of a run.
     ///
     /// # Errors
-    /// Fails if `input` does, or if the state does not fit this device.
+    /// Fails if reading `input` fails, or if the state does not fit this device.
     pub fn load_state(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         self.assert_idle();
         let mut other = (!self.is_new()).then(|| self.backend.new_nand());

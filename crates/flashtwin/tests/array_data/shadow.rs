@@ -84,7 +84,7 @@ struct PageOp {
     allowed: Vec<u64>,
 }
 
-/// A write of an array page that may be what is there.
+/// A write of an array page, whose contents the page may now have.
 struct Written {
     value: u64,
     from: u64,
@@ -103,7 +103,7 @@ pub struct Shadow {
     /// Reads of one page that are both in flight.
     twins: HashMap<u32, u32>,
     pages: Vec<Vec<Written>>,
-    /// Counts events; contents written are numbered by it, too.
+    /// Number of events so far; it also numbers the contents that are written.
     clock: u64,
     /// Whether only reads are in flight, so that all reads of a page must return the same contents.
     pub at_rest: bool,

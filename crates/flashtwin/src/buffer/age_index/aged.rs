@@ -89,7 +89,7 @@ impl Aged {
         }
     }
 
-    /// The plain list.
+    /// Returns the plain list.
     #[inline]
     pub fn list(&self) -> &List {
         &self.list
@@ -174,7 +174,7 @@ impl<const N: usize> AgedLists<N> {
         }
     }
 
-    /// The plain lists.
+    /// Returns the plain lists.
     #[inline]
     pub fn lists(&self) -> &Lists<N> {
         &self.lists

@@ -88,13 +88,13 @@ impl AgeSet {
         }
     }
 
-    /// The least age of the set.
+    /// Returns the least age of the set.
     #[inline]
     fn first(&self) -> Option<usize> {
         self.first_from(self.low)
     }
 
-    /// The least age that is not below `age`.
+    /// Returns the least age that is not below `age`.
     #[inline]
     fn first_from(&self, age: usize) -> Option<usize> {
         let word = self.words.get(age / 64)? & (u64::MAX << (age % 64));
@@ -196,7 +196,7 @@ impl Ages {
         self.sets[set].remove(age as usize);
     }
 
-    /// The age of a page.
+    /// Returns the age of a page.
     #[inline]
     pub fn of(&self, page: PageId) -> u32 {
         self.at[page.0 as usize]
@@ -226,13 +226,13 @@ impl Ages {
         self.sets[set].below(self.of(page) as usize) + 1
     }
 
-    /// The least recent page of a set.
+    /// Returns the least recent page of a set.
     #[inline]
     pub fn oldest(&self, set: usize) -> Option<PageId> {
         self.sets[set].first().map(|age| PageId(self.log[age]))
     }
 
-    /// The pages of a set from the least recent to the most recent.
+    /// Returns the pages of a set from the least recent to the most recent.
     pub fn iter_oldest_first(&self, set: usize) -> impl Iterator<Item = PageId> + '_ {
         let set = &self.sets[set];
         std::iter::successors(set.first(), |&age| set.first_from(age + 1))

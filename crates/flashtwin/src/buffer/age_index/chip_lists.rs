@@ -19,7 +19,7 @@ pub enum Shelf {
 }
 
 impl Shelf {
-    /// The list of a page at present.
+    /// Returns the list of a page at present.
     #[inline]
     pub fn of(device: &dyn DeviceView, page: PageId) -> Shelf {
         if device.in_flight(page) {
@@ -67,7 +67,7 @@ impl Place {
         self.class as usize
     }
 
-    /// The list of the same chip in another class.
+    /// Returns the list of the same chip in another class.
     #[inline]
     pub fn in_class(self, class: usize) -> Place {
         Place {
@@ -128,7 +128,7 @@ impl ChipLists {
         }
     }
 
-    /// The place of a registered page.
+    /// Returns the place of a registered page.
     #[inline]
     pub fn place(&self, page: PageId) -> Place {
         self.nodes[page.0 as usize].place
@@ -207,7 +207,7 @@ impl ChipLists {
         self.classes[place.class()].is_listed && !self.is_in_flight(place)
     }
 
-    /// The most recent page of a list.
+    /// Returns the most recent page of a list.
     #[inline]
     fn newest(&self, place: Place) -> u32 {
         self.classes[place.class()].ends[place.list as usize].0
@@ -295,7 +295,7 @@ impl ChipLists {
         &self.classes[class].heads
     }
 
-    /// The pages of a list from the least recent to the most recent.
+    /// Returns the pages of a list from the least recent to the most recent.
     pub fn iter_oldest_first(
         &self,
         class: usize,

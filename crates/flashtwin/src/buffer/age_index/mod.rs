@@ -168,7 +168,7 @@ impl<const N: usize> AgeIndex<N> {
         self.ages.of(page)
     }
 
-    /// The class of a page.
+    /// Returns the class of a page.
     #[inline]
     pub fn class(&self, page: PageId) -> usize {
         self.lists.place(page).class()
@@ -180,13 +180,13 @@ impl<const N: usize> AgeIndex<N> {
         self.lists.chip(page)
     }
 
-    /// The chip of a list of [`AgeIndex::heads`].
+    /// Returns the chip of a list of [`AgeIndex::heads`].
     #[inline]
     pub fn chip_of_list(&self, list: usize) -> Option<ChipId> {
         self.lists.chip_of_list(list)
     }
 
-    /// The page of an age that is in use.
+    /// Returns the page of an age that is in use.
     #[inline]
     pub fn at(&self, age: u32) -> PageId {
         self.ages.page_at(age)
@@ -199,12 +199,13 @@ impl<const N: usize> AgeIndex<N> {
         self.lists.heads(class)
     }
 
-    /// The pages of a class from the least recent to the most recent.
+    /// Returns the pages of a class from the least recent to the most recent.
     pub fn iter_oldest_first(&self, class: usize) -> impl Iterator<Item = PageId> + '_ {
         self.ages.iter_oldest_first(class)
     }
 
-    /// The pages of a chip, of a class with lists, from the least recent to the most recent.
+    /// Returns the pages of a chip, of a class with lists, from the least recent to the most
+    /// recent.
     pub fn iter_chip(&self, class: usize, list: usize) -> impl Iterator<Item = PageId> + '_ {
         self.lists.iter_oldest_first(class, list)
     }

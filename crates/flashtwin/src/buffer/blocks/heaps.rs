@@ -25,26 +25,26 @@ impl<K: Ord + Copy> Heaps<K> {
         }
     }
 
-    /// The nodes of a heap with their keys, in no particular order.
+    /// Returns the nodes of a heap with their keys, in no particular order.
     #[inline]
     pub fn entries(&self, heap: usize) -> &[(K, NodeId)] {
         &self.heaps[heap]
     }
 
-    /// The least key of a heap, with its node.
+    /// Returns the least key of a heap, with its node.
     #[inline]
     pub fn first(&self, heap: usize) -> Option<(K, NodeId)> {
         self.heaps[heap].first().copied()
     }
 
-    /// The heap that a node is in.
+    /// Returns the heap that a node is in.
     #[inline]
     pub fn heap_of(&self, node: NodeId) -> Option<usize> {
         let place = self.places.get(node.0 as usize)?;
         (place.0 != NONE).then_some(place.0 as usize)
     }
 
-    /// The key of a node, if it is in a heap.
+    /// Returns the key of a node, if it is in a heap.
     #[inline]
     pub fn key_of(&self, node: NodeId) -> Option<K> {
         let heap = self.heap_of(node)?;

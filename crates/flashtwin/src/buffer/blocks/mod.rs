@@ -162,7 +162,7 @@ impl<T: Default> BlockTable<T> {
         self.len > 0 && pages > u64::from(self.setup.capacity)
     }
 
-    /// The number of a page's block.
+    /// Returns the number of a page's block.
     pub fn number_of(&self, lpn: Lpn) -> u32 {
         self.blocking.block_of(lpn).0
     }
@@ -183,12 +183,12 @@ impl<T: Default> BlockTable<T> {
         self.len
     }
 
-    /// The device and buffer that the policy was made for.
+    /// Returns the device and buffer that the policy was made for.
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
 
-    /// The logical page at an offset of a block; `None` beyond the last page number.
+    /// Returns the logical page at an offset of a block; `None` beyond the last page number.
     pub fn page_of_block(&self, block: u32, offset: u32) -> Option<Lpn> {
         self.blocking.page_of_block(block, offset)
     }
@@ -199,7 +199,7 @@ impl<T: Default> BlockTable<T> {
         (hash >> (64 - self.heads.len().trailing_zeros())) as usize
     }
 
-    /// The node of a block.
+    /// Returns the node of a block.
     #[inline]
     pub fn find(&self, number: u32) -> Option<NodeId> {
         let mut at = self.heads[self.chain(number)];
@@ -298,7 +298,7 @@ impl<T: Default> BlockTable<T> {
         self.nodes[at as usize].next = after;
     }
 
-    /// The block of a node.
+    /// Returns the block of a node.
     #[inline]
     pub fn number(&self, node: NodeId) -> u32 {
         self.nodes[node.0 as usize].number
@@ -376,7 +376,7 @@ impl<T: Default> BlockTable<T> {
         prefetch_whole(&self.nodes, self.heads[self.chain(number)] as usize);
     }
 
-    /// The node that a page is in.
+    /// Returns the node that a page is in.
     #[inline]
     pub fn node_of(&self, page: PageId) -> Option<NodeId> {
         let member = self.members.get(page.0 as usize)?;

@@ -277,7 +277,8 @@ impl Policy for Lirs {
         true
     }
 
-    /// The stack S and the queue Q; in S, `L` and `H` follow the cached pages, and ghosts have no state.
+    /// Formats the stack S and the queue Q. In S, `L` and `H` follow the cached pages, and ghosts
+    /// have no state.
     fn state(&self, device: &dyn DeviceView) -> String {
         let mut stack: Vec<String> = (self.stack.iter_oldest_first())
             .map(|number| match Place::of(number) {

@@ -154,7 +154,7 @@ impl<B: Backend> Device<B> {
         self.load_ahead(fourth, third, first);
     }
 
-    /// Starts the three loads, each for another page.
+    /// Starts the three prefetches of an eviction, each for another page.
     #[inline(always)]
     fn load_ahead(&mut self, page: PageId, later: PageId, next: PageId) {
         let cache = &self.cache;

@@ -130,7 +130,7 @@ pub(crate) trait Pool {
     /// Returns the number of positions in the pool; some have no candidate.
     fn places(&self) -> u32;
 
-    /// The candidate at a place, if there is one.
+    /// Returns the candidate at a place, if there is one.
     fn candidate(&self, place: u32) -> Option<Self::Candidate>;
 
     /// Pages of a candidate that hold data, live or not.
@@ -142,7 +142,7 @@ pub(crate) trait Pool {
     /// far.
     fn seed(&self) -> u64;
 
-    /// The candidate with the fewest live pages.
+    /// Returns the candidate with the fewest live pages.
     fn fewest_live(&self) -> Option<Self::Candidate> {
         self.best(|a, b| a.live() < b.live())
     }
@@ -151,7 +151,7 @@ pub(crate) trait Pool {
         (0..self.places()).filter_map(|place| self.candidate(place))
     }
 
-    /// The candidate that is better than all others.
+    /// Returns the candidate that is better than all others.
     fn best(
         &self,
         better: impl Fn(&Self::Candidate, &Self::Candidate) -> bool,

@@ -388,10 +388,10 @@ impl Layered {
         self.reset_stats();
     }
 
-    /// The state that random writing converges to. One chip is written until nothing remains of its sequential start,
-    /// then its state is copied to all, with further writes between two copies (D-40). Pages keep their numbers,
-    /// since a chip's state depends on which pages are adjacent.
-    /// Returns false if `watch` stopped it.
+    /// Places the flash in the state that random writing converges to. One chip is written until
+    /// nothing remains of its sequential start, then its state is copied to all, with further
+    /// writes between two copies (D-40). Pages keep their numbers, since a chip's state depends on
+    /// which pages are adjacent. Returns false if `watch` stopped it.
     pub fn fill_steady(&mut self, rng: &mut Rng, watch: &dyn Watch) -> bool {
         let mut worn = Ftl::new(&self.setup).expect("the device was checked");
         worn.fill();

@@ -99,7 +99,7 @@ fn is_file(name: &str) -> bool {
     name.contains('/') || name.ends_with(".toml")
 }
 
-/// The drive that the array's file itself describes by this name.
+/// Returns the drive that the array's file itself describes by this name.
 fn described(tree: &Tree, name: &str) -> Option<Tree> {
     let key = format!("{DRIVES}.{name}");
     let place = tree.get(&key)?.place.clone();
@@ -109,7 +109,7 @@ fn described(tree: &Tree, name: &str) -> Option<Tree> {
     Some(drive)
 }
 
-/// The drive of this name or file.
+/// Returns the drive of this name or file.
 fn drive(name: &str, tree: &Tree, read: ReadMember) -> Result<Tree, SpecError> {
     let wrong = |message| tree.problem(ArraySpec::members.name(), message);
     if is_file(name) {

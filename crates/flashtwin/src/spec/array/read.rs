@@ -61,7 +61,7 @@ impl ArraySpec {
     /// Works like [`ArraySpec::with_overrides`]; `read` returns the files of members.
     ///
     /// # Errors
-    /// Fails as [`ArraySpec::parse`] does, or if `read` does.
+    /// Fails as [`ArraySpec::parse`] does, or if `read` fails.
     pub fn with_files(
         toml_text: &str,
         origin: &str,

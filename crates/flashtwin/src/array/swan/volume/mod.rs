@@ -171,7 +171,7 @@ impl Volume {
 
     // ---- places ----
 
-    /// The segment of a place.
+    /// Returns the segment of a place.
     #[inline]
     pub fn segment_of(&self, place: u32) -> u32 {
         self.by_data.div(place)

@@ -105,7 +105,7 @@ impl Modern<Units> {
         self.log = on.then(Vec::new);
     }
 
-    /// The die that has a page's copy.
+    /// Returns the die that has a page's copy.
     pub fn die_of_copy(&self, lpn: Lpn) -> Option<u32> {
         let ppn = self.map.device.lookup(lpn)?;
         Some(self.map.stripes.die_of(ppn) as u32)

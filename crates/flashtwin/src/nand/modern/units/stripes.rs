@@ -41,24 +41,24 @@ impl Stripes {
         }
     }
 
-    /// The dies of a group.
+    /// Returns the dies of a group.
     pub fn dies_of(&self, group: u32) -> std::ops::Range<usize> {
         (group * self.dies) as usize..((group + 1) * self.dies) as usize
     }
 
-    /// The group of a die.
+    /// Returns the group of a die.
     #[inline]
     pub fn group_of(&self, die: usize) -> u32 {
         self.by_dies.div(die as u32)
     }
 
-    /// The unit of a page.
+    /// Returns the unit of a page.
     #[inline]
     pub fn unit_of(&self, ppn: Ppn) -> u32 {
         self.by_pages.div(ppn.0)
     }
 
-    /// The die that has a page.
+    /// Returns the die that has a page.
     #[inline]
     pub fn die_of(&self, ppn: Ppn) -> usize {
         let (unit, page) = self.by_pages.div_rem(ppn.0);
@@ -76,13 +76,13 @@ impl Stripes {
         Ppn(((unit * self.dies + die) * self.rows + line) * self.row + in_row)
     }
 
-    /// The place of a page in its block.
+    /// Returns the place of a page in its block.
     #[inline]
     pub fn page_in_block(&self, ppn: Ppn) -> u32 {
         self.physical(ppn).0 % (self.rows * self.row / self.blocks)
     }
 
-    /// The row of a page among those of all units.
+    /// Returns the row of a page among those of all units.
     #[inline]
     pub fn row_of(&self, ppn: Ppn) -> u32 {
         self.by_row.div(ppn.0)
