@@ -147,7 +147,7 @@ def writing(kills: int, rng: random.Random, folder: Path, temporary: Path) -> Co
 
 
 def main() -> None:
-    """Kill processes: half of the time those of a served device, otherwise other commands."""
+    """Kill processes: half of the time processes of a served device, otherwise other commands."""
     kills, seed = (int(word) for word in (*sys.argv[1:], *(("300", "1")[len(sys.argv) - 1 :])))
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as place:

@@ -80,7 +80,7 @@ FIRST = ("lru", CDA, "cda-gc, reset after 10000 ms", "cda-gc, reset after 100000
 
 
 class Watched(flashtwin.Policy):
-    """LRU that records evicted dirty pages: time since the last write, and whether hot (A14.2)."""
+    """LRU that records, for each evicted dirty page, the time since its last write and whether it was hot."""
 
     def __init__(self) -> None:
         self.pages: OrderedDict[int, tuple[float, bool]] = OrderedDict()

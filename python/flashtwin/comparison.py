@@ -190,7 +190,7 @@ class Comparison:
 
     @property
     def interrupted(self) -> bool:
-        """Whether a result is missing, or is that of only a part of the workload."""
+        """Whether a result is missing, or covers only a part of the workload."""
         return any(result.interrupted for result in self.results)
 
     def __getitem__(self, label: str) -> Result:

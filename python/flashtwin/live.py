@@ -189,7 +189,7 @@ class Server:
     def placement_status(self) -> list[dict[str, int]]:
         """Return the placement handles of a device that writes by units.
 
-        Each has its id (`pid`), reclaim unit handle (`ruhid`) and the bytes left in its unit (`ruamw`).
+        Each has an id (`pid`), a reclaim unit handle (`ruhid`) and the bytes left in its unit (`ruamw`).
         """
         return list(ask(self.control, "placement-status")["handles"])
 

@@ -106,7 +106,7 @@ class Result:
     def device_write_amplification(self) -> float | None:
         """Return bytes programmed per byte that the host wrote, as a drive's health log counts them.
 
-        None if the host wrote nothing.
+        The value is None if the host wrote nothing.
         """
         amplification: float | None = self.summary["health"]["device_write_amplification"]
         return amplification
@@ -115,7 +115,7 @@ class Result:
     def gc_write_amplification(self) -> float | None:
         """Return pages programmed per page programmed for the host.
 
-        None if no page of the host was programmed.
+        The value is None if no page of the host was programmed.
         """
         amplification: float | None = self.summary["flash"]["gc_write_amplification"]
         return amplification
@@ -140,7 +140,7 @@ class Result:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the results are those of only a part of the workload."""
+        """Whether the results cover only a part of the workload."""
         return bool(self.summary["interrupted"])
 
     @cached_property

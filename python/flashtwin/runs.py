@@ -284,7 +284,7 @@ class Job:
     ) -> Task:
         """Create one run; `make` creates its device when the run begins.
 
-        `label` is its name beside other runs; None: that of its policy.
+        `label` is its name beside other runs; if it is None, the name is the name of its policy.
         """
         spec, options, log = each.spec, self.options, self.options["log"]
 

@@ -221,6 +221,6 @@ def test_public_names_for_type_checkers_are_those_of_the_package():
 
 
 def test_no_public_function_shares_its_name_with_a_module():
-    """Otherwise the imported module would hide the function of the same name."""
+    """A module of the same name would hide the function once the module is imported."""
     modules = {module[1] for module in python_imports() if len(module) == 2}
     assert modules.intersection(flashtwin.__all__) == {"plot"}

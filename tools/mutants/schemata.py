@@ -88,7 +88,7 @@ class Source:
 
     @staticmethod
     def pattern(arm: tree_sitter.Node) -> tuple[int, int]:
-        """Return the range of an arm before `=>`."""
+        """Return where the pattern of a match arm, the part before `=>`, begins and ends."""
         pattern = arm.child_by_field_name("pattern")
         return pattern.start_byte, pattern.end_byte
 
@@ -202,7 +202,7 @@ class Schemata:
         return before - len(self.viable)
 
     def uncovered(self, error: dict) -> set[int]:
-        """Return the mutant that makes a match incomplete: that of a named arm, or of the last arm."""
+        """Return the mutant that makes a match incomplete: the mutant of a named arm, or of the last arm."""
         (span,) = (span for span in error["spans"] if span["is_primary"])
         tree = PARSER.parse((self.work / span["file_name"]).read_bytes())
         node = tree.root_node.descendant_for_byte_range(span["byte_start"], span["byte_end"])

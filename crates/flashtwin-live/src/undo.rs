@@ -42,7 +42,7 @@ struct Page {
 #[derive(Debug, Default)]
 struct Pages {
     of: HashMap<u64, Page>,
-    /// Flushes and forced writes asked for.
+    /// Number of flushes and forced writes that were requested.
     flushes: u64,
     /// Room to read a page into.
     room: Vec<u8>,

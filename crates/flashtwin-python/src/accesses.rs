@@ -205,7 +205,7 @@ impl Accesses {
     /// the workload, the number of requests is passed to `control`.
     ///
     /// # Errors
-    /// Returns the error of the workload, to only one of the callers.
+    /// Fails if the workload failed; only one of the callers gets its error.
     pub fn next(&self, number: usize, control: &flashtwin_sim::Control) -> PyResult<Next> {
         let mut read = self.shared.lock();
         loop {

@@ -1,7 +1,8 @@
 //! Sums over batches of consecutive requests, by request number. Under every policy, a batch has the same requests,
 //! so that a comparison can pair them.
 //!
-//! Batches start with one request each. When there are too many, adjacent ones are merged.
+//! Each batch starts with one request. When there are too many batches, adjacent batches are
+//! merged.
 
 use flashtwin::{Breakdown, Completion, Op, Status};
 use serde::Serialize;

@@ -23,7 +23,7 @@ pub enum SimError {
     Beyond {
         /// Number of the request in the workload, from 0.
         request: u64,
-        /// The range that the request asked for.
+        /// The range of the request.
         source: OutOfRange,
     },
     /// The workload cannot be read or generated.

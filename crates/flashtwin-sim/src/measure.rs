@@ -1,7 +1,7 @@
 //! Measures the figures of `[published]`, which data sheets state.
 //!
 //! - A new device is written sequentially, left idle, and read.
-//! - It is read again while a writer syncs after every write.
+//! - The same device is read again while a writer syncs after every write.
 //! - A second new device is written until its SLC cache is full, and further.
 //! - A third device, in the steady state of random writing, is written at random, then read and written.
 //!

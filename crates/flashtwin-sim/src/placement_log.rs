@@ -65,8 +65,8 @@ pub fn placement_logs(device: &Placed, page_bytes: u32) -> Vec<Value> {
     ]
 }
 
-/// Returns log page 23h: the number of all events of the host or of the controller, and the last
-/// ones, the oldest first.
+/// Returns log page 23h of the host or of the controller: the number of all events, and the last
+/// events, the oldest first.
 fn events(device: &Placed, of_host: bool) -> Value {
     let types = EventType::ALL.iter();
     let total: u64 = (types.filter(|kind| kind.is_of_host() == of_host))

@@ -1,5 +1,5 @@
-//! Placement rules that run in another process, such as those of a served device: questions and replies over a Unix
-//! socket.
+//! Placement rules that run in another process, for example the rules of a served device. Questions
+//! and replies cross a Unix socket.
 //!
 //! A message is a kind, a number of words, and the words, each of eight bytes. The side with the
 //! rules first sends what the other side must know of them. Then every question has one word as its

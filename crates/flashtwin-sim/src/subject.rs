@@ -66,8 +66,8 @@ pub trait Drivable: Backend + Sized {
     fn load_state(device: &mut Device<Self>, input: &mut dyn Read) -> Result<(), StateError>;
     /// Starts or stops all logs.
     fn set_logs(device: &mut Device<Self>, on: bool);
-    /// Passes the log entries since the last call to `take`; an array's own come before those of
-    /// its members.
+    /// Passes the log entries since the last call to `take`; an array's own entries come before the
+    /// entries of its members.
     fn take_logs(device: &mut Device<Self>, take: &mut dyn FnMut(Logged));
     /// Visits the drives, member by member in an array.
     fn each_drive(device: &Device<Self>, visit: &mut dyn FnMut(Option<usize>, &Ssd));

@@ -173,8 +173,8 @@ fn gcar_without_gc_is_its_base_policy() {
 
 #[test]
 fn gcar_with_gc_differs_from_its_base_policy() {
-    // This shows that the policies above really differ in general. It uses a tenth of the load,
-    // because at the full load every page is in flight and no policy has a choice.
+    // The policies that the test above found to be equal differ in general. This test uses a tenth
+    // of the load, because at the full load every page is in flight and no policy has a choice.
     let slower = RunConfig {
         pacing: open(0.1),
         ..RunConfig::default()

@@ -10,7 +10,8 @@ pub type Open = Box<dyn FnMut() -> Result<Box<dyn Workload>, WorkloadError> + Se
 /// Shift of addresses from pass to pass, modulo a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shift {
-    /// Distance in bytes between the addresses of one pass and those of the next; 0 repeats the addresses.
+    /// Distance in bytes between the addresses of one pass and the addresses of the next; 0 repeats
+    /// the addresses.
     pub bytes: u64,
     /// Range in bytes within which addresses stay. The part of a request beyond it is cut off.
     pub range_bytes: u64,
@@ -54,7 +55,7 @@ struct Repeat {
     open: Open,
     description: String,
     requests_total: Option<u64>,
-    /// Warnings of the first pass, once it has ended; later passes have equal ones.
+    /// Warnings of the first pass, once it has ended; all later passes have the same warnings.
     first_warnings: Option<Vec<String>>,
     /// The workload of the current pass.
     pass: Box<dyn Workload>,

@@ -1,4 +1,5 @@
-//! Generated loads: the same for the same seed, within the range, and with the statistics asked for.
+//! Generated loads are the same for the same seed, stay within their range, and have the requested
+//! statistics.
 
 use flashtwin::{Op, Request};
 use flashtwin_workload::{ErrorKind, GeneratorSpec, TraceInfo};

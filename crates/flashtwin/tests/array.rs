@@ -428,7 +428,8 @@ fn coordination_that_is_never_asked_for_changes_nothing() {
     }
 }
 
-/// Collections that take no time erase as many blocks as ordinary ones, and nothing waits for them.
+/// Collections that take no time erase as many blocks as other collections, and nothing waits for
+/// them.
 #[test]
 fn ideal_erases_as_many_blocks_in_no_time() {
     for seed in flashtwin::seeds(3) {

@@ -160,7 +160,7 @@ fn limit_of_write_backs_is_the_order() {
     );
 }
 
-/// No operation freed the slot: a trim dropped the page.
+/// If a trim drops a page, its slot becomes free without a flash operation.
 #[test]
 fn slot_of_a_trimmed_page_is_waited_for_in_order() {
     let mut ssd = device(&[

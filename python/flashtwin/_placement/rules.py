@@ -96,7 +96,7 @@ def victim_of(victim: VictimLike) -> Rule:
 
 @dataclass(frozen=True)
 class Rules:
-    """The scheme and the victim rule of a run; None: those of the device."""
+    """The scheme and the victim rule of a run; None: the device's own rules."""
 
     scheme: Rule | None
     victim: Rule | None

@@ -63,9 +63,9 @@ class Waf:
         return rows
 
     def caused(self) -> list[list[int]]:
-        """Return the pages moved over the measurement, by class that waited for room and owner.
+        """Return the pages moved over the measurement, as a table.
 
-        The owners are in the order of `by_owner`.
+        A row is a class that waited for room; a column is an owner, in the order of `by_owner`.
         """
         before, after = self.raw["before"], self.raw["after"]
         at = {owner["name"]: i for i, owner in enumerate(before["owners"])}

@@ -1,6 +1,6 @@
 """The tests of SNIA's Performance Test Specification: write saturation, IOPS, throughput, latency.
 
-Each purges the drive, preconditions it and runs rounds until the figure that is tracked is steady.
+Each test purges the drive, preconditions it and runs rounds until the figure that is tracked is steady.
 """
 
 from __future__ import annotations

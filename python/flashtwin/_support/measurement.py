@@ -18,7 +18,7 @@ class Figure:
 
     name: str
     measured: float
-    #: None where nothing is published.
+    #: Published value; None if nothing is published.
     published: float | None
     #: Published range for drives of this kind; None if nothing is published.
     published_min: float | None

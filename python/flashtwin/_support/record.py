@@ -116,7 +116,7 @@ def record_of(what: object) -> Record:
     """Return the record of a `Result`, of a file, or a `Record` itself.
 
     Raises:
-        FlashtwinError: the value is none of these, or the file cannot be read.
+        FlashtwinError: `what` is neither a result, a file nor a record, or the file cannot be read.
     """
     if isinstance(what, Record):
         return what

@@ -222,7 +222,7 @@ def _jittered(values: Values, run: int) -> Values:
 
 
 def _without_host(refined: Refined, host_us: float) -> Refined:
-    """Return a refinement whose overhead is that of the device alone."""
+    """Return a refinement whose overhead is the overhead of the device alone."""
     if not host_us:
         return refined
     fitted = refined.values["overhead"]

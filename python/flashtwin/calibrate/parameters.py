@@ -175,7 +175,7 @@ class Profile:
 
 
 def _percent(some: int, blocks: int) -> float:
-    """Return the percentage of blocks from which the model obtains this number by rounding down."""
+    """Return the percentage of `blocks` that the model rounds down to `some` blocks."""
     return math.ceil(some / blocks * 1e6) / 1e4
 
 

@@ -154,7 +154,7 @@ class Refinement:
         self._noise: Figures = self._uncertain
         self._errors = self._at(self._x)
         self._cost = cost(self._errors)
-        #: Figures that count, in a fixed order.
+        #: Figures that the fit compares, in a fixed order.
         self._figures = sorted(self._errors)
 
     def values(self, x: Sequence[float]) -> Values:
@@ -401,7 +401,7 @@ class Refinement:
         return jacobian + numpy.outer(surprise, step) / (step @ step)
 
     def _search(self, whitening: Array, generations: int, seed: int) -> None:
-        """Search around the point with CMA-ES; the unit of every direction is one standard error."""
+        """Search around the point with CMA-ES; in every direction, one unit is one standard error."""
         origin = self._x.copy()
         options = {"seed": seed, "verbose": -9, "maxiter": generations, "verb_log": 0}
         strategy = needed("cma").CMAEvolutionStrategy([0.0] * len(self.names), 1.0, options)

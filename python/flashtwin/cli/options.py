@@ -124,7 +124,7 @@ def _add_pacing(p: argparse._ActionsContainer) -> None:
 
 
 def _pacing(args: argparse.Namespace) -> Pacing | None:
-    """Read the pacing; None means that of the workload."""
+    """Read the pacing; None stands for the pacing of the workload."""
     if args.as_fast_as_possible:
         return AS_FAST_AS_POSSIBLE
     if args.queue_depth is not None:

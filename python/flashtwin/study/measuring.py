@@ -35,7 +35,7 @@ class Rows:
         self._rows: dict[str, list[dict[str, Any]]] = {}
 
     def with_more(self, more: Results) -> Rows:
-        """Return the rows with those of other seeds added for some of the cells."""
+        """Return the rows, to which rows of other seeds are added for some of the cells."""
         return Rows(self._results, self._resolve, (*self._more, more))
 
     def values(self, axis: str) -> list[Any]:

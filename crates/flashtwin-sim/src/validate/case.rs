@@ -54,7 +54,7 @@ pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, SimError>
     })
 }
 
-/// Largest permitted number of pages. It exceeds that of any case, and prevents a hostile file from
+/// Largest permitted number of pages. No case has as many; the limit prevents a hostile file from
 /// exhausting the memory.
 const PAGES_MAX: u64 = 1 << 28;
 

@@ -97,8 +97,8 @@ impl CaseFiles {
     }
 }
 
-/// Largest permitted length of a text. It exceeds that of any case, and prevents a hostile file
-/// from exhausting the memory.
+/// Largest permitted length of a text. No case has as long a text; the limit prevents a hostile
+/// file from exhausting the memory.
 const TEXT_BYTES_MAX: u64 = 1 << 30;
 
 /// Reads the text of a file, and decompresses it if the name ends in `.zst`.

@@ -281,7 +281,7 @@ fn page_bytes(toml: &str) -> u64 {
         .expect("a number")
 }
 
-/// Returns a random value for a key, as TOML text; most values are permitted ones.
+/// Returns a random value for a key, as TOML text. Most of the values are permitted.
 fn draw_value(rng: &mut Rng, kind: Kind) -> String {
     let count = |rng: &mut Rng, least: u32, most: u32| {
         let few = least.saturating_add(rng.below(9) as u32).min(most);

@@ -30,7 +30,7 @@ pub(super) struct FioJob {
     pub ignored: Vec<String>,
 }
 
-/// Options that do not affect the requests: those of the host, of data, and of logs.
+/// Options that do not affect the requests: options of the host, of data, and of logs.
 const IGNORED: &[&str] = &[
     "allow_file_create",
     "allrandrepeat",
@@ -134,7 +134,7 @@ struct Set<'a> {
     line: usize,
 }
 
-/// The options of a job: those of `[global]` before it, and its own.
+/// The options of a job: the options of `[global]` before it, and its own.
 struct Job<'a> {
     file: &'a str,
     name: &'a str,

@@ -53,7 +53,7 @@ pub(crate) struct Record {
     pub placement: PlacementId,
 }
 
-/// Largest plausible read or write (4 GiB); larger ones count as a wrong unit.
+/// Largest plausible read or write (4 GiB); a larger request counts as a sign of a wrong unit.
 pub(crate) const TRANSFER_MAX_BYTES: u64 = 1 << 32;
 /// Largest address of a device (8 EiB): sums of two addresses still fit.
 pub(crate) const ADDRESS_MAX: u64 = 1 << 62;

@@ -253,7 +253,7 @@ pub(crate) fn is_header(line: &[u8], number: u64) -> bool {
     number == 1 && line[0].is_ascii_alphabetic()
 }
 
-/// Units of a parser: the format's usual ones, or those of the options.
+/// Units of a parser: the usual units of the format, or the units that the options give.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Units {
     /// Number of picoseconds in one unit of the time column.

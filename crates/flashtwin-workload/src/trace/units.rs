@@ -47,7 +47,7 @@ pub(crate) struct Sample {
     /// Whether all times have at most nine decimals, and some have more than six, which suggests seconds printed from
     /// a clock in nanoseconds.
     nine_decimals: bool,
-    /// Whether there are different times.
+    /// Whether the times of the requests differ.
     timed: bool,
     /// Whether all addresses and sizes are multiples of 512.
     whole_sectors: bool,

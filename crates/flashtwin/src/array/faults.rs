@@ -29,8 +29,8 @@ impl Array {
         Ok(())
     }
 
-    /// Makes a member fail although data are then lost ([`MemberError::Needed`]). All requests in flight, and all
-    /// later ones, complete with [`crate::Status::Failed`] (D-107).
+    /// Makes a member fail although data are then lost ([`MemberError::Needed`]). All requests in
+    /// flight and all later requests complete with [`crate::Status::Failed`] (D-107).
     ///
     /// # Errors
     /// Fails if there is no such member, it has failed before, or the array has lost data.

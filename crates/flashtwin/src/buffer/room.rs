@@ -1,7 +1,7 @@
 //! The contents of the buffer: the policy with its pages, the separate read cache, and their room.
 //!
-//! This is the buffer without time. [`crate::device`] adds slots, programs and waiting; [`super::untimed`] uses it
-//! without them.
+//! This module is the buffer without time. [`crate::device`] adds slots, programs and waiting to it;
+//! [`super::untimed`] uses the buffer without these.
 
 use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::{Aged, AnyPolicy, List, Setup};

@@ -64,8 +64,8 @@ struct AtDepth {
     reads: u64,
     writes: u64,
     trims: u64,
-    /// Number of write-backs of a buffer of this many pages minus that of a buffer with one page
-    /// less.
+    /// Number of write-backs of a buffer of this many pages, minus the number of a buffer with one
+    /// page less.
     written_back: i64,
 }
 
@@ -234,7 +234,7 @@ impl LruCurve {
         self.pages
     }
 
-    /// Returns the least size that evicts nothing and thus behaves as all larger ones.
+    /// Returns the least size at which nothing is evicted; all larger sizes behave in the same way.
     pub fn pages_max(&self) -> u64 {
         self.sums.len().saturating_sub(1).max(1) as u64
     }
@@ -370,8 +370,9 @@ struct Slots {
     top: Vec<u32>,
     /// Number of taken slots.
     taken: u32,
-    /// The next slot to take, and the number of slots.
+    /// The slot that is taken next.
     next: u32,
+    /// Number of slots.
     end: u32,
 }
 

@@ -122,7 +122,8 @@ impl EventQueue {
         self.take_place() & self.order_max
     }
 
-    /// Returns the next position in the order of setting, with ones in the bits that do not fit into an entry.
+    /// Returns the next position in the order of setting; all bits that do not fit into an entry
+    /// are set.
     #[inline(always)]
     fn take_place(&mut self) -> u64 {
         let (next, carry) = self.last_order.overflowing_add(1);

@@ -335,8 +335,8 @@ fn one_stream_takes_hot_pages_for_cold_ones() {
     assert!(run(Stream::Hot) == run(Stream::Cold));
 }
 
-/// On a chip of two pools, the values reported to the buffer are those of the pool that collects
-/// first.
+/// On a chip of two pools, the values reported to the buffer are the values of the pool that
+/// collects first.
 #[test]
 fn the_scarcest_pool_speaks_for_its_chip() {
     let made = Made {

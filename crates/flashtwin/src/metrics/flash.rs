@@ -36,7 +36,7 @@ impl EraseSpread {
         }
     }
 
-    /// Combines this spread with that of other blocks.
+    /// Combines this spread with the spread of other blocks.
     fn with(&self, other: &EraseSpread) -> EraseSpread {
         if self.blocks == 0 {
             return *other;

@@ -7,7 +7,7 @@ use crate::memory::{prefetch, TrustedTable};
 use crate::request::{Breakdown, PARTS};
 use crate::units::Time;
 
-/// Longest response time that is distinguished; longer ones count as this.
+/// Longest response time that is distinguished; longer times are counted as this time.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 /// Half the number of counters for the smallest times, as a power of two. Each doubling of the time has this many
 /// further counters.
@@ -41,7 +41,7 @@ pub(super) struct Times {
     counts: TrustedTable<u64>,
     /// Counters of the latest response times, which have not been incremented yet.
     waiting: [u32; WAITING],
-    /// Position in `waiting` of the one that has waited longest, as a circular index.
+    /// Position in `waiting` of the entry that has waited longest, as a circular index.
     turn: usize,
 }
 

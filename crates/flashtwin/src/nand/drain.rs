@@ -1,7 +1,7 @@
 //! The time until a chip has completed its work: ECR's chip queue complete time (ECR section 3, Eqs 1-4).
 //!
-//! The time is computed for every chip at every eviction of a dirty page. Therefore it only depends on counters: those
-//! of the chip, and those of its pools in the page map.
+//! The time is computed for every chip at every eviction of a dirty page. Therefore it depends on
+//! counters only: the counters of the chip, and of its pools in the page map.
 
 use crate::ftl::PageMap;
 use crate::spec::DeviceSpec;

@@ -354,7 +354,8 @@ pub(crate) enum Nand {
 }
 
 impl Nand {
-    /// Creates flash that writes by units, with a user's rules in place of those of `spec`.
+    /// Creates flash that writes by units, with a user's rules in place of the rules that `spec`
+    /// names.
     ///
     /// # Errors
     /// Fails if `spec` does not write by units, or if not every load would find room.

@@ -100,7 +100,7 @@ impl Owner {
         (self.0 >> Owner::BITS == Owner::JOB).then_some(self.0 & ((1 << Owner::BITS) - 1))
     }
 
-    /// Returns the owner's number among those of its kind.
+    /// Returns the owner's number among the owners of its kind.
     #[inline(always)]
     pub const fn number(self) -> u32 {
         match self.is_cached_page() {

@@ -114,7 +114,7 @@ impl Events {
         words
     }
 
-    /// Sets the events to those of a saved state; returns false if they are invalid.
+    /// Sets the events to the events of a saved state; returns false if they are invalid.
     pub fn set_words(&mut self, words: &[u64]) -> bool {
         let totals = self.totals.len();
         if words.len() <= totals || !(words.len() - totals - 1).is_multiple_of(EVENT_WORDS) {

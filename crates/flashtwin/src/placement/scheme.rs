@@ -36,7 +36,7 @@ pub struct Needs {
     pub old: bool,
     /// Destination of pages that collection moves, unless the device's setup has another one.
     pub survivors: Survivors,
-    /// Classes whose moved pages (survivors) are not mixed with those of other classes.
+    /// Classes whose moved pages (survivors) are not mixed with moved pages of other classes.
     pub isolated: Isolated,
 }
 
@@ -46,7 +46,7 @@ pub struct Needs {
 pub enum Isolated {
     /// Moved pages of all classes may be mixed.
     None,
-    /// Moved pages of no class are mixed with those of another.
+    /// Moved pages of each class are kept apart from moved pages of all other classes.
     All,
     /// Classes are handles, and the types of the handles determine whose moved pages are not mixed
     /// with others.
@@ -162,7 +162,7 @@ pub trait Scheme: Send + Sync {
     /// Needs of the scheme, with the number of its classes.
     fn needs(&self) -> Needs;
 
-    /// Returns the name in results; that of an included scheme is in its [`Entry`].
+    /// Returns the name in results; the name of an included scheme is in its [`Entry`].
     fn name(&self) -> &str {
         "own"
     }
@@ -191,7 +191,8 @@ pub trait Scheme: Send + Sync {
         Vec::new()
     }
 
-    /// Sets the state to that of a snapshot; returns false if it is not a state of this scheme.
+    /// Sets the state to the state in a snapshot; returns false if it is not a state of this
+    /// scheme.
     fn set_words(&mut self, words: &[u64]) -> bool {
         words.is_empty()
     }

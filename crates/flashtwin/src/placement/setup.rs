@@ -49,7 +49,7 @@ pub struct Setup {
     pub group_bits: u32,
     /// The placement scheme.
     pub scheme: Chosen,
-    /// Destination of moved pages; `None` for that of the scheme.
+    /// Destination of moved pages; `None` for the destination that the scheme chooses.
     pub survivors: Option<Survivors>,
     /// The victim rule.
     pub victim: Chosen,

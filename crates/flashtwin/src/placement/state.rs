@@ -225,7 +225,8 @@ impl Classes {
         words
     }
 
-    /// Sets the counts to those of a saved state; returns false if they belong to other classes.
+    /// Sets the counts to the counts of a saved state; returns false if they belong to other
+    /// classes.
     pub fn set_words(&mut self, words: &[u64]) -> bool {
         if words.len() != self.words().len() {
             return false;

@@ -102,8 +102,8 @@ fn random_case(seed: u64) -> (String, Vec<String>) {
     (setup, ops)
 }
 
-/// Checks that pages moved, by class that waited and by owner, equal those of the naive
-/// implementation.
+/// Checks that the numbers of pages moved, by the class that waited and by owner, equal the numbers
+/// of the naive implementation.
 fn assert_caused(device: &Placed, twin: &naive::Naive) {
     let report = device.report();
     for (class, row) in report.caused.iter().enumerate() {
@@ -298,8 +298,8 @@ fn schemes_give_the_classes_of_their_rules() {
     assert_eq!(classes(&bloom, &pages), [1, 0, 1, 0, 1, 1, 0]);
 }
 
-/// Moved pages of each generation come from the previous generation; those of the last one stay in
-/// it.
+/// Moved pages of each generation come from the previous generation; moved pages of the last
+/// generation stay in it.
 #[test]
 fn survivors_grow_older_by_a_generation() {
     let sizes = "units=29 unit_pages=4 logical_pages=80 low=4";

@@ -115,7 +115,7 @@ impl AnyVictim {
         AnyVictim::User(User(victim))
     }
 
-    /// Returns the name of the user's rule; `None` if the rule is that of the setup.
+    /// Returns the name of the user's rule; `None` if the setup's own rule is used.
     pub fn name_of_own(&self) -> Option<&str> {
         match self {
             AnyVictim::Rule(_) => None,

@@ -66,9 +66,9 @@ pub struct Completion {
     pub op: Op,
     /// Status of the request.
     pub status: Status,
-    /// First byte asked for.
+    /// First byte of the request.
     pub offset: u64,
-    /// Bytes asked for.
+    /// Number of bytes of the request.
     pub bytes: u64,
     /// Pages touched.
     pub pages: u32,

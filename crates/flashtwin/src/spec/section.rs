@@ -34,7 +34,8 @@ pub struct KeyDoc {
     pub provenance: &'static str,
 }
 
-/// The default of a key that may be omitted and then has no value, or that of another key.
+/// The default of a key that may be omitted; the key then has no value, or the value of another
+/// key.
 pub(super) const OPTIONAL: Option<&str> = Some("none");
 
 /// Returns the section of a key; empty for a key of the root.

@@ -100,7 +100,7 @@ impl Ssd {
     /// part of the next one is written. Returns false if the device wore out; without such a policy
     /// nothing happens.
     ///
-    /// This is done before the run because each such block takes a free block, for which a chip
+    /// The blocks are filled before the run because each of them takes a free block, for which a chip
     /// collects several others in a row; otherwise, all chips would do so at the start of the run.
     /// Pages are drawn from the whole device: if they were drawn from a small set, their block would soon
     /// be entirely invalid, which would make the first collection cheap for any policy.

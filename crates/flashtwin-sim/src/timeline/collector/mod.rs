@@ -20,7 +20,8 @@ pub(super) struct Collector {
     from: Time,
     /// Time after which no slice begins.
     pub until: Time,
-    /// Difference between the device's request numbers and those of the run, which are shown.
+    /// Difference between the device's request numbers and the request numbers of the run, which
+    /// are shown.
     ahead: u32,
     open: HashMap<Track, u32>,
     /// For each chip, the slice that was suspended.

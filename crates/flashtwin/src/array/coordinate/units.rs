@@ -212,7 +212,8 @@ mod tests {
         Array::new(&ArraySpec::with_overrides(text, "harmonia-array", &set).unwrap())
     }
 
-    /// Returns those of the array's first pages whose unit is in GC while `member` is in GC.
+    /// Returns those of the array's first pages whose unit of collection is in GC while `member` is
+    /// in GC.
     fn kept(level: &str, protect: &str, member: usize) -> Vec<u32> {
         let io = &mut array(level, protect).backend.io;
         let units = &mut io.watch.units;

@@ -70,8 +70,8 @@ pub(crate) struct Io {
 }
 
 impl Io {
-    /// Creates the `Io` of a new array. `hedging` is the resource of the event queue for hedging; `before` is the
-    /// number of resources before those of the members' flash.
+    /// Creates the `Io` of a new array. `hedging` is the resource of the event queue for hedging;
+    /// `before` is the number of resources that precede the resources of the members' flash.
     pub fn new(spec: &ArraySpec, hedging: usize, before: usize) -> Io {
         let members = Members::new(spec, before);
         let volatile = members.iter().any(|member| member.volatile);

@@ -238,8 +238,8 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// Creates members. `before` is the number of resources that precede those of their flash in the array's event
-    /// queue.
+    /// Creates members. `before` is the number of resources that precede the resources of their
+    /// flash in the array's event queue.
     pub fn new(spec: &ArraySpec, before: usize) -> Members {
         let mut members = Members {
             // SAFETY: `replace` sets the members before any is accessed.

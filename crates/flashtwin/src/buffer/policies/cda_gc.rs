@@ -293,7 +293,7 @@ impl CdaGc {
         CdaGc::with(setup, true, false)
     }
 
-    /// Makes the policy with the dispatcher only: victims are those of LRU.
+    /// Creates the policy with the dispatcher only; it evicts the same victims as LRU.
     pub fn dispatcher(setup: &Setup) -> CdaGc {
         CdaGc::with(setup, false, true)
     }

@@ -6,7 +6,8 @@
 //! recent cold one; otherwise the least recent page. When a channel becomes idle, its least recent cold page is
 //! written back and stays, among the clean pages at the position of its last access (D-9).
 //!
-//! A page's channel is that of its flash copy; a page without one is never written back actively.
+//! The channel of a page is the channel of its flash copy. A page without a flash copy is never
+//! written back actively.
 
 use crate::buffer::age_index::{AgeIndex, Shelf};
 use crate::buffer::bloom::{Filter, FilterParameters};

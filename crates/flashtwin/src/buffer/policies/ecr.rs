@@ -34,7 +34,7 @@ words! {
         Oldest = "oldest",
         /// Takes the chip with the lowest number.
         Lowest = "lowest",
-        /// Takes the next chip after that of the last victim.
+        /// Takes the chip that follows the chip of the last victim.
         RoundRobin = "round-robin",
     }
 }

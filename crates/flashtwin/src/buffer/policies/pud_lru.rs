@@ -67,7 +67,7 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
 
 /// Number of heaps for each number of pages; they cover f below 2^32.
 const HEAPS: usize = 128;
-/// Rooms: one for each octave of f.
+/// Number of rooms, where blocks wait; there is one for each octave of f.
 const ROOMS: usize = 32;
 
 /// Returns the heap for blocks with this f; [`least_of`] returns the least f of a heap.

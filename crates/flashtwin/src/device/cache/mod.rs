@@ -91,7 +91,7 @@ pub(super) struct Cache {
     free_slots: [u32; 2],
     /// Slots of [`Pool::Policy`] if blocks occupy the room of all their pages; they replace `free_slots`.
     claims: Option<Box<Claims>>,
-    /// Pages that wait for any free slot, not for that of a certain page, by [`Pool`].
+    /// Pages that wait for any free slot, not for the slot of a certain page, by [`Pool`].
     waiting: [VecDeque<u32>; 2],
     /// Number of pages in flight that the policy holds.
     in_flight: u32,

@@ -1,4 +1,4 @@
-//! Requests on the plain path end as on that of any device.
+//! Requests on the plain path end in the same way as on any device.
 
 use super::super::{Backend, Device};
 use super::Path;

@@ -71,8 +71,8 @@ pub(super) trait Own: Sized {
     /// Computes parameters again that depend on others and are not set by the user.
     fn follow(&mut self, _chip: &Chip, _is_given: &dyn Fn(&str) -> bool) {}
 
-    /// Returns the number of page writes after which nothing of an older state is left: all pages, or those of the
-    /// logs.
+    /// Returns the number of page writes after which nothing of an older state is left: all pages,
+    /// or the pages of the logs.
     fn turn_pages(&self, chip: &Chip) -> u64;
 
     /// Returns the number of blocks that the chip needs for its data, its logs or translation pages, and for merges
@@ -242,8 +242,8 @@ impl Setup {
         }
     }
 
-    /// Returns the number of page writes after which nothing of an older state is left: all pages, or those of the
-    /// logs.
+    /// Returns the number of page writes after which nothing of an older state is left: all pages,
+    /// or the pages of the logs.
     pub(crate) fn turn_pages(&self) -> u64 {
         self.kind.turn_pages(&self.chip())
     }

@@ -247,7 +247,7 @@ impl Layered {
         self.start(chip, now, events);
     }
 
-    /// Trims a page. The flash operations of the trim follow those of the operation in service.
+    /// Trims a page. The flash operations of the trim follow the operation in service.
     pub fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue) {
         let (chip, page) = self.pages.split(lpn);
         self.ops.clear();

@@ -64,8 +64,8 @@ macro_rules! declare {
                 match self { $(AnyScope::$Type(scope) => scope.words(),)+ }
             }
 
-            /// Sets the state to that of a snapshot; returns false if it is not a state of this
-            /// scope.
+            /// Sets the state to the state in a snapshot; returns false if it is not a state of
+            /// this scope.
             pub fn set_words(&mut self, words: &[u64]) -> bool {
                 match self { $(AnyScope::$Type(scope) => scope.set_words(words),)+ }
             }

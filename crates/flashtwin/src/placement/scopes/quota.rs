@@ -115,7 +115,7 @@ impl Quota {
             .collect()
     }
 
-    /// Sets the state to that of a snapshot; returns false if it is not valid.
+    /// Sets the state to the state in a snapshot; returns false if it is not valid.
     pub fn set_words(&mut self, words: &[u64]) -> bool {
         let [due, units, seen, rest @ ..] = words else {
             return false;

@@ -109,7 +109,8 @@ fn described(tree: &Tree, name: &str) -> Option<Tree> {
     Some(drive)
 }
 
-/// Returns the drive of this name or file.
+/// Returns the description of a drive: of a device file, of a drive that the array describes, or of one that comes
+/// with flashtwin.
 fn drive(name: &str, tree: &Tree, read: ReadMember) -> Result<Tree, SpecError> {
     let wrong = |message| tree.problem(ArraySpec::members.name(), message);
     if is_file(name) {

@@ -213,7 +213,8 @@ impl ArraySpec {
         }
     }
 
-    /// Returns the number of pages used of each member: those of the smallest member.
+    /// Returns the number of pages used of each member, which is the number of pages of the
+    /// smallest member.
     pub fn member_pages(&self) -> u64 {
         let pages = self.members.iter().map(|m| u64::from(m.exported_pages()));
         pages.min().unwrap_or(0)

@@ -82,7 +82,7 @@ impl Stripes {
         self.physical(ppn).0 % (self.rows * self.row / self.blocks)
     }
 
-    /// Returns the row of a page among those of all units.
+    /// Returns the row of a page among the rows of all units.
     #[inline]
     pub fn row_of(&self, ppn: Ppn) -> u32 {
         self.by_row.div(ppn.0)
