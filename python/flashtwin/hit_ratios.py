@@ -227,7 +227,7 @@ def hits(
 
 
 def capacity_in_pages(name: str, pages: int) -> int:
-    """Check the size of a buffer, an argument of this name."""
+    """Check and return the size of a buffer, which is the argument called `name`."""
     if not 1 <= pages < 1 << 32:
         raise FlashtwinError(f"{name}: {pages}: give whole numbers from 1")
     return pages

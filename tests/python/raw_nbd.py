@@ -56,7 +56,7 @@ class Client:
         self.socket.sendall(REQUEST.pack(MAGIC, flags, command, handle, offset, count) + data)
 
     def response(self, count=0):
-        """Receive a response: its handle, its error and `count` bytes of data if it has none."""
+        """Receive a response: its handle, its error, and `count` bytes of data if it reports no error."""
         magic, error, handle = REPLY.unpack(self.receive(16))
         assert magic == 0x67446698
         return handle, error, self.receive(count) if not error else b""

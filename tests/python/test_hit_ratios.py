@@ -117,7 +117,9 @@ def test_clock_pro_is_within_two_percent_of_lirs(traces):
 def test_lirs_is_within_a_thousandth(traces):
     """libCacheSim demotes an LIR page on a hit to a page of Q that is not in S, and evicts the front of Q.
 
-    In the paper, LIRS does neither. The evicted page may be the one just hit, which then counts as cached."""
+    LIRS of the paper neither demotes to such a page nor evicts the front of Q on a hit. In libCacheSim, the
+    evicted page may be the one just hit, which then counts as cached.
+    """
     text, binary, accesses = traces
     for row in flashtwin.hits(text, policies=["lirs"], capacities_pages=CAPACITIES_PAGES):
         theirs = their_hits(lcs.LIRS, binary, row.capacity_pages, accesses)

@@ -82,7 +82,8 @@ pub fn count_hits<'py>(
         .transpose()
 }
 
-/// Pages that a sample keeps together: those of a block if the policy ranks blocks.
+/// Returns how many low bits of a page number are ignored when pages are sampled. If the policy ranks blocks, a
+/// sample has either all pages of a block or none; otherwise pages are sampled singly.
 fn unit_bits(policy: &str) -> u32 {
     let found = catalog::find(policy).map(|(entry, base)| base.unwrap_or(entry));
     match found.is_some_and(|entry| entry.family == Family::Blocks) {

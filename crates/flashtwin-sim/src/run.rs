@@ -536,7 +536,8 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(true)
     }
 
-    /// Submits a request if more than the metrics is recorded, or if a fault or the end of the span may come first.
+    /// Submits a request in a run that records more than the metrics, or in which a fault or the end of the span may
+    /// come before the request.
     #[inline(never)]
     fn one_watched(&mut self, request: &Request) -> Result<bool, SimError> {
         let mut at = match self.config.pacing {

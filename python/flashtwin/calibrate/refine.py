@@ -207,7 +207,7 @@ class Refinement:
         return self._numpy.array([allowed(figure, self._noise) for figure in self._figures])
 
     def _measure_noise(self) -> None:
-        """Measure the noise of each figure between runs at the current parameters; it is not an error."""
+        """Measure how much each figure varies between runs at the current parameters."""
         runs = list(self._pool.map(lambda run: self._journal(self.values(self._x), run), range(_RUNS)))
         self._noise = {
             name: math.hypot(

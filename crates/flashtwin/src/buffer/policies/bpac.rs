@@ -12,9 +12,10 @@
 //! K   B2 - B1 - | - B0  clusters older than A are grown: they are ranked by size
 //! ```
 //!
-//! Every C page writes, with C the size of the buffer, L_P becomes the distance that covers 90 % of the rewrites of a
-//! page, between 0.1 C and 0.9 C, and A the distance that does so for the pages of a cluster. Then the weight of old
-//! distances is halved. A distance larger than the buffer counts as C.
+//! L_P and A adapt after every C page writes, where C is the size of the buffer. L_P becomes the distance that covers
+//! 90 % of the rewrites of a page, limited to 0.1 C to 0.9 C. A becomes the distance that covers 90 % of the moves of
+//! pages into a cluster that has pages. Then the weight of old distances is halved. A distance larger than the buffer
+//! counts as C.
 //!
 //! `cache_reads`: a read is handled, and counted, as a write. Without it reads change nothing.
 

@@ -47,7 +47,7 @@ struct Part {
 #[derive(Clone, Copy, Debug)]
 struct Run {
     set: u32,
-    /// Number of dies that have still pages to read.
+    /// Number of dies that still have pages to read.
     reading: u32,
     /// Number of pages read and not programmed.
     moving: u32,

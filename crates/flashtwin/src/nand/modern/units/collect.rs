@@ -56,7 +56,7 @@ struct Row {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     of: Collection,
-    /// Number of dies that have still pages to read.
+    /// Number of dies that still have pages to read.
     reading: u32,
     /// Number of pages read and not programmed.
     moving: u32,
