@@ -107,7 +107,7 @@ class Plan:
     """How the tests are run.
 
     Attributes:
-        round_s: length of a round of an access, in seconds of virtual time.
+        round_s: length of a round (one measurement of an access), in seconds of virtual time.
         queue_depth: number of requests in flight; the latency test always has one.
         said: function to call with a line of text when a test ends.
     """

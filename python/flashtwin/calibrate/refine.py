@@ -27,7 +27,7 @@ Module: TypeAlias = Any
 #: Prior uncertainty of a parameter's logarithm, before anything is measured.
 _PRIOR = 0.7
 _DAMPINGS = ((0.0, 0.3), (0.05, 2.0))
-#: A step that gains less than this share is the last one.
+#: A step helps only if it lowers the cost by at least this share.
 _GAIN = 0.01
 #: Factors that are tried, in rounds, for parameters with a nonlinear effect, whose value steps would not find
 #: from far away.

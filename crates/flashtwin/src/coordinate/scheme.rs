@@ -67,7 +67,7 @@ pub(crate) trait Coordinate {
     fn next_check(&self) -> Time {
         Time::NEVER
     }
-    /// Called at the time of the check.
+    /// Called when the time of the scheme's next check has come.
     fn check(&mut self, _now: Time, _members: &[MemberView], _out: &mut Vec<Message>) {}
 }
 

@@ -725,7 +725,7 @@ impl Placed {
         self.classes.host(self.known(class))
     }
 
-    /// Returns the owner of survivors of an owner's units, if the scheme does not choose it.
+    /// Returns the owner to which pages from units of `from` are moved, if the scheme does not choose it.
     fn destination(&self, from: Owner) -> Owner {
         super::victims::destination(&self.classes, self.survivors, from)
     }

@@ -97,7 +97,7 @@ pub struct ChipLists {
 }
 
 impl ChipLists {
-    /// Lists for `chips` chips in the classes that are `listed`.
+    /// Creates empty lists for `chips` chips, in the classes for which `listed` is true.
     pub fn new(chips: u32, listed: &[bool]) -> ChipLists {
         let lists = chips as usize + 1;
         let class = |&is_listed: &bool| Class {
