@@ -115,7 +115,7 @@ class Profile:
         return max(1, math.floor(sum(self._blocks_of_die()) * self.values["slc"] / 100 + _ROUNDING))
 
     def least_steps(self) -> Values:
-        """Return the smallest steps of the parameters' logarithms: one block per die or one buffer row more."""
+        """Return the smallest steps of logarithms: of one more block per die, or one more buffer row."""
         exported, spare = self._blocks_of_die()
         steps = {"reserve": math.log((spare + 1) / (exported + spare + 1) * (exported + spare) / spare)}
         if "buffer" in self.values:
