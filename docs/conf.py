@@ -36,7 +36,7 @@ html_copy_source = False
 
 
 def _read(_app: Sphinx, name: str, source: list[str]) -> None:
-    """Give the first page the table of contents; links to folders, which are no pages, become text."""
+    """Give the first page the table of contents; convert links to folders, which are no pages, to text."""
     folder = (ROOT / name).parent
 
     def link(match: re.Match[str]) -> str:
@@ -50,5 +50,5 @@ def _read(_app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Hook into the reading of pages."""
+    """Register the function that modifies pages."""
     app.connect("source-read", _read)

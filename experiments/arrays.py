@@ -4,8 +4,8 @@
     python experiments/arrays.py rebuild --requests 60000
     python experiments/arrays.py timeline --requests 20000 --figure gc.png
 
-Prints the Markdown tables of `docs/array-claims.md`. Each table names its generated load. The claims of the
-papers are `flashtwin study run harmonia` and `gcar`.
+Prints the Markdown tables of `docs/array-claims.md`. Each table names its generated load. For the claims of
+the papers, use `flashtwin study run harmonia` and `gcar`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Any
 import flashtwin
 from flashtwin import plot
 
-#: Settings that say where the pages of a volume lie.
+#: Settings that determine where the pages of a volume are.
 VOLUME = tuple(f"array.{key}" for key in ("level", "groups", "segment", "spare_percent", "chunk", "rotation"))
 
 
 class Warm:
-    """Arrays in the state that runs start from: those of the same members and groups are made once."""
+    """Preconditioned arrays; arrays with the same members and groups share one state."""
 
     def __init__(self) -> None:
         self._directory = tempfile.TemporaryDirectory()
@@ -63,7 +63,7 @@ def table(title: str, head: Iterable[str], rows: Iterable[Iterable[object]]) -> 
         print(f"| {' | '.join(str(cell) for cell in row)} |", flush=True)
 
 
-#: Each scheme of the line, by the settings that make it.
+#: Settings of each scheme that is compared.
 LINE: dict[str, dict[str, str]] = {
     "local": {},
     "inclusive": {"array.coordination": "inclusive"},
@@ -83,16 +83,16 @@ LINE: dict[str, dict[str, str]] = {
     "swan": {"array.level": "swan"},
     "ideal": {"array.coordination": "ideal"},
 }
-#: Times the requests of the others that swan is given, so that its groups take turns.
+#: Factor for the number of requests with SWAN, so that each of its groups becomes the front group.
 SWAN_TIMES = 10
 
 
-#: Members of the rebuild study: 272 MiB each.
+#: Members of the array that is rebuilt: 272 MiB each.
 REBUILT = {"member.geometry.blocks_per_plane": 20, "buffer.capacity": "1 MiB"}
 
 
 def line(requests: int, figure: str | None) -> None:
-    """Print the whole line on RAID-5 of 8: p50 to p99.99 on three loads; draw it."""
+    """Print the results of all schemes on RAID-5 of 8: p50 to p99.99 under three loads; draw a figure."""
     loads = {
         "writes": "uniform:size=4k,write=0.8,rate=6k/s",
         "reads": "uniform:size=4k,write=0.2,rate=12k/s",
@@ -121,7 +121,7 @@ def line(requests: int, figure: str | None) -> None:
 
 
 def rebuild(requests: int) -> None:
-    """Print response times before, without, while rebuilding and after a member, at several limits."""
+    """Print response times before, during and after a rebuild, and without the member, by rate limit."""
     head = ["limit MiB/s", "rebuild s", "p99 whole us", "degraded", "rebuilding", "p99.9 rebuilding", "after"]
     for chunk in ("4 KiB", "64 KiB"):
         rows = []
@@ -146,7 +146,7 @@ def rebuild(requests: int) -> None:
 
 
 def timeline(requests: int, figure: str | None) -> None:
-    """Print how much of the time 0, 1, and more members collect at once; draw who does when."""
+    """Print the shares of time in which 0, 1, and more members collect at once; draw the collections."""
     results = {}
     rows = []
     for coordination in ("local", "inclusive", "turns"):
@@ -184,12 +184,12 @@ def at_once(result: flashtwin.Result, members: int) -> list[float]:
 
 
 STUDIES = {"line": line, "rebuild": rebuild, "timeline": timeline}
-#: Studies that draw a figure, too.
+#: Parts that also draw a figure.
 DRAWN = ("line", "timeline")
 
 
 def main() -> None:
-    """Run what the command line asks for."""
+    """Run the part that the command line names."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

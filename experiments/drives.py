@@ -2,8 +2,8 @@
 
     python experiments/drives.py --tables DIR
 
-DIR has the CSV files of the tables. Each cell is one figure of one row; the page has a table a drive. With
---only NAME, the other profiles keep the cells that docs/drives.csv has.
+DIR has the CSV files of the tables. Each cell is one figure of one row; the page has one table per drive.
+With --only NAME, other profiles keep their cells of docs/drives.csv.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TABLES = (
 )
 BEGIN = "<!-- from here on written by experiments/drives.py -->"
 END = "<!-- up to here -->"
-#: Figures in the order of columns, with their heads.
+#: Figures in the order of the columns, with their headings.
 FIGURES = {
     "kiops": "rate",
     "mb_per_s": "MB/s",
@@ -43,7 +43,7 @@ FIGURES = {
     "write_p99_us": "p99",
     "write_p99.9_us": "p99.9",
 }
-#: Figures in device files.
+#: Names of figures in device files.
 NAMES = {
     "kiops": "requests a second",
     "mb_per_s": "sequential writes",
@@ -72,7 +72,7 @@ def read_cells() -> list[Cell]:
 
 
 def write_cells(cells: Sequence[Cell]) -> None:
-    """Write the cells that were run, numbers with five digits."""
+    """Write the new cells, with numbers of five digits."""
     with CELLS.open("w", newline="") as file:
         writer = csv.DictWriter(file, [field.name for field in fields(Cell)], lineterminator="\n")
         writer.writeheader()
@@ -93,7 +93,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def shown(cell: Cell | None) -> str:
-    """Return a cell: its error, in italics if the fit saw it."""
+    """Format a cell: its error, in italics if the fit used the figure."""
     if cell is None or cell.error_percent is None:
         return ""
     error = f"{cell.error_percent:+.1f}" if abs(cell.error_percent) < 99.95 else f"{cell.error_percent:+.0f}"
@@ -101,7 +101,7 @@ def shown(cell: Cell | None) -> str:
 
 
 def summary(cells: Sequence[Cell]) -> str:
-    """Return median and largest errors by drive and figure: held out, then fitted."""
+    """Return median and largest errors by drive and figure: held-out figures, then fitted ones."""
     rows = []
     for device in fits():
         for role in ("held out", "fitted"):
@@ -122,7 +122,7 @@ def summary(cells: Sequence[Cell]) -> str:
 
 
 def of_device(cells: Sequence[Cell]) -> str:
-    """Return the tables of a drive: a row a load, a column a figure."""
+    """Return the tables of a drive, with a row per load and a column per figure."""
     texts = []
     kinds = dict.fromkeys(cell.row.split("/")[1] for cell in cells)
     for kind in kinds:

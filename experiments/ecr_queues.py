@@ -1,9 +1,9 @@
-"""How unevenly the queues of the chips are filled under LRU (ECR, Fig. 4).
+"""Measures how unevenly the queues of the chips are filled under LRU (ECR, Fig. 4).
 
     python experiments/ecr_queues.py
 
-At each eviction of a dirty page: the longest queue complete time of a chip, divided by the mean over all
-chips. The table has the share of evictions at which that is more than ten, and the share at which all chips
+At each eviction of a dirty page, the longest queue complete time of any chip is divided by the mean over all
+chips. The table has the share of evictions at which this ratio exceeds ten, and the share at which all chips
 are idle.
 """
 
@@ -16,12 +16,12 @@ from typing import ClassVar
 import flashtwin
 from flashtwin import study
 
-#: The paper's threshold.
+#: Ratio above which the paper calls queues uneven.
 UNEVEN = 10
 
 
 class Lru(flashtwin.Policy):
-    """LRU that looks at the queue of each chip at each eviction."""
+    """LRU that records the queue of each chip at each eviction."""
 
     ratios: ClassVar[list[float | None]] = []
 

@@ -1,4 +1,4 @@
-"""The evidence of docs/validation.md at a glance: how much of each kind agrees, as a figure.
+"""The evidence of docs/validation.md as one figure: how much of each kind agrees.
 
     python experiments/evidence.py validation.svg
 
@@ -18,18 +18,18 @@ from flashtwin.study.verdicts import CONDITIONAL, NOT_REPRODUCED, REPRODUCED, co
 
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ("agrees", "agrees under a condition", "disagrees", "open or not tested")
-#: The fills of the parts: dark, light and hatched, grey, white and hatched.
+#: Fills of the parts of a bar: dark; light and hatched; grey; white and hatched.
 FILLS = (0, 1, 6, 8)
 
 
 def cases(directory: str) -> tuple[int, ...]:
-    """Compared operations of the reference."""
+    """Return the number of compared operations of the reference, by result."""
     reports = flashtwin.validate(ROOT / "tests" / "data" / directory)
     return sum(report.matched for report in reports), 0, sum(report.mismatched for report in reports), 0
 
 
 def claims(*studies: str) -> tuple[int, ...]:
-    """Claims of reproduced papers by verdict."""
+    """Return the number of claims of reproduced papers, by verdict."""
     found = counts_of([claim for name in studies or names() for claim in outcome(name)["claims"]])
     first = [found.pop(verdict) for verdict in (REPRODUCED, CONDITIONAL, NOT_REPRODUCED)]
     return *first, sum(found.values())
@@ -37,7 +37,7 @@ def claims(*studies: str) -> tuple[int, ...]:
 
 @styled
 def draw(rows: dict[str, tuple[int, ...]], path: str) -> None:
-    """Draw a bar for each row, and how many of how many agree."""
+    """Draw a bar for each row, with the number of agreeing items and of all items."""
     figure = new(2, 0.5 + 0.3 * len(rows))
     axes = figure.subplots()
     starts = [0.0] * len(rows)

@@ -3,13 +3,13 @@
     python experiments/fit_drives.py fit-pe8110 --tables DIR [--evaluations 80] [--write]
 
 The profile `devices/NAME.toml` has the structure (dies, planes, reserve), which is not changed. Each
-parameter below is multiplied by a factor. The cost is the weighted mean over the figures of fitted rows
-(`_drives/fits.toml`) of
+parameter below is multiplied by a factor. The cost is the weighted mean, over the figures of fitted rows
+(`_drives/fits.toml`), of
 
     ln(1 + e^2),  e = ln(modelled / measured) / tolerance
 
-with a tolerance of 5 % for rates, 10 % for p50 and p99, 20 % for p99.9, and a weight of 6 for rates. The
-logarithm keeps figures that the model cannot meet from deciding the others. Held-out rows are never run. With
+The tolerance is 5 % for rates, 10 % for p50 and p99, and 20 % for p99.9; rates have weight 6. Because of the
+logarithm, figures that the model cannot meet do not dominate the others. Held-out rows are never run. With
 --write, the values in the file are replaced. The same seed gives the same values.
 """
 
@@ -41,7 +41,8 @@ ROOT = Path(__file__).parents[1]
 LENGTHS = Lengths(0.6, 1.0)
 RATE_WEIGHT = 6.0
 TOLERANCE = {"kiops": 0.05, "p50": 0.1, "p99": 0.1, "p99.9": 0.2}
-#: Keys that are multiplied, with the largest factor to either side, and whether they are whole numbers.
+#: Keys that are multiplied, with the largest factor in either direction, and whether the values are whole
+#: numbers.
 PARAMETERS: dict[str, tuple[float, bool]] = {
     "timing.read_us": (2.0, False),
     "timing.program_us": (3.0, False),
@@ -68,7 +69,7 @@ def penalty(e: float) -> float:
 
 
 class Search:
-    """Costs of factors of the parameters of a profile."""
+    """The cost of factors applied to the parameters of a profile."""
 
     def __init__(self, path: Path, rows: list[Row], seed: int) -> None:
         self.text = path.read_text()
@@ -90,7 +91,7 @@ class Search:
         return self.table.get(section, {}).get(name)
 
     def values(self, factors: Sequence[float]) -> dict[str, Any]:
-        """Return the values of the keys at factors, given as logarithms in units of the largest."""
+        """Return the values of the keys for some factors, given as logarithms in units of the largest one."""
         found: dict[str, Any] = {}
         for (key, i), x in zip(self.keys, factors, strict=True):
             most, whole = PARAMETERS[key]
@@ -103,7 +104,7 @@ class Search:
         return found
 
     def cost(self, factors: Sequence[float], show: bool = False) -> float:
-        """Return the cost of factors."""
+        """Return the cost of some factors."""
         values = self.values(factors)
         spec = read_device(self.path, values)
         timed = Timed(spec, self.seed, LENGTHS)

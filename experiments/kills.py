@@ -3,11 +3,10 @@
     python experiments/kills.py [KILLS] [SEED]
 
 Clients write numbered pages (tests/python/power.py) to a store in a file. A process is killed at a random
-instant, a server is started again on the same store, and every page must be as it was written last; an
-unacknowledged write may be present or not. Commands that write files are killed likewise: under its final
-name a file is whole or missing, and the command given once more writes the same bytes. At the end no file
-of ours is left in either folder, and files of others, named like those that flashtwin writes, are as
-before.
+instant, and a server is started again on the same store. Every page must then have its last written contents;
+an unacknowledged write may be present or not. Commands that write files are killed in the same way: under its
+final name, a file is complete or missing, and repeating the command writes the same bytes. At the end,
+neither folder contains a temporary file of flashtwin, and files of others with similar names are unchanged.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from power import Checker
 
 SMALL = ["geometry.blocks_per_plane=64", "geometry.chips=4", "geometry.reserve_percent=20"]
 DEVICE = ["--device", "demo", *(word for key in SMALL for word in ("--set", key))]
-#: Files that others could have, beside those that flashtwin writes.
+#: Files of other programs, with names similar to those that flashtwin writes.
 OTHERS = ("thesis.2024.partial", "disk.img.99999.partial", "disk.img.partial", "new.state.1.partial")
 START_S = 60
 CLIENT = """
@@ -75,7 +74,7 @@ class Served:
 
 
 def serving(kills: int, rng: random.Random, folder: Path, temporary: Path) -> Counter[str]:
-    """Kill servers, their commands and clients under load, and look at every page afterwards."""
+    """Kill servers, their commands and clients under load, and check every page afterwards."""
     counts: Counter[str] = Counter()
     served = Served(folder, temporary)
     check = Checker(None, served.path, may_lose=False)
@@ -103,7 +102,7 @@ def serving(kills: int, rng: random.Random, folder: Path, temporary: Path) -> Co
 
 
 def writing(kills: int, rng: random.Random, folder: Path, temporary: Path) -> Counter[str]:
-    """Kill commands that write files, and compare what they leave and what their repetition writes."""
+    """Kill commands that write files; check the remaining files, and the files of the repeated command."""
     counts: Counter[str] = Counter()
     load = ["--workload", "zipf:requests=30000,write=0.7"]
     commands = {
@@ -148,7 +147,7 @@ def writing(kills: int, rng: random.Random, folder: Path, temporary: Path) -> Co
 
 
 def main() -> None:
-    """Kill half of the times under a served device, half of the times elsewhere."""
+    """Kill processes: half of the time processes of a served device, otherwise other commands."""
     kills, seed = (int(word) for word in (*sys.argv[1:], *(("300", "1")[len(sys.argv) - 1 :])))
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as place:

@@ -1,9 +1,9 @@
-"""Overhead of serving: lateness at 20 000 requests per second, throughput beside nbdkit's memory plugin.
+"""Overhead of serving: lateness at 20 000 requests per second, and throughput relative to a memory plugin.
 
     python experiments/live.py [SECONDS]
 
-Needs nbdkit and fio (docs/live.md). Both servers run in turn in one run, under the same fio job, so that
-other work on the host affects both.
+Needs nbdkit and fio (docs/live.md). Both servers run alternately in one run under the same fio job, so that
+other load on the host affects both.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from statistics import median
 
 import flashtwin
 
-#: Requests at a time: enough for the rate. With more, fio asks for several at once whenever it has fallen
-#: behind, and they wait for each other's way through the socket.
+#: Requests in flight, enough for the rate. With more, fio sends several at once whenever it has fallen
+#: behind, and these wait for each other in the socket.
 DEPTH = 6
-#: Requests a second of the lateness, and what it is to be at most, in us.
+#: Requests per second of the lateness measurement, and largest permitted lateness in us.
 RATE = 20_000
 TARGETS_US = {"p50_us": 15, "p99_us": 150}
-#: Least throughput beside nbdkit's memory plugin.
+#: Smallest permitted throughput relative to nbdkit's memory plugin.
 SHARE_MIN = 0.7
 ROUNDS = 3
 
 
 def fio(uri: str, **job: object) -> float:
-    """Run a job and return its requests a second."""
+    """Run a job and return its requests per second."""
     options = {"name": "job", "ioengine": "nbd", "uri": uri, "bs": "4k", "size": "1G", "time_based": 1, **job}
     command = ["fio", "--output-format=json", *(f"--{key}={value}" for key, value in options.items())]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -39,7 +39,7 @@ def fio(uri: str, **job: object) -> float:
 
 
 def late(seconds: float) -> dict[str, float]:
-    """How late answers of a data-centre SATA drive are, half reads, half writes, and how many came."""
+    """Return lateness and number of responses of a data-centre SATA drive, half reads, half writes."""
     rate = f"{RATE // 2},{RATE // 2}"
     with flashtwin.serve("sata-dc", size="16G") as server:
         iops = fio(server.uri, rw="randrw", iodepth=DEPTH, runtime=seconds, rate_iops=rate)
@@ -47,7 +47,7 @@ def late(seconds: float) -> dict[str, float]:
 
 
 def lateness(seconds: float) -> bool:
-    """Measure it; true if it is what it is to be."""
+    """Measure the lateness; return whether it is within its limits."""
     print("sata-dc, 4 KiB, half reads")
     rounds = [late(seconds) for _ in range(ROUNDS)]
     for one in rounds:
@@ -60,7 +60,7 @@ def lateness(seconds: float) -> bool:
 
 
 def memory_plugin(seconds: float) -> float:
-    """Requests a second of nbdkit's memory plugin."""
+    """Return the requests per second of nbdkit's memory plugin."""
     with tempfile.TemporaryDirectory(prefix="flashtwin-") as place:
         path = Path(place) / "nbd.sock"
         with subprocess.Popen(["nbdkit", "--foreground", "--unix", str(path), "memory", "2G"]) as process:
@@ -73,13 +73,13 @@ def memory_plugin(seconds: float) -> float:
 
 
 def instant(seconds: float) -> float:
-    """Requests a second of the device that takes no time."""
+    """Return the requests per second of the device that takes no time."""
     with flashtwin.serve("instant", size="2G", precondition="none") as server:
         return fio(server.uri, rw="randrw", iodepth=16, runtime=seconds)
 
 
 def throughput(seconds: float) -> bool:
-    """Measure both in turn; true if ours is large enough."""
+    """Measure both servers alternately; return whether flashtwin's throughput is large enough."""
     pairs = [(instant(seconds), memory_plugin(seconds)) for _ in range(ROUNDS)]
     for ours, theirs in pairs:
         print(f"instant {ours:.0f} requests/s, nbdkit memory {theirs:.0f}: {ours / theirs:.2f}x")

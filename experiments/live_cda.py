@@ -1,9 +1,9 @@
-"""Why CDA-GC collects more than LRU under a live database: the tables of docs/live-claims.md from recordings.
+"""Why CDA-GC collects more than LRU under a live database: tables of docs/live-claims.md from recordings.
 
     python experiments/live_cda.py live.csv long.csv
 
-live.csv: a minute of MariaDB on the served board; long.csv: a minute of it on the device `instant`, with
-twelve times the requests. docs/live-claims.md has the commands that record them.
+live.csv is a minute of MariaDB on the served board; long.csv is a minute of MariaDB on the device `instant`,
+with twelve times the requests. docs/live-claims.md has the commands that record them.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ CDA, STAGER, DISPATCHER = "cda-gc", "cda-gc-stager", "cda-gc-dispatcher"
 RESET = "buffer.filter_reset_ms"
 #: The filter is reset every second, unless a run sets another time.
 EACH_SECOND = {"buffer.filter_reset_items": 0, RESET: 1000}
-#: A quarter of the reserve more, or a free block more a die, at the same exported pages.
+#: A larger reserve by a quarter, or by one free block per die, with the same exported pages.
 ROOMIER = {"geometry.blocks_per_plane": 36, "geometry.reserve_percent": 11.2}
 TWO_FREE = {"gc.low_percent": 3}
-#: Times that the long recording is run; the last counts.
+#: Number of times that the long recording is run; the last one is reported.
 ROUNDS = 3
 COLUMNS = "| run | buffer hits | pages written | hot writes | erases | pages moved | WA |"
 
 
 def blocks(a_die: int) -> dict[str, object]:
-    """Return settings for so many blocks a die, collected at one free block."""
+    """Return settings for `a_die` blocks per die, with collection at one free block."""
     return {"geometry.blocks_per_plane": a_die // 2, "gc.low_percent": 101 / a_die}
 
 
@@ -75,12 +75,12 @@ LONG = [
     ),
 ]
 
-#: Policies run for a single round, too: later rounds access the same pages again.
+#: Policies that are also run for a single round, since later rounds access the same pages again.
 FIRST = ("lru", CDA, "cda-gc, reset after 10000 ms", "cda-gc, reset after 1000000 ms")
 
 
 class Watched(flashtwin.Policy):
-    """LRU that notes which dirty pages leave, how long after their last write, and whether hot (A14.2)."""
+    """LRU that records, for each evicted dirty page, the time since its last write and whether it was hot."""
 
     def __init__(self) -> None:
         self.pages: OrderedDict[int, tuple[float, bool]] = OrderedDict()
@@ -92,7 +92,7 @@ class Watched(flashtwin.Policy):
         self.hit(page, access)
 
     def hit(self, page: int, access: flashtwin.Access) -> None:
-        """Make the page the most recent; a write notes whether it is hot."""
+        """Make the page the most recent; a write records whether it is hot."""
         at, hot = self.pages.pop(page, (0.0, False))
         if access.write:
             at = self.device.now_us
@@ -104,7 +104,7 @@ class Watched(flashtwin.Policy):
         self.pages[page] = at, hot
 
     def evict(self, incoming: flashtwin.Access) -> int:
-        """The least recent leaves."""
+        """Evict the least recent page."""
         page, (at, hot) = next(iter(self.pages.items()))
         if self.device.dirty(page):
             left.append((self.device.lpn(page), self.device.now_us - at, hot and at >= self.reset_us))
@@ -116,12 +116,12 @@ class Watched(flashtwin.Policy):
         del self.pages[page]
 
 
-#: Evictions that `Watched` saw: page, microseconds since its last write, hot.
+#: Evictions recorded by `Watched`: page, microseconds since its last write, whether it was hot.
 left: list[tuple[int, float, bool]] = []
 
 
 def table(recording: Path, device: str, depth: int, rounds: int, runs: list[tuple[str, str, dict]]) -> None:
-    """Print what each run counts in the last of its rounds."""
+    """Print the counters of the last round of each run."""
     once = sum(1 for _ in recording.open()) // rounds
     print(f"{COLUMNS}\n|{'---|' * 7}", flush=True)
     for label, policy, settings in runs:
@@ -144,7 +144,7 @@ def table(recording: Path, device: str, depth: int, rounds: int, runs: list[tupl
 
 
 def leaving(recording: Path, device: str, depth: int) -> None:
-    """Print how hot the pages are that leave, and how many of either kind are soon written again."""
+    """Print how many evicted pages are hot, and how many of each kind are soon written again."""
     left.clear()
     flashtwin.run(recording, device=device, policy=Watched, pacing=flashtwin.ClosedLoop(depth))
     # As many writes as fill one block of each of 64 dies: those of the end have no future to look at.
@@ -163,7 +163,7 @@ def leaving(recording: Path, device: str, depth: int) -> None:
 
 
 def repeated(recording: Path, place: Path) -> Path:
-    """Write the recording out several times, one behind the other."""
+    """Write a file that contains the recording several times in succession."""
     rows = [row.split(",", 1) for row in recording.read_text().splitlines()[1:]]
     span = float(rows[-1][0]) + 1
     path = place / "rounds.csv"

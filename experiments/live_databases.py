@@ -2,10 +2,10 @@
 
     sudo env "PATH=$PATH" python experiments/live_databases.py [SECONDS]
 
-Runs `examples/live/postgres.sh` and `mariadb.sh` (see their requirements) on one database each, made once;
-every run begins with a copy of it and with the same flash, full and in its steady state. Placement is
-dynamic (the board's: a round robin of dies) or static (a fixed die per page). Prints the tables of
-docs/live-claims.md.
+Runs `examples/live/postgres.sh` and `mariadb.sh` (see their requirements), each on one database that is
+created once. Every run begins with a copy of this database and with the same flash, full and in its steady
+state. Placement is dynamic (as on the board: a round robin of dies) or static (a fixed die per page). Prints
+the tables of docs/live-claims.md.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ EXAMPLES = Path(__file__).parents[1] / "examples" / "live"
 PLACEMENTS = ("dynamic", "static")
 POLICIES = ("lru", "gcar-lru", "ecr", "cda-gc")
 SIZE = "8G"
-#: A flush must not empty the buffer (D-141); the firmware collects at one free block a die, 2 % of so few.
+#: A flush must not empty the buffer (D-141). The firmware collects at one free block per die, which is 2 % of
+#: the few blocks here.
 DEVICE = ["--device", "cosmos", "--set", "buffer.power_loss_protection=true", "--set", "gc.low_percent=2"]
-#: Transactions a second and p95 in ms, in what the clients say.
+#: Patterns for transactions per second and p95 in ms in the output of the clients.
 SAID = {
     "postgres": (r"tps = ([\d.]+)", r"p95 = ([\d.]+) ms"),
     "mariadb": (r"transactions: +\d+ +\(([\d.]+) per sec", r"95th percentile: +([\d.]+)"),
@@ -34,7 +35,7 @@ COLUMNS += ["erases / 1000 tr.", "moved / 1000 tr.", "WA", "late by p50 / p99 us
 
 
 def run(database: str, store: Path, seconds: float, *options: str) -> str:
-    """Run an example on a store and return what it said."""
+    """Run an example on a store and return its output."""
     command = [EXAMPLES / f"{database}.sh", "--size", SIZE, "--store", store, *options]
     environment = {**os.environ, "RUN_S": f"{seconds:g}"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -44,7 +45,7 @@ def run(database: str, store: Path, seconds: float, *options: str) -> str:
 
 
 def row(said: str, database: str, policy: str, seconds: float) -> str:
-    """A row of the table."""
+    """Return a row of the table."""
     tps, p95_ms = (float(found[1]) if (found := re.search(p, said)) else 0.0 for p in SAID[database])
     report = json.loads(said[said.rindex('{"device"') :])
     flash, thousands = report["flash"], tps * seconds / 1000

@@ -1,12 +1,12 @@
-"""A live run, recorded and replayed offline: the difference of each percentile.
+"""A live run is recorded and replayed offline: the difference of each percentile.
 
     python experiments/live_replay.py [SECONDS]
 
-Live, at a dilation of 10, by fio at a given rate; then the recording on the same device. Both times are the
-device's own. Prints a row for each percentile of reads, writes and flushes, with how far the two are apart,
-and exits with 1 if that is more than 10 % in any. The last column is fio's latency, divided by the
-dilation: it includes the path through the socket and lateness, and its histogram is coarser. Needs nbdkit
-and fio (docs/live.md).
+The live run is driven by fio at a given rate, with a dilation of 10; the recording is then replayed on the
+same device. Both times are the device's own. Prints a row for each percentile of reads, writes and flushes
+with the difference between the two, and exits with 1 if any difference exceeds 10 %. The last column is fio's
+latency divided by the dilation: it includes the path through the socket and lateness, and its histogram is
+coarser. Needs nbdkit and fio (docs/live.md).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 import flashtwin
 
 DILATION = 10
-#: Requests a second of the device's time.
+#: Requests per second of device time.
 RATE = 10_000
 JOBS = 10
 QUANTILES = {
@@ -36,7 +36,7 @@ SHARE_MAX = 0.10
 
 
 def fio(job: dict[str, object]) -> dict[str, dict[str, float]]:
-    """Run a job; the percentiles that it met of each kind, in us."""
+    """Run a job; return the measured percentiles of each kind of request, in us."""
     percentiles = ":".join(name.removeprefix("p") for name in QUANTILES)
     options = {**job, "percentile_list": percentiles, "output-format": "json"}
     command = ["fio", *(f"--{key}={value}" for key, value in options.items())]
@@ -50,7 +50,7 @@ def fio(job: dict[str, object]) -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    """Measure, and fail if a percentile is too far off."""
+    """Measure, and fail if the difference of a percentile is too large."""
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60
     good = True
     with tempfile.TemporaryDirectory() as directory:

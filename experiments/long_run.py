@@ -1,9 +1,10 @@
-"""A long run: a thousand million page operations and 200 days of virtual time, in memory that does not grow.
+"""A long run: a thousand million page operations and 200 days of virtual time, in bounded memory.
 
     python experiments/long_run.py [MILLIONS]
 
-Requests of 64 pages, four of five of them writes, reach the device `demo` so rarely that the run spans 200
-days, whatever MILLIONS of pages (1000) there are. Resident memory is sampled about ten times a second.
+Requests of 64 pages, four fifths of them writes, reach the device `demo` at such a rate that the run spans
+200 days, whatever MILLIONS of pages (default: 1000) there are. Resident memory is sampled about ten times per
+second.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ import flashtwin
 
 PAGES_A_REQUEST = 64
 DAYS = 200
-#: Memory counts from here on, as a share of the run: before, tables are touched for the first time.
+#: Fraction of the run after which memory must not grow; before, tables are accessed for the first time.
 SETTLED = 0.05
 GROWTH_MAX = 0.02
 
 
 def resident_mib() -> float:
-    """Resident memory of this process."""
+    """Return the resident memory of this process."""
     fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return int(fields["VmRSS"].split()[0]) / 1024
 
 
 def main() -> int:
-    """Run it and print what it took; 1 if memory grew or pages are missing."""
+    """Run the load and print its cost; return 1 if memory grew or pages are missing."""
     pages = int(float(sys.argv[1]) * 1e6) if len(sys.argv) > 1 else 1_000_000_000
     requests = -(-pages // PAGES_A_REQUEST)
     rate = requests / (DAYS * 86_400)

@@ -4,15 +4,15 @@
     python experiments/power_cut.py policies [LOSSES]
     sudo python experiments/power_cut.py postgresql [LOSSES]
 
-The checker writes numbered pages with flushes and forced writes (tests/python/power.py) on devices with a
-volatile buffer under several policies, without a buffer, and with a protected one.
+The checker writes numbered pages with flushes and forced writes (tests/python/power.py). Its devices have a
+volatile buffer under several policies, no buffer, or a protected one.
 
-With `policies` the policy of a volatile buffer is replaced under that load before each power loss.
+With `policies`, the policy of a volatile buffer is replaced under this load before each power loss.
 
-PostgreSQL runs on ext4 on a loop device on nbdfuse. Drive and host lose power under eight pgbench clients
-and clients that note each acknowledged commit; everything between drive and database is torn down, set up
-again and recovers on its own. Then all acknowledged commits must be present, and the tables must agree.
-Needs nbdkit, nbdfuse, e2fsprogs and PostgreSQL, and root for loop device and mount.
+PostgreSQL runs on ext4 on a loop device on nbdfuse. Drive and host lose power under eight pgbench clients,
+and under clients that record each acknowledged commit. All layers between drive and database are torn down
+and set up again, and recover without help. Then all acknowledged commits must be present, and the tables must
+agree. Needs nbdkit, nbdfuse, e2fsprogs and PostgreSQL, and root for loop device and mount.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ import flashtwin
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "python"))
 from power import Checker
 
-#: Of the checker: what it runs on.
+#: Devices of the checker.
 DEVICES: dict[str, dict[str, object]] = {
     "volatile, lru": {"set": {"buffer.power_loss_protection": "false"}},
     "volatile, gcar-lru, 512 KiB": {
@@ -49,14 +49,14 @@ DEVICES: dict[str, dict[str, object]] = {
     "protected": {"set": {"buffer.power_loss_protection": "true"}},
 }
 SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
-#: Of PostgreSQL: the drive, its size, and those who note what is committed.
+#: Settings for PostgreSQL: the drive, its size, and the number of clients that record commits.
 DRIVE, SIZE, NOTING = "demo", "1536M", 4
 VOLATILE = {"buffer.power_loss_protection": "false", "buffer.capacity": "32MiB"}
 WAIT_S = 60
 
 
 def checker(cuts: int) -> bool:
-    """Cut the power that often, the devices in turn; an assertion says what is wrong."""
+    """Simulate `cuts` power losses on the devices in turn; an assertion reports what is wrong."""
     each = -(-cuts // len(DEVICES))
     for name, options in DEVICES.items():
         settings = {**SMALL, **options["set"]}
@@ -102,7 +102,7 @@ def run(*words: object, quietly: bool = False) -> str:
 
 
 class Database:
-    """PostgreSQL on a served device, and all that is between them."""
+    """PostgreSQL on a served device, with all layers between them."""
 
     def __init__(self, server: flashtwin.Server, place: Path) -> None:
         self.server, self.place = server, place
@@ -134,7 +134,7 @@ class Database:
             shutil.chown(self.data, "postgres")
 
     def detach(self) -> None:
-        """Take it apart, as it is."""
+        """Tear down device and file system without unmounting cleanly."""
         run("umount", "-l", self.mount, quietly=True)
         run("losetup", "--detach", self.loop, quietly=True)
         assert self.nbdfuse is not None
@@ -144,15 +144,15 @@ class Database:
         run("umount", "-l", self.fuse, quietly=True)
 
     def words(self, tool: str, *more: object) -> list[str]:
-        """Say who runs a tool of PostgreSQL, and against what."""
+        """Return the command line of a PostgreSQL tool, with its user and its target."""
         return ["runuser", "-u", "postgres", "--", str(self.bin / tool), *map(str, more)]
 
     def client(self, tool: str, *more: object) -> list[str]:
-        """Say so for a client."""
+        """Return the command line of a PostgreSQL client."""
         return self.words(tool, "-h", self.sockets, "-p", self.port, *more)
 
     def start(self) -> None:
-        """Start it, and wait until it has recovered."""
+        """Start the database, and wait until it has recovered."""
         options = ["-k", str(self.sockets), "-p", self.port, "-c", "listen_addresses="]
         options += ["-c", "synchronous_commit=on", "-c", "fsync=on", "-c", "shared_buffers=32MB"]
         with (self.place / "postgres.log").open("ab") as log:
@@ -167,7 +167,7 @@ class Database:
         return run(*self.client("psql", "-XtAqc", query, "postgres"), quietly=quietly)
 
     def kill(self) -> None:
-        """End all of its processes at once, as the host does that loses its power."""
+        """Kill all processes of the database at once, as a power loss of the host does."""
         assert self.postgres is not None
         pids = [self.postmaster, *run("pgrep", "-P", self.postmaster, quietly=True).split()]
         for pid in pids:
@@ -178,7 +178,7 @@ class Database:
 
 
 def alive(pid: str) -> bool:
-    """Whether a process has not ended."""
+    """Return whether a process is running."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -186,7 +186,7 @@ def alive(pid: str) -> bool:
 
 
 def until(what: object) -> None:
-    """Wait until it is so."""
+    """Wait until a condition holds."""
     began = time.monotonic()
     while not what():
         if time.monotonic() - began > WAIT_S:
@@ -195,7 +195,7 @@ def until(what: object) -> None:
 
 
 class Notes:
-    """A client that notes what it was told is committed."""
+    """A client that records the commits that were acknowledged to it."""
 
     def __init__(self, database: Database, number: int, first: int) -> None:
         self.number, self.first, self.committed, self.asked = number, first, first - 1, first - 1
@@ -226,14 +226,14 @@ class Notes:
             return
 
     def end(self) -> None:
-        """Wait for its end; its server is gone."""
+        """Wait for the end of the client, whose server has ended."""
         self.psql.kill()
         self.psql.wait()
         self.thread.join(WAIT_S)
 
 
 def postgresql(cuts: int) -> bool:
-    """Cut the power of drive and host that often."""
+    """Simulate `cuts` power losses of drive and host."""
     rng = random.Random(7)
     place = Path(tempfile.mkdtemp(prefix="flashtwin-power-"))
     counts: Counter[str] = Counter()
@@ -259,7 +259,7 @@ def postgresql(cuts: int) -> bool:
 
 
 def one(database: Database, rng: random.Random, counts: Counter[str]) -> None:
-    """Cut it once, and look."""
+    """Simulate one power loss, and check the database."""
     first = 1 + int(database.ask("select coalesce(max(n), 0) from noted"))
     load = subprocess.Popen(
         database.client("pgbench", "-n", "-c", "8", "-j", "2", "-T", "600", "postgres"),
@@ -299,7 +299,7 @@ def one(database: Database, rng: random.Random, counts: Counter[str]) -> None:
 
 
 def main() -> None:
-    """Run what is asked for."""
+    """Run the part that the command line names."""
     kinds = {"checker": checker, "policies": policies, "postgresql": postgresql}
     if len(sys.argv) not in (2, 3) or sys.argv[1] not in kinds:
         sys.exit((__doc__ or "").strip())

@@ -1,12 +1,17 @@
-"""Recovery of hidden devices: drawn at random, measured, fitted unseen, compared on held-out loads.
+"""Recovery of hidden devices: drawn at random, measured, fitted blindly, compared on held-out loads.
 
     python experiments/recovery.py --first 101
 
-Each device ends with a row of a table: its parts, held-out figures (of several runs together) within their
-bounds where hidden and fitted device run the same requests, figures (of half of the runs) within them where
-they run different ones, figures that stayed undecided, parameters identified, and those of them that are
-off by more than 10 %. The results of each device are kept in the results folder: an interrupted run
-continues.
+Each device adds a row to a table. The row has
+
+- the parts of the device;
+- the number of held-out figures (of several runs together) within their bounds if the hidden and the fitted
+  device run the same requests;
+- the number of held-out figures (of half of the runs) within their bounds if they run different requests;
+- the number of undecided figures;
+- the number of identified parameters, and those among them that are off by more than 10 %.
+
+The results of each device are kept in the results folder, so that an interrupted run continues.
 """
 
 from __future__ import annotations
@@ -35,19 +40,19 @@ from flashtwin.calibrate.results import read_results
 
 CAPACITY_BYTES = 1 << 30
 MEASURED_SEED = 7
-#: First seed of the runs of held-out loads, each on a device brought into its states anew:
-#: collections may fall into step for millions of requests, so that one run differs from another by
-#: more than the bounds.
+#: First seed of the runs of held-out loads. Each run begins on a newly preconditioned device, because the
+#: collections of dies may synchronise for millions of requests, so that single runs differ by more than the
+#: bounds.
 HELD_OUT_SEED = 7
-#: Numbers of runs. There are more while the error of a figure is less than so many standard errors from its
-#: bound, on either side. Few runs show standard errors badly: below SURE_RUNS, there are more also while that
-#: of the hidden device alone is more than a third of the bound.
+#: Numbers of runs. More runs follow while the error of a figure is within a few standard errors of its bound,
+#: on either side. Standard errors from few runs are unreliable. Below SURE_RUNS, more runs therefore also
+#: follow while the standard error of the hidden device alone exceeds a third of the bound.
 RUNS = (4, 8, 16, 64)
 DECIDED = 2.0
 SURE_RUNS = 64
-#: Most groups of runs whose differences show the standard error.
+#: Largest number of groups of runs from whose differences the standard error is computed.
 GROUPS = 8
-#: Length of held-out experiments, in times those of a quick plan: p99.9 is to be known within 20 %.
+#: Length of held-out experiments as a multiple of those of a quick plan, so that p99.9 is known within 20 %.
 HELD_OUT_TIMES = 8
 #: Bounds of the errors of held-out figures, by the ends of their names.
 BOUNDS = {"mb_per_s": 0.05, "p50_us": 0.10, "p90_us": 0.10, "p95_us": 0.10, "p99_us": 0.10, "p99.9_us": 0.20}
@@ -93,9 +98,9 @@ def draw(rng: random.Random, level: int) -> Values:
 
 
 def recover(seed: int, level: int, generations: int, threads: int, device: Path) -> str:
-    """Recover a device, write it as a device file and return what is known of its parameters.
+    """Recover a device, write it as a device file and return the results for its parameters.
 
-    The last line has their number, and those that are wrong.
+    The last line has the number of identified parameters, and those that are wrong.
     """
     hidden = draw(random.Random(seed), level)
     spec = Profile(hidden, CAPACITY_BYTES).spec()
@@ -121,7 +126,7 @@ def recover(seed: int, level: int, generations: int, threads: int, device: Path)
 
 
 def judge(seed: int, level: int, device: Path, parameters: str, threads: int) -> tuple[list[str], bool]:
-    """Compare a hidden and its fitted device.
+    """Compare a hidden device with its fitted one.
 
     Returns:
         Lines, the last of which is a row of the table, and whether all is within its bounds.
@@ -190,7 +195,7 @@ def runs(spec: Spec, load: loads.Load, which: range, threads: int) -> list[Run]:
 
 
 def together(runs: list[Run]) -> Figures:
-    """Return the mean bandwidth of runs, and the percentiles of the requests of them all."""
+    """Return the mean bandwidth of several runs, and the percentiles of all their requests."""
     experiment = runs[0].experiment
     figures = {f"{experiment}/mb_per_s": statistics.fmean(run.mb_per_s for run in runs)}
     for kind in runs[0].histograms:
@@ -222,7 +227,7 @@ class Compared:
 
     @property
     def error(self) -> float:
-        """The error as a share."""
+        """Return the error as a share."""
         return self.fitted / self.hidden - 1
 
     @property
@@ -262,7 +267,7 @@ def off(measured: float, modelled: float, figure: str) -> bool:
 
 
 def with_whole_blocks(values: Values, capacity_bytes: int) -> Values:
-    """Return parameters whose reserve and SLC cache are those of the whole blocks that a device has."""
+    """Return parameters whose reserve and SLC cache are rounded to whole blocks, as in a device."""
     keys = Profile(values, capacity_bytes).overrides()
     return values | {
         name: float(str(keys[key]))

@@ -1,9 +1,9 @@
-"""Refits the profile of a commercial drive to its published figures, beside the profile made by hand.
+"""Refits the profile of a commercial drive to its published figures, compared with the hand-made profile.
 
     python experiments/refit.py --device nvme-tlc
 
-A pattern search starts at the profile of the package and lessens the mean error. It takes no step that leaves
-any published figure worse than that profile does, so that its result is better or the same in every row.
+A pattern search starts at the profile of the package and reduces the mean error. It takes no step after which
+any published figure is worse than with that profile, so its result is at least as good in every row.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KEYS = {
     "buffer.latency_us": 1,
     "buffer.background_depth": 1,
 }
-#: Changes of logarithms that are tried in turn; each goes on as long as it helps.
+#: Changes of logarithms that are tried in turn; each is repeated as long as it reduces the error.
 STEPS = (0.02, 0.01, 0.005, 0.0025)
 
 
@@ -48,7 +48,7 @@ def overrides(start: list[float], x: list[float]) -> dict[str, str]:
 
 
 def errors(device: str, keys: dict[str, str], published: dict[str, float]) -> dict[str, float]:
-    """Return the error of each published figure as a share of it; nothing for an invalid device."""
+    """Return the relative error of each published figure; empty for an invalid device."""
     try:
         found = dict(flashtwin.device(device, keys).measure(_core.Control()) or [])
     except FlashtwinError:
@@ -57,7 +57,7 @@ def errors(device: str, keys: dict[str, str], published: dict[str, float]) -> di
 
 
 def mean_error(found: dict[str, float], hand: dict[str, float]) -> float:
-    """Return the mean size of the errors, infinite if any is larger than by hand or missing."""
+    """Return the mean absolute error; infinite if any error is larger than by hand, or missing."""
     if any(abs(found.get(name, math.inf)) > abs(error) for name, error in hand.items()):
         return math.inf
     return math.fsum(map(abs, found.values())) / len(found)
@@ -66,7 +66,7 @@ def mean_error(found: dict[str, float], hand: dict[str, float]) -> float:
 def search(
     measure: Callable[[list[float]], dict[str, float]], count: int, rounds: int, threads: int
 ) -> list[float]:
-    """Return the logarithmic changes of so many values that lessen the mean error most, of those tried."""
+    """Return the logarithmic changes of `n` values that reduce the mean error most, among those tried."""
     at = [0.0] * count
     hand = measure(at)
     best = mean_error(hand, hand)

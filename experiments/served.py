@@ -4,16 +4,16 @@
     python experiments/served.py --seed 3 --dilation 100 --reads
     python experiments/served.py --seed 3 --measure && python experiments/served.py --seed 3
 
-A device drawn at random as by recovery.py is served, measured by the script of a plan, and fitted unseen. The
+A random device, drawn as in recovery.py, is served, measured by the script of a plan, and fitted blindly. The
 latency of the host is that of the device `instant`. The fitted device is compared with the hidden one in
-virtual time, where there is no host.
+virtual time, without a host.
 
-With --reads nothing is fitted: the device is filled once, and what fio measures of its reads is compared with
-the same device in virtual time. That shows what the host adds at a dilation.
+With --reads nothing is fitted: the device is filled once, and fio's measurements of its reads are compared
+with the same device in virtual time. This shows the latency that the host adds at a given dilation.
 
-With --measure the script of the plan runs and nothing else, on a host that has nothing else to do or with
-real-time priority (chrt -r 10); without it, the same command with the same --results then fits what was
-measured.
+With --measure, only the script of the plan runs; the host should be otherwise idle, or give it real-time
+priority (chrt -r 10). Afterwards, the same command without --measure and with the same --results fits the
+measurements.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SEED = 1
 def measured(
     device: str | Path, folder: Path, capacity: int, dilation: float, *, read_only: bool, filled: bool = False
 ) -> Results:
-    """Serve a device and return what fio measures of it, in the device's time."""
+    """Serve a device and return fio's measurements of it, in device time."""
     with flashtwin.serve(device, dilation=dilation, precondition="none", store="none") as server:
         where = plan.target(server.uri, capacity)
         plan.write(folder, where, read_only=read_only, dilation=dilation)
@@ -54,7 +54,7 @@ def measured(
 
 
 def compare_reads(spec: Spec, results: Results, host: Results) -> None:
-    """Print what fio measures of reads beside the device in virtual time."""
+    """Print fio's measurements of reads, compared with the device in virtual time."""
     print(f"{'figure':<28} {'virtual':>9} {'fio':>9} {'error':>8} {'instant':>9}")
     sizes = []
     for figure, true in measure(spec, loads.reads(), _SEED, in_order=True).items():

@@ -1,4 +1,4 @@
-"""Long runs beside the closed forms of docs/theory.md: `python experiments/theory.py`.
+"""Long runs compared with the closed forms of docs/theory.md: `python experiments/theory.py`.
 
 Each point is a device of one chip and a load. Prints the table of the page.
 """
@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 import flashtwin
 
 PAGES_PER_BLOCK = 64
-#: Free blocks at which a pool collects, as one of so many.
+#: Divisor of the number of blocks that gives the free blocks at which a pool collects.
 LOW = 64
 
 
 @dataclass(frozen=True)
 class Point:
-    """A long run with a closed form.
+    """A long run that is compared with a closed form.
 
     Attributes:
         load: the generated load, without its number of requests.
@@ -82,7 +82,7 @@ def keys(point: Point, blocks: int) -> dict[str, str | int | float | bool | None
 
 
 def measure(point: Point, blocks: int) -> tuple[float, float]:
-    """Run a point on a device of so many blocks; returns the measured value and the closed form."""
+    """Run a point on a device with a number of blocks; returns the measured value and the closed form."""
     set_keys = keys(point, blocks)
     form = flashtwin.theory(point.load, "demo", set=set_keys).own(point.quantity)
     if form is None or form.value is None:

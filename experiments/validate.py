@@ -2,8 +2,8 @@
 
     python experiments/validate.py [--slow]
 
-The commands are those of the first table of the page; those after "slow" run with --slow only, and their
-results are in the sections of the page. A command that fails ends the run with its output.
+The commands are those of the first table of the page. Those after "slow" run only with --slow, and their
+results are in the sections of the page. A command that fails ends the program with its output.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def commands(text: str) -> tuple[list[str], list[str]]:
 
 
 def tests(said: str) -> str:
-    """Condense the results of Rust's test runner."""
+    """Summarise the output of Rust's test runner."""
     counts = [
         [int(number) for number in found]
         for found in re.findall(r"test result: ok\. (\d+) passed; \d+ failed; (\d+) ignored", said)
@@ -41,7 +41,7 @@ def tests(said: str) -> str:
 
 
 def cases(said: str) -> str:
-    """Condense the comparison with the reference."""
+    """Summarise the comparison with the reference."""
     counted = r"(\d+) cases?: (\d+) compared, (\d+) matched; (\d+) cases? not met"
     number, *others = re.findall(counted, re.sub(r"(?<=\d)[ ,](?=\d{3})", "", said))[-1]
     compared, matched, unmet = (f"{int(other):,}".replace(",", " ") for other in others)
@@ -49,19 +49,19 @@ def cases(said: str) -> str:
 
 
 def claims(said: str) -> str:
-    """Condense the list of studies."""
+    """Summarise the list of studies."""
     counted = re.findall(r"^ ([a-z-]+) .*?((?: +\d+)+) *$", said, re.MULTILINE)
     sums = (f"{name} {sum(map(int, numbers.split()))}" for name, numbers in counted)
     return ", ".join(sums) + " claims with their verdicts"
 
 
 def instructions(said: str) -> str:
-    """Condense the counts of instructions."""
+    """Summarise the counts of instructions."""
     counted = re.findall(r"instructions_per_request_(\w+): (\d+)", said)
     return ", ".join(f"{name} {number}" for name, number in sorted(counted)) + " instructions per request"
 
 
-#: How the output of a command is condensed, by a word in the command.
+#: Functions that summarise the output of a command, by a word in the command.
 CONDENSED = {
     "cargo test": tests,
     "flashtwin validate": cases,

@@ -1,7 +1,8 @@
-"""Run fuzz targets and print what each did: `python fuzz/run.py [--seconds N] [TARGET ...]`.
+"""Run fuzz targets and print their results: `python fuzz/run.py [--seconds N] [TARGET ...]`.
 
-Targets in Rust are built with the coverage that libFuzzer needs, which the stable compiler has; those in
-Python need Atheris. Inputs that found new code are kept in out/fuzz, where the next run starts.
+Rust targets are built with the coverage instrumentation that libFuzzer needs, which the stable compiler
+provides; Python targets need Atheris. Inputs that reached new code are kept in out/fuzz, where the next run
+starts.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 OUT = ROOT / "out" / "fuzz"
 TRACES = ROOT / "tests" / "data" / "traces"
-#: Where good inputs of a target are, if they are no traces.
+#: Directories with valid inputs of a target, for targets that do not read traces.
 SEEDS = {
     "fuzz_device_toml": ROOT / "devices",
     "fuzz_study": ROOT / "python" / "flashtwin" / "studies",
@@ -34,7 +35,8 @@ COVERAGE = (
     " -Cllvm-args=-sanitizer-coverage-pc-table"
     " -Cllvm-args=-sanitizer-coverage-trace-compares"
 )
-#: Options of a target beside those of all: a case of the model needs some bytes for each request.
+#: Options of single targets in addition to the common ones: a case of the model needs several bytes per
+#: request.
 OPTIONS = {"fuzz_model": ["-max_len=3000", "-len_control=0"]}
 
 
@@ -49,7 +51,7 @@ class Done(NamedTuple):
 
 
 def targets() -> dict[str, list[str]]:
-    """The command of each target."""
+    """Return the command of each target."""
     found = {
         path.stem: [str(HERE / "target" / TRIPLE / "release" / path.stem)]
         for path in sorted((HERE / "fuzz_targets").glob("fuzz_*.rs"))
@@ -71,7 +73,7 @@ def build() -> None:
 
 
 def used_s() -> float:
-    """Processor time of all targets so far."""
+    """Return the processor time of all targets so far."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -107,7 +109,7 @@ def fuzz(name: str, command: list[str], seconds: int) -> Done:
 
 
 def main() -> int:
-    """Run the targets that are asked for, or all."""
+    """Run the targets that the command line names, or all."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

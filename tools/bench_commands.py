@@ -1,7 +1,7 @@
-"""Costs of whole commands: the request log beside the run without it, `policy hits` beside libCacheSim.
+"""Costs of whole commands: a run with and without request log, and `policy hits` against libCacheSim.
 
-Commands that are compared alternate, and so does their order; figures are medians. Times include the start of
-Python. Figures beside libCacheSim need the package `libcachesim`.
+Commands that are compared run alternately, in alternating order; figures are medians. Times include the start
+of Python. The comparison with libCacheSim needs the package `libcachesim`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ HIT_REQUESTS = 5_000_000
 POLICIES = {"lru": "LRU", "arc": "ARC", "s3-fifo": "S3FIFO"}
 CAPACITIES = (1_024, 16_384, 131_072)
 PAGE_BYTES = 4096
-#: Processor time of the whole machine.
+#: File with the processor time of the whole machine.
 STAT = Path("/proc/stat")
 FLASHTWIN = str(Path(sys.executable).with_name("flashtwin"))
-#: Prints the miss ratio of objects of one size, as a command of its own.
+#: Program that prints the miss ratio of objects of one size, run as a separate command.
 LIBCACHESIM = """
 import sys, libcachesim
 path, policy, pages = sys.argv[1:]
@@ -41,7 +41,7 @@ print(getattr(libcachesim, policy)(cache_size=int(pages)).process_trace(reader)[
 
 
 class Cost(NamedTuple):
-    """Of one command."""
+    """Cost of one command."""
 
     wall_s: float
     cpu_s: float
@@ -49,7 +49,7 @@ class Cost(NamedTuple):
 
 
 def cost(command: list[str]) -> Cost:
-    """Run a command."""
+    """Run a command and return its cost."""
     before = os.times()
     began = time.monotonic()
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
@@ -62,9 +62,9 @@ def cost(command: list[str]) -> Cost:
 def alternate(
     commands: dict[str, list[str]], rounds: int, without: Path | None = None
 ) -> dict[str, list[Cost]]:
-    """Run commands in turn, so that all meet the same machine; every other round in reverse order.
+    """Run commands in turn, so that other load affects all of them; every other round is in reverse order.
 
-    The file `without` is removed before each: replacing one takes longer than creating one.
+    The file `without` is removed before each command, since replacing a file takes longer than creating one.
     """
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for number in range(rounds):
@@ -76,7 +76,7 @@ def alternate(
 
 
 class Cores:
-    """How many cores other processes keep busy, on average since the start; Linux only."""
+    """The mean number of cores that other processes keep busy since the start; Linux only."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -90,12 +90,12 @@ class Cores:
         return (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK") - spent
 
     def others(self) -> float:
-        """Return their number."""
+        """Return the mean number of cores used by other processes."""
         return (self._measure() - self._others_s) / (time.monotonic() - self._began)
 
 
 def figure(name: str, value: float) -> None:
-    """Print a figure as the Rust part does."""
+    """Print a figure in the form of the Rust benchmarks."""
     print(f"{name}: {value:.4f}", flush=True)
 
 
@@ -119,7 +119,7 @@ def log(directory: Path) -> None:
 
 
 def write_oracle_general(path: Path) -> None:
-    """Write a trace in libCacheSim's form: Zipf over pages, a part of it once only."""
+    """Write a trace in libCacheSim's form: Zipf over pages, and some pages that are accessed only once."""
     import numpy as np
 
     rng = np.random.default_rng(1)

@@ -1,8 +1,9 @@
-//! Arrays: page operations a second, beside those of one SSD with as many chips in the same run.
+//! Arrays: page operations per second, relative to one SSD with as many chips, measured in the same
+//! run.
 //!
-//! One SSD of 64 chips with its buffer; eight of 8 chips each behind the same buffer, as RAID-0 and as
-//! RAID-5. Page operations are counted as in [`crate::ftls`]; a load for the array is the same one,
-//! shorter where parity multiplies it.
+//! Compared are one SSD of 64 chips with its buffer, and eight SSDs of 8 chips each behind the same
+//! buffer, as RAID-0 and as RAID-5. Page operations are counted as in [`crate::ftls`]. An array
+//! runs the same load; it is shortened where parity multiplies the operations.
 
 use std::time::Instant;
 
@@ -13,7 +14,8 @@ use flashtwin_workload::GeneratorSpec;
 use crate::ftls::page_operations;
 use crate::{figure, median, profile, Failure, DEPTH, LOAD};
 
-/// Rounds of all in turn; medians of the ratios of a round are reported.
+/// Number of rounds in which all devices run in turn. Medians of the ratios within a round are
+/// reported.
 const ROUNDS: usize = 5;
 
 fn array(level: &str) -> Result<Array, Failure> {
@@ -35,7 +37,7 @@ fn array(level: &str) -> Result<Array, Failure> {
     Ok(array)
 }
 
-/// Page operations a second of one round.
+/// Returns the page operations per second of one round.
 fn rate<S: Drivable>(
     device: &mut Device<S>,
     operations: impl Fn(&Device<S>) -> u64,

@@ -1,8 +1,8 @@
-//! Curves of LRU: accesses a second of one pass over 10 million accesses, exact and from a sample, and how many
-//! times as long runs at 100 sizes take.
+//! LRU curves: accesses per second of one pass over 10 million accesses, exact and sampled; and the
+//! time of runs at 100 sizes relative to such a pass.
 //!
-//! The load has the shape of the comparison with libCacheSim: Zipf 0.99 over 780 108 pages. The runs are timed at ten
-//! of the hundred sizes.
+//! The load is that of the comparison with libCacheSim: Zipf 0.99 over 780 108 pages. Ten of the
+//! hundred sizes are run and timed.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -18,11 +18,11 @@ use crate::{figure, median, profile, Failure};
 
 const PAGES: u64 = 780_108;
 const LOAD: &str = "zipf:theta=0.99,write=0.3,requests=10000000";
-/// Accesses between the prefetch of an entry and its access, as in the command.
+/// Number of accesses between the prefetch of an entry and its access, as in the command.
 const AHEAD: usize = 16;
 const RATE: f64 = 0.01;
 const SIZES: u64 = 100;
-/// One of so many sizes is run.
+/// One in `STEP` of the hundred sizes is run.
 const STEP: u64 = 10;
 const ROUNDS: usize = 5;
 

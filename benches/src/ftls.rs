@@ -1,10 +1,10 @@
-//! Translation layers and back ends: page operations a second, beside those of the page map on `msr` in
-//! the same run.
+//! Translation layers and back ends: page operations per second, relative to the page map on `msr`,
+//! measured in the same run.
 //!
-//! A page operation is one that flash does to a page, for whatever reason: reads and programs for the
-//! host and of the map, each page that a collection or merge moves (counted once), summary pages.
-//! Erases are not counted. All run the same load on the ECR device in its steady state: 4 KiB, uniform,
-//! 80 % writes, 64 requests in the device.
+//! A page operation is any operation of the flash on one page: reads and programs for the host and
+//! the map, each page that a collection or merge moves (counted once), and summary pages. Erases
+//! are not counted. All cases run the same load on the ECR device in its steady state: 4 KiB,
+//! uniform, 80 % writes, 64 requests in flight.
 
 use std::time::Instant;
 
@@ -15,10 +15,12 @@ use flashtwin_workload::GeneratorSpec;
 
 use crate::{figure, median, profile, Failure, DEPTH, LOAD};
 
-/// Rounds of all in turn; medians of the ratios of a round are reported.
+/// Number of rounds in which all cases run in turn. Medians of the ratios within a round are
+/// reported.
 const ROUNDS: usize = 3;
 
-/// Name, overrides of the ECR device, requests of a round: enough for half a second.
+/// A case: name, overrides of the ECR device, and the number of requests of a round, which takes
+/// about half a second.
 type Case = (&'static str, &'static [(&'static str, &'static str)], u64);
 
 const CASES: [Case; 5] = [
@@ -58,7 +60,7 @@ pub fn page_operations(report: &FlashReport) -> u64 {
     counted.map(|cause| report.flash.count(cause)).sum()
 }
 
-/// Page operations a second of one round.
+/// Returns the page operations per second of one round.
 fn rate(ssd: &mut Ssd, requests: u64, seed: u64) -> Result<f64, Failure> {
     let mut load = GeneratorSpec::parse(LOAD)?.build(ssd.exported_bytes(), seed)?;
     let config = RunConfig {

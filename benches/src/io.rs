@@ -1,5 +1,5 @@
-//! Reading: requests and bytes a second of trace forms, from a file in the page cache, and what a run
-//! gains by reading on another thread.
+//! Reading traces: requests and bytes per second of each trace form, from a file in the page cache;
+//! and the time that a run saves by reading on another thread.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use flashtwin_workload::{convert, open_trace, read_ahead, CsvColumns, TraceOptio
 use crate::{figure, median, profile, Failure, DEPTH};
 
 const REQUESTS: u64 = 2_000_000;
-/// Requests that a run replays, of those in the trace.
+/// Number of requests of the trace that a run replays.
 const REPLAYED: u64 = 500_000;
 
-/// A directory of its own, removed at the end.
+/// A directory of the program's own, which is removed at the end.
 struct Directory(PathBuf);
 
 impl Drop for Directory {
@@ -65,7 +65,8 @@ pub fn rates(rounds: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Wall time of a run that reads its trace on another thread, over that of one that does so in between.
+/// Returns the wall time of a run that reads its trace on another thread, relative to a run that
+/// reads it on the same thread.
 fn ahead(trace: &Path, rounds: usize) -> Result<f64, Failure> {
     let spec = profile("ecr", &[])?;
     let mut ssd = Ssd::new(&spec);
@@ -132,7 +133,7 @@ fn write_oracle_general(path: &Path, requests: &[Request]) -> Result<(), Failure
     Ok(file.flush()?)
 }
 
-/// Requests in a file, from opening it to the last.
+/// Counts the requests in a file, from opening it to the last request.
 fn count(path: &Path) -> Result<u64, Failure> {
     let mut workload = open_trace(path, &TraceOptions::default())?;
     let (mut batch, mut count) = (Vec::new(), 0);

@@ -1,26 +1,29 @@
-//! The bare kernel: what the memory of the same device costs, without timing, buffer or statistics.
+//! A minimal kernel: the cost of the memory accesses of the same device, without timing, buffer or
+//! statistics.
 //!
-//! Map and reverse map of 4 bytes a page, valid counts, greedy victims by a scan of the valid counts
-//! (faster here than buckets by valid count: 460 against 650 ns a write, measured on one machine),
-//! the geometry, reserve and watermark of the device that the model runs. A host write touches the
-//! map entry of its page, the reverse entry of its old copy, and the map entry of each page that GC
-//! moves. Nothing here is shared with the model.
+//! The kernel has a map and a reverse map with 4 bytes per page, valid counts, and greedy victims.
+//! A scan of the valid counts finds the victim, which is faster here than buckets by valid count
+//! (460 against 650 ns per write, measured on one machine). Geometry, reserve and watermark are
+//! those of the modelled device. A host write accesses the map entry of its page, the reverse entry
+//! of its old copy, and the map entry of each page that GC moves. The kernel shares no code with
+//! the model.
 
 use std::collections::VecDeque;
 
 use flashtwin::{DeviceSpec, Rng};
 
 const NONE: u32 = u32::MAX;
-/// Added to the valid count of a block that is open or free.
+/// Added to the valid count of a block that is open or free, so that it is not chosen as a victim.
 const NOT_SEALED: i16 = 0x4000;
 
 /// Extent to which the kernel hides its cache misses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Lookahead {
-    /// Each access when it is needed.
+    /// Nothing is prefetched.
     None,
-    /// Map entries of the victim's pages fetched before they are updated; map entries of the next
-    /// host writes, and the reverse entries of their old copies, fetched 16 writes ahead.
+    /// Map entries of the victim's pages are prefetched before they are updated; map entries of the
+    /// next host writes, and the reverse entries of their old copies, are prefetched 16 writes
+    /// ahead.
     Sixteen,
 }
 
@@ -58,7 +61,7 @@ fn prefetch<T>(table: &[T], i: u32) {
 }
 
 impl Kernel {
-    /// The device of `spec`, every exported page written once.
+    /// Creates the device of `spec`, on which every exported page was written once.
     pub fn new(spec: &DeviceSpec) -> Kernel {
         let g = &spec.geometry;
         let planes = (g.chips * g.planes_per_chip) as usize;
@@ -136,12 +139,12 @@ impl Kernel {
         self.planes[plane].free.push_back(block as u32);
     }
 
-    /// Pages moved by GC per random host page write.
+    /// Returns the number of pages moved by GC per random host page write.
     pub fn moves_per_write(&self) -> f64 {
         self.moves as f64 / self.writes as f64
     }
 
-    /// One host page write.
+    /// Writes one host page.
     fn write<const AHEAD: bool>(&mut self, lpn: u32) {
         let chip = lpn % self.chips;
         let turn = &mut self.turn[chip as usize];
@@ -158,7 +161,7 @@ impl Kernel {
         self.append(plane, lpn);
     }
 
-    /// `writes` uniformly random host page writes.
+    /// Performs `writes` uniformly random host page writes.
     pub fn write_random(&mut self, rng: &mut Rng, writes: u64, lookahead: Lookahead) {
         let exported = self.map.len() as u64;
         self.writes += writes;

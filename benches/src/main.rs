@@ -1,10 +1,11 @@
-//! `make bench`: every figure of speed and size as a line `name: value`, each rate beside its
-//! baseline measured in the same run. No test asserts a time; this records them.
+//! `make bench`: prints every figure of speed and size as a line `name: value`, each rate relative
+//! to a baseline measured in the same run. No test asserts a time; this program records them.
 //!
-//! `flashtwin-bench [device|io|ftls|arrays|placement|policies|growth|curves] [POLICY...]` prints one part, of some
-//! policies, `placement-full [LOAD...]` rows of WARP at full size, `stages [CASE...]` instructions a request,
-//! `scaling` both for devices and arrays of many sizes. `held` compares three of these counts with those on record, as
-//! CI does; `record` records them anew.
+//! `flashtwin-bench [device|io|ftls|arrays|placement|policies|growth|curves] [POLICY...]` prints
+//! one part, for some policies if they are named. `placement-full [LOAD...]` prints rows of WARP at
+//! full size, `stages [CASE...]` the instructions per request, and `scaling` both speed and
+//! instructions for devices and arrays of many sizes. `held` compares three of the instruction
+//! counts with the recorded ones, as CI does; `record` records them anew.
 
 mod arrays;
 mod curves;
@@ -25,11 +26,11 @@ use flashtwin_sim::{load_snapshot, run, save_snapshot, Control, Pacing, RunConfi
 use flashtwin_workload::GeneratorSpec;
 use limit::{Kernel, Lookahead};
 
-/// Rounds of kernel and model in turn; medians are reported.
+/// Number of rounds in which kernel and model run in turn; medians are reported.
 const ROUNDS: usize = 5;
-/// Requests, and kernel page writes, of one round.
+/// Number of requests of the model, and of page writes of the kernel, in one round.
 const REQUESTS: u64 = 3_000_000;
-/// Requests in the device: one for each of the 64 chips of the ECR device.
+/// Number of requests in flight: one for each of the 64 chips of the ECR device.
 const DEPTH: u32 = 64;
 /// The load of the speed target: 4 KiB, uniform over the whole device, 80 % writes.
 const LOAD: &str = "uniform:write=0.8,size=4k";
@@ -45,7 +46,7 @@ fn figure(name: &str, value: f64) {
     println!("{name}: {value:.4}");
 }
 
-/// Requests per second of the model on a steady device.
+/// Returns the requests per second of the model on a steady device.
 fn model_rate(ssd: &mut Ssd, seed: u64) -> Result<f64, Failure> {
     let mut load = GeneratorSpec::parse(LOAD)?.build(ssd.exported_bytes(), seed)?;
     let config = RunConfig {
@@ -59,7 +60,7 @@ fn model_rate(ssd: &mut Ssd, seed: u64) -> Result<f64, Failure> {
     Ok(outcome.submitted as f64 / seconds)
 }
 
-/// Page writes per second of the bare kernel.
+/// Returns the page writes per second of the kernel.
 fn kernel_rate(kernel: &mut Kernel, rng: &mut Rng, lookahead: Lookahead) -> f64 {
     let began = Instant::now();
     kernel.write_random(rng, REQUESTS, lookahead);
@@ -120,7 +121,8 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The model's speed as a share of the kernel's; rates of the kernel, with lookahead, and of both back ends.
+/// Prints the model's speed relative to the kernel's, and the rates of the kernel, of the kernel
+/// with prefetching, and of both back ends.
 fn limit_ratios(rates: &[Vec<f64>; 4]) {
     let ratio = |model: usize, kernel: usize| {
         median(
@@ -137,7 +139,7 @@ fn limit_ratios(rates: &[Vec<f64>; 4]) {
     figure("limit_ratio_modern_lookahead", ratio(3, 1));
 }
 
-/// Time to load a snapshot.
+/// Measures the time to load a snapshot.
 fn snapshot_loads(spec: &DeviceSpec, device: &Ssd) -> Result<(), Failure> {
     let path =
         std::env::temp_dir().join(format!("flashtwin_bench_{}.snapshot", std::process::id()));
@@ -154,7 +156,7 @@ fn snapshot_loads(spec: &DeviceSpec, device: &Ssd) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The whole model beside a bare kernel of its data structures.
+/// Compares the whole model with a minimal kernel of its data structures.
 fn device() -> Result<(), Failure> {
     let msr = profile("ecr", &[])?;
     // The same geometry and buffer on the other back end.

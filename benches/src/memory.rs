@@ -1,6 +1,6 @@
-//! Memory the process holds, as the system counts it.
+//! Memory of the process, as the system counts it.
 
-/// Resident bytes; `None` where the system does not report them.
+/// Returns the resident bytes; `None` if the system does not report them.
 pub fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;

@@ -1,9 +1,9 @@
-//! Policies by themselves: accesses a second on a real trace, and whether the cost of an access stays
-//! flat as the buffer grows.
+//! Policies without a device: accesses per second on a real trace, and whether the cost of an
+//! access stays constant as the buffer grows.
 //!
-//! `flat_*` is the time of an access with a buffer of 1 GiB over that with one of 1 MiB, each with
-//! twice its pages in use at random, half of the accesses missing: what grows is not the work but the
-//! memory behind it, a thousand times as much, and its cache misses.
+//! `flat_*` is the time of an access with a buffer of 1 GiB, relative to that with a buffer of 1
+//! MiB. Each has twice its pages in random use, so that half of the accesses miss. The amount of
+//! work is the same; the memory is a thousand times as large, which causes more cache misses.
 
 use std::time::Instant;
 
@@ -14,15 +14,15 @@ use flashtwin_workload::{open_trace, TraceOptions};
 
 use crate::{figure, median, profile, Failure};
 
-/// Accesses looked ahead when prefetching: what a driver that knows the trace does.
+/// Number of accesses by which prefetching is ahead, as in a driver that knows the trace.
 const AHEAD: usize = 24;
-/// Rounds of all policies in turn; medians are reported.
+/// Number of rounds in which all policies run in turn; medians are reported.
 const ROUNDS: usize = 3;
 
 /// A page access.
 type Access = (Lpn, bool);
 
-/// The page accesses of the recorded pgbench run, in order.
+/// Returns the page accesses of the recorded pgbench run, in order.
 fn recorded() -> Result<Vec<Access>, Failure> {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -63,7 +63,8 @@ fn buffer(policy: &str, capacity: &str) -> Result<UntimedBuffer, Failure> {
     ))
 }
 
-/// Runs the accesses, with an eighth of the chips in GC, others every so often; returns how many hit.
+/// Runs the accesses, with an eighth of the chips in GC; the set of these chips changes at
+/// intervals. Returns the number of hits.
 fn run(untimed: &mut UntimedBuffer, accesses: &[Access]) -> u64 {
     let mut hits = 0;
     for (i, &(lpn, write)) in accesses.iter().enumerate() {

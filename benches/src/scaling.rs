@@ -1,5 +1,5 @@
-//! `flashtwin-bench scaling`: what a request costs on devices of 64 GiB to 16 TiB, on arrays of 1 to 32 members, and
-//! at depths from 1 to 4096. The largest device takes 9 GB of memory.
+//! `flashtwin-bench scaling`: the cost of a request on devices of 64 GiB to 16 TiB, on arrays of 1
+//! to 32 members, and with 1 to 4096 requests in flight. The largest device takes 9 GB of memory.
 
 use std::time::Instant;
 
@@ -10,10 +10,10 @@ use flashtwin_workload::GeneratorSpec;
 use crate::{memory, profile, stages, Failure, DEPTH};
 
 const DEPTHS: [u32; 3] = [1, DEPTH, 4096];
-/// Requests of one measurement, and of one that is counted.
+/// Number of requests of a timed measurement, and of one whose instructions are counted.
 const REQUESTS: u64 = 2_000_000;
 const REQUESTS_COUNTED: u64 = 100_000;
-/// Chips of every array, over all members.
+/// Total number of chips of every array.
 const CHIPS: u32 = 64;
 const MEMBERS: [u32; 4] = [1, 2, 8, 32];
 
@@ -76,7 +76,7 @@ fn members(count: u32) -> Result<Array, Failure> {
     Ok(array)
 }
 
-/// Replays requests; seconds.
+/// Replays requests; returns the seconds it took.
 fn replay<S: Drivable>(
     device: &mut Device<S>,
     page: &str,
@@ -94,7 +94,7 @@ fn replay<S: Drivable>(
     Ok(began.elapsed().as_secs_f64())
 }
 
-/// Million requests per second at each depth, as cells of a row.
+/// Returns the million requests per second at each depth, as cells of a row.
 fn rates<S: Drivable>(device: &mut Device<S>, page: &str) -> Result<String, Failure> {
     let mut cells = String::new();
     for depth in DEPTHS {
@@ -105,7 +105,7 @@ fn rates<S: Drivable>(device: &mut Device<S>, page: &str) -> Result<String, Fail
     Ok(cells)
 }
 
-/// Instructions a request at [`DEPTH`], as a cell.
+/// Returns the instructions per request at [`DEPTH`], as a cell.
 fn instructions(name: &str, is_small: bool) -> Result<String, Failure> {
     if !is_small || !stages::has_valgrind() {
         return Ok(" |".into());

@@ -1,8 +1,9 @@
-//! Instructions a request, by stage: unlike times they do not depend on what else the machine does.
+//! Instructions per request, by stage: unlike times, they do not depend on the load of the machine.
 //!
-//! `stages` runs this program again under callgrind, once a case, and adds up the instructions of each source
-//! file. Code of the standard library belongs to the stage of our code that it is inlined beside, and is
-//! shown apart once more. A case begins in the steady state, and counts once its buffer is in its own.
+//! `stages` runs this program again under callgrind, once per case, and adds up the instructions of
+//! each source file. Code of the standard library counts for the stage into whose code it is
+//! inlined, and is also shown separately. A case begins with the flash in its steady state, and
+//! counting begins once the buffer is in a steady state, too.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,10 +20,11 @@ use crate::{profile, scaling, Failure, DEPTH, LOAD};
 /// Overrides of a profile.
 type Overrides = &'static [(&'static str, &'static str)];
 
-/// A case: name, profile, overrides, and requests that count.
+/// A case: name, profile, overrides, and the number of counted requests.
 type Case = (&'static str, &'static str, Overrides, u64);
 
-/// Blocks of a plane: under callgrind the steady state of the whole device takes minutes.
+/// Reduced number of blocks of a plane: under callgrind, the steady state of the whole device would
+/// take minutes.
 const FEWER: (&str, &str) = ("geometry.blocks_per_plane", "256");
 
 const CASES: [Case; 10] = [
@@ -77,7 +79,8 @@ const CASES: [Case; 10] = [
     ("faster", "ecr", &[("ftl.kind", "faster"), FEWER], 30_000),
 ];
 
-/// The stages: name, and how the paths of their files begin below `crates/`. The first that fits counts.
+/// The stages: for each its name, and the prefixes of the paths of its files below `crates/`. The
+/// first match counts.
 const STAGES: [(&str, &[&str]); 12] = [
     ("generator or reader", &["flashtwin-workload/"]),
     ("driver", &["flashtwin-sim/"]),
@@ -105,7 +108,7 @@ const STAGES: [(&str, &[&str]); 12] = [
     ("metrics", &["flashtwin/src/metrics", "hdrhistogram"]),
 ];
 
-/// Instructions in no file of a stage: small types, sums of the C library.
+/// Instructions in files that belong to no stage, such as small types and the C library.
 const OTHER: &str = "other";
 
 /// Instructions of a case.
@@ -116,13 +119,13 @@ struct Counts {
     total: u64,
 }
 
-/// The cases that CI holds, with what was counted last.
+/// The cases that CI checks against recorded counts.
 const HELD: [&str; 3] = ["msr", "modern", "raid5_of_8"];
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/instructions.txt");
 /// Largest difference of a count from the recorded one before CI fails.
 const TOLERANCE: f64 = 0.03;
 
-/// Compares the counts that CI holds with those on record, or records them.
+/// Compares the counts of the cases that CI checks with the recorded ones, or records them.
 pub fn held(record: bool) -> Result<(), Failure> {
     let compiler = Command::new("rustc").arg("--version").output()?;
     let compiler = String::from_utf8(compiler.stdout)?.trim().to_string();
@@ -167,7 +170,7 @@ pub fn has_valgrind() -> bool {
     Command::new("valgrind").arg("--version").output().is_ok()
 }
 
-/// Prints instructions a request of every case, or of those named.
+/// Prints the instructions per request of every case, or of the named cases.
 pub fn table(names: &[String]) -> Result<(), Failure> {
     let known = |name: &String| CASES.iter().any(|case| case.0 == name);
     if let Some(name) = names.iter().find(|name| !known(name)) {
@@ -188,7 +191,8 @@ pub fn table(names: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Counts the instructions of cases, one case on each core, and prints each count when it is known.
+/// Counts the instructions of cases, with one case on each core, and prints each count when it is
+/// known.
 fn count_all(cases: &[&Case]) -> Result<Vec<Counts>, Failure> {
     let next = AtomicUsize::new(0);
     let take = || -> Result<Vec<(usize, Counts)>, String> {
@@ -243,7 +247,7 @@ fn as_table(found: &[(&Case, Counts)]) -> String {
     text
 }
 
-/// Instructions of what [`counted`] measures, over all its requests.
+/// Returns the total instructions of all requests that [`counted`] measures.
 pub fn total(name: &str) -> Result<u64, Failure> {
     Ok(count(name)?.total)
 }
@@ -263,8 +267,9 @@ fn count(name: &str) -> Result<Counts, Failure> {
         .arg(std::env::current_exe()?)
         .args(["counted", name])
         .output()?;
-    // The books of a run are opened and checked at the cost of a page, not of a request. A dump ends at each of these:
-    // two for what leads to the steady state, two for what is to be counted.
+    // The checks at the start and end of a run cost instructions per page of the device, not per
+    // request. Callgrind therefore dumps its counts at each of them: two dumps for the run to the
+    // steady state, and two for the run to be counted.
     let dumps = (1..=4).map(|number| out.with_extension(format!("callgrind.{number}")));
     let files: Vec<_> = dumps.chain([out.clone()]).collect();
     let text = std::fs::read_to_string(&files[3]);
@@ -277,10 +282,12 @@ fn count(name: &str) -> Result<Counts, Failure> {
     Ok(add_up(&text?))
 }
 
-/// The lines of a callgrind file that name a source file: of a function, inlined into it, and called by it.
+/// Prefixes of the lines of a callgrind file that name a source file: of a function, of code
+/// inlined into it, and of a function that it calls.
 const FILES: [&str; 5] = ["fl", "fi", "fe", "cfi", "cfl"];
 
-/// Adds up the lines of a callgrind file. The line after `calls` counts what was called once more.
+/// Adds up the lines of a callgrind file. The line after `calls` is skipped, since it repeats
+/// counts of the called function.
 fn add_up(text: &str) -> Counts {
     let mut names: BTreeMap<&str, &str> = BTreeMap::new();
     let mut counts = Counts::default();
@@ -331,7 +338,7 @@ fn stage_of(file: &str) -> &'static str {
         .map_or(OTHER, |stage| stage.0)
 }
 
-/// Runs a case: what `stages` starts under callgrind.
+/// Runs a case; `stages` starts this under callgrind.
 pub fn counted(name: &str) -> Result<(), Failure> {
     if let Some(done) = scaling::counted(name) {
         return done;
@@ -369,7 +376,7 @@ fn measure<S: Drivable>(device: &mut Device<S>, requests: u64) -> Result<(), Fai
     within(&mut || replay(requests))
 }
 
-/// Callgrind counts what runs in here.
+/// Runs `device`; callgrind counts only instructions in this function.
 #[inline(never)]
 pub fn within(device: &mut dyn FnMut() -> Result<(), Failure>) -> Result<(), Failure> {
     device()

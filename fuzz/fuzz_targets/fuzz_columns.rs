@@ -1,4 +1,5 @@
-//! Reading the option `columns` and a table by it never panics. The option is the first line.
+//! Reading the option `columns`, and a table with it, never panics. The option is the first line of
+//! the input.
 #![no_main]
 
 use flashtwin_workload::{read_bytes, TraceOptions};

@@ -1,10 +1,11 @@
-//! Device files: any text is refused with a message or makes a device that writes itself back.
+//! Device files: any text is either rejected with a message, or gives a device that can be written
+//! as a file.
 #![no_main]
 
 use flashtwin::{DeviceSpec, Time};
 use libfuzzer_sys::fuzz_target;
 
-/// Splits an override off the text, so that one input reaches both ways in.
+/// Separates an override from the text of the file, so that one input tests both.
 const OVERRIDE: &str = "\n--set ";
 
 fuzz_target!(|text: &str| {

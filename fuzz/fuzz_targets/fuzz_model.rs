@@ -1,4 +1,5 @@
-//! The model under any requests on any small device: a case that breaks a law is printed as a test.
+//! The model under any requests on any small device: a case that violates a law is printed as a
+//! test.
 #![no_main]
 
 #[path = "../../crates/flashtwin-sim/tests/common/case.rs"]
@@ -15,12 +16,12 @@ use flashtwin::{Array, Op, Ssd};
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 
-/// Pages of a flash device are so large, unless a case changes that.
+/// Page size of a device, unless a case changes it.
 const PAGE: u64 = 4096;
 const STEPS_MAX: usize = 400;
-/// Largest distance of most drawn numbers from their least.
+/// Range of most random numbers above their minimum.
 const NEAR: u32 = 40;
-/// Larger devices take long without showing more.
+/// Sizes of devices; larger devices take longer without finding more.
 const SIZES: [(&str, &[&str]); 6] = [
     ("geometry.chips", &["1", "2", "3", "4"]),
     ("geometry.planes_per_chip", &["1", "2", "4"]),
@@ -31,7 +32,7 @@ const SIZES: [(&str, &[&str]); 6] = [
 ];
 
 thread_local! {
-    /// The case that runs, as a test.
+    /// The running case, in the form of a test.
     static RUNNING: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -47,7 +48,7 @@ fn print_the_case_of_a_panic() {
     });
 }
 
-/// A value that the key may take, as far as its kind shows.
+/// Returns a value that the key may take, as far as its kind determines it.
 fn draw_value(u: &mut Unstructured, doc: &KeyDoc) -> Result<String> {
     if let Some((_, sizes)) = SIZES.iter().find(|(key, _)| *key == doc.key) {
         return Ok(u.choose(sizes)?.to_string());
@@ -108,7 +109,7 @@ fn draw_changes(u: &mut Unstructured) -> Result<Vec<(String, String)>> {
     Ok(changes)
 }
 
-/// Leaves out what the device cannot be with, until it can be.
+/// Removes changes with which the device is invalid, until it is valid.
 fn describe(changes: &mut Vec<(String, String)>) -> Option<Described> {
     loop {
         match Described::read(&borrowed(changes)) {

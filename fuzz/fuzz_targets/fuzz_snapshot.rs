@@ -1,6 +1,7 @@
-//! Snapshots, which are also how a served device is kept: any file is refused with a message, or leaves a device that
-//! agrees with itself, takes requests and reports. Bytes of a good snapshot are changed, behind a checksum that is right
-//! again or not. Each back end, translation layer and kind of array has its turn.
+//! Snapshots, whose format also stores served devices. Any file is either rejected with a message,
+//! or leaves a device that is consistent, accepts requests and reports. Bytes of a valid snapshot
+//! are changed, with or without a corrected checksum. The inputs cover each back end, translation
+//! layer and kind of array.
 #![no_main]
 
 use std::path::PathBuf;
@@ -14,10 +15,10 @@ use flashtwin_sim::{
 use flashtwin_workload::GeneratorSpec;
 use libfuzzer_sys::fuzz_target;
 
-/// After the state: its length, a checksum, an end mark.
+/// Bytes after the state: its length, a checksum and an end mark.
 const TRAILER_BYTES: usize = 16;
 
-/// Keys of the devices, by name of their profile.
+/// Keys of each device, by name of its profile.
 const DEVICES: [(&str, &[(&str, &str)]); 12] = [
     ("demo", &[]),
     (
@@ -48,7 +49,7 @@ const DEVICES: [(&str, &[(&str, &str)]); 12] = [
     ),
 ];
 
-/// A new device and a good snapshot of it.
+/// A new device and a valid snapshot of it.
 enum Subject {
     Ssd(Ssd, Vec<u8>),
     Array(Array, Vec<u8>),
@@ -109,7 +110,7 @@ fn good<S: Drivable>(mut device: Device<S>) -> Vec<u8> {
     std::fs::read(&*FILE).expect("it was written")
 }
 
-/// Runs requests and makes the report.
+/// Runs requests, then makes the report.
 fn use_it<S: Drivable>(device: &mut Device<S>, requests: u32) -> Result<(), SimError> {
     let text = format!("uniform:write=0.8,size=4k,rate=2k/s,requests={requests}");
     let load = GeneratorSpec::parse(&text).expect("a sound load");
@@ -121,7 +122,8 @@ fn use_it<S: Drivable>(device: &mut Device<S>, requests: u32) -> Result<(), SimE
     Ok(())
 }
 
-/// The first byte picks what is done with the rest: a file of its own, or changes of the good one.
+/// Returns a file from fuzzer input. The first byte decides whether the rest is a whole file or
+/// changes of the valid one.
 fn file_of(data: &[u8], good: &[u8]) -> Option<Vec<u8>> {
     let (&pick, rest) = data.split_first()?;
     if pick & 1 == 0 {

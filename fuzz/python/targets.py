@@ -1,6 +1,6 @@
 """Fuzzed inputs of the package, with coverage: `python targets.py TARGET [OPTIONS of libFuzzer]`.
 
-Any input is read or refused with an error of flashtwin; any other exception is a finding.
+Any input is either accepted or rejected with an error of flashtwin; any other exception is a finding.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ with atheris.instrument_imports(include=["flashtwin"]):
     from flashtwin.importing import import_file
     from flashtwin.study import definition
 
-#: Files that are tried.
+#: Directory of the files that are read.
 PLACE = Path(tempfile.mkdtemp(prefix="flashtwin_fuzz_"))
 
 
@@ -37,27 +37,27 @@ def _file(name: str, data: bytes) -> Path:
 
 
 def an_experiment(data: bytes) -> None:
-    """The file of a sweep."""
+    """Read the file of a sweep."""
     read_experiment(_file("sweep.toml", data))
 
 
 def a_study(data: bytes) -> None:
-    """The file of a study."""
+    """Read the file of a study."""
     definition.read(str(_file("study.toml", data)))
 
 
 def a_policy(data: bytes) -> None:
-    """The short form of a policy with its parameters."""
+    """Read the short form of a policy with its parameters."""
     Choice.read(data.decode(errors="replace")).spec("demo", {})
 
 
 def an_import(data: bytes) -> None:
-    """A parameter file of another simulator."""
+    """Read a parameter file of another simulator."""
     import_file(_file("parameters", data))
 
 
 def a_measurement(data: bytes) -> None:
-    """Results beside a plan, of the form that the first byte picks."""
+    """Read results of a plan, in the form that the first byte selects."""
     _file("manifest.json", b'{"capacity_bytes": 1073741824}')
     names = ("read-size-4k.json", "read-size-4k.csv", "read-size-4k_clat.1.log", "read-size-4k_bw.1.log")
     path = _file(names[data[0] % len(names)] if data else names[0], data[1:])
@@ -78,7 +78,7 @@ def a_request_of_metrics(data: bytes) -> None:
         raise FAILED[0]
 
 
-#: Exceptions in threads of the metrics server.
+#: Exceptions raised in threads of the metrics server.
 FAILED: list[BaseException] = []
 
 

@@ -1,8 +1,9 @@
-//! Shared by the fuzz targets: read the bytes as a trace of one format and mind only the panics.
+//! Code shared by the fuzz targets: reads the bytes as a trace of one format, where only panics are
+//! failures.
 
 use flashtwin_workload::{read_bytes, Addresses, BlkEvent, Format, TraceOptions};
 
-/// Reads `data` as `format` (or as whatever it looks like). The first byte picks the options.
+/// Reads `data` as `format`, or as the detected format. The first byte chooses the options.
 pub fn read(format: Option<Format>, data: &[u8]) {
     let Some((&pick, data)) = data.split_first() else {
         return;

@@ -25,7 +25,7 @@ DEFAULT_DEVICE = "nvme-tlc"
 
 
 def devices() -> list[str]:
-    """Names of the devices that come with flashtwin."""
+    """Return the names of the devices that come with flashtwin."""
     return _core.device_names()
 
 

@@ -12,7 +12,7 @@ from .errors import FlashtwinError
 
 
 def ftls() -> list[str]:
-    """Names of the translation layers that can be stepped."""
+    """Return the names of the translation layers that can be stepped."""
     return _core.ftl_names()
 
 

@@ -126,7 +126,7 @@ class Row:
 
 
 def rows_of(runs: Sequence[Result | Record]) -> Iterator[Row]:
-    """Measures of runs of one workload; ratios are to the first run (D-185).
+    """Return the measures of runs of one workload; ratios are to the first run (D-185).
 
     An interrupted run has no ratio, because part of a workload is not comparable to the whole.
     """
@@ -190,7 +190,7 @@ class Comparison:
 
     @property
     def interrupted(self) -> bool:
-        """Whether a result is missing, or is that of only a part of the workload."""
+        """Whether a result is missing, or covers only a part of the workload."""
         return any(result.interrupted for result in self.results)
 
     def __getitem__(self, label: str) -> Result:
@@ -206,7 +206,7 @@ class Comparison:
         return len(self.results)
 
     def items(self) -> Iterator[tuple[str, Result]]:
-        """Labels and their results."""
+        """Return the labels, each with its result."""
         return ((result.label, result) for result in self.results)
 
     @property
@@ -278,7 +278,7 @@ class Comparison:
         return notes
 
     def rich_tables(self, columns: int) -> list[Table]:
-        """Build tables for a terminal with that many columns.
+        """Build tables for a terminal of the given width.
 
         Policies that do not fit beside one another are in further tables.
         """

@@ -51,5 +51,5 @@ def check(faults: Sequence[Fault]) -> None:
             raise FlashtwinError(f"faults: {fault}: at_s is a number of seconds from 0 to {_LATEST_S}")
 
 
-#: Virtual time ends a little later.
+#: Latest permitted time of a fault; virtual time ends a little later.
 _LATEST_S = 10_000_000

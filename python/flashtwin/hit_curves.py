@@ -28,7 +28,8 @@ SIZES = 16
 _SMALLEST = 1 / 1024
 #: Parts of a sample that are compared for the error of an estimate.
 _PARTS = 8
-#: Accesses up to which the exact curve is computed beside a sampled one: a moment.
+#: Largest number of accesses for which the exact curve is computed in addition to a sampled one, which takes
+#: a moment.
 _EXACT_MAX = 4_000_000
 #: Sizes at which a sampled curve is compared with the exact one.
 _COMPARED = 100
@@ -142,7 +143,7 @@ class CurveTable:
 
     @property
     def policies(self) -> list[str]:
-        """The policies, in the order asked for."""
+        """Return the policies, in the given order."""
         return list(dict.fromkeys(row.policy for row in self.rows))
 
     @property
@@ -152,7 +153,7 @@ class CurveTable:
 
     @property
     def table(self) -> pa.Table:
-        """One row a policy and size."""
+        """Return a table with one row per policy and size."""
         import pyarrow as pa
 
         return pa.Table.from_pylist([row.to_dict() for row in self.rows])
@@ -200,7 +201,7 @@ class CurveTable:
         return lines
 
     def rich_tables(self, columns: int) -> list[Table]:
-        """Build tables for a terminal with that many columns, one for each policy."""
+        """Build tables for a terminal of the given width, one for each policy."""
         found: list[Table] = []
         for policy in self.policies:
             rows = [row for row in self.rows if row.policy == policy]

@@ -82,7 +82,7 @@ class HitTable:
 
     @property
     def policies(self) -> list[str]:
-        """The policies, in the order asked for."""
+        """Return the policies, in the given order."""
         return list(dict.fromkeys(row.policy for row in self.rows))
 
     @property
@@ -92,7 +92,7 @@ class HitTable:
 
     @property
     def table(self) -> pa.Table:
-        """One row a policy and capacity."""
+        """Return a table with one row per policy and capacity."""
         import pyarrow as pa
 
         return pa.Table.from_pylist([{**row._asdict(), "hit_ratio": row.hit_ratio} for row in self.rows])
@@ -129,7 +129,7 @@ class HitTable:
             yield policy, cells
 
     def _ranked(self) -> bool:
-        """Whether there are two policies to choose from; the hits of each are an exact count (D-185)."""
+        """Whether several policies are compared; their hits are exact counts, without intervals (D-185)."""
         return len({*self.policies} - {"min"}) > 1
 
     def legend(self) -> str | None:
@@ -139,7 +139,7 @@ class HitTable:
         return "* most hits" + (" except min" if "min" in self.policies else "")
 
     def rich_tables(self, columns: int) -> list[Table]:
-        """Build tables for a terminal with that many columns: policies by capacities.
+        """Build tables for a terminal of the given width: policies by capacities.
 
         Capacities that do not fit beside one another are in further tables.
         """
@@ -227,7 +227,7 @@ def hits(
 
 
 def capacity_in_pages(name: str, pages: int) -> int:
-    """Check the size of a buffer, an argument of this name."""
+    """Check and return the size of a buffer, which is the argument called `name`."""
     if not 1 <= pages < 1 << 32:
         raise FlashtwinError(f"{name}: {pages}: give whole numbers from 1")
     return pages

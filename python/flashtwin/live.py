@@ -101,7 +101,7 @@ class Server:
         self._stopping = threading.Lock()
         self._is_stopping = False
         self._last: LiveReport | None = None
-        #: Why the stop failed.
+        #: Reason why the stop failed; None if it did not fail.
         self._failure: str | None = None
         if metrics is not None:
             metrics.start(self.report)
@@ -113,7 +113,7 @@ class Server:
 
     @property
     def running(self) -> bool:
-        """Whether it still serves."""
+        """Whether the server is running."""
         return self._process.poll() is None
 
     def report(self) -> LiveReport:
@@ -189,7 +189,7 @@ class Server:
     def placement_status(self) -> list[dict[str, int]]:
         """Return the placement handles of a device that writes by units.
 
-        Each has its id (`pid`), reclaim unit handle (`ruhid`) and the bytes left in its unit (`ruamw`).
+        Each has an id (`pid`), a reclaim unit handle (`ruhid`) and the bytes left in its unit (`ruamw`).
         """
         return list(ask(self.control, "placement-status")["handles"])
 

@@ -62,7 +62,7 @@ class LiveReport:
         return LiveReport(**kept, size_bytes=said["exported_bytes"], _json=text.strip())
 
     def to_json(self) -> str:
-        """All of it as JSON."""
+        """Return the whole report as JSON."""
         return self._json
 
     def __str__(self) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 
 from .errors import FlashtwinError
 
-#: The one place in which citations stand.
+#: The file that has all citations.
 FILE: Final = Path(__file__).with_name("references.bib")
 _KINDS: Final = {"article": "journal", "inproceedings": "booktitle", "techreport": "institution"}
 _OPTIONAL: Final = ("volume", "number", "doi")

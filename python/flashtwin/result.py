@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class Result:
     """The results of one run. Print it, or read `summary`; names end in their units.
 
-    It is determined by device, workload and seed: the same run gives the same bytes. Times are virtual,
-    except `wall_s`.
+    The result is determined by device, workload and seed: the same run gives the same bytes. Times are
+    virtual, except `wall_s`.
 
     Attributes:
         summary: all counters and measures; docs/python.md lists the keys.
@@ -106,7 +106,7 @@ class Result:
     def device_write_amplification(self) -> float | None:
         """Return bytes programmed per byte that the host wrote, as a drive's health log counts them.
 
-        None if the host wrote nothing.
+        The value is None if the host wrote nothing.
         """
         amplification: float | None = self.summary["health"]["device_write_amplification"]
         return amplification
@@ -115,7 +115,7 @@ class Result:
     def gc_write_amplification(self) -> float | None:
         """Return pages programmed per page programmed for the host.
 
-        None if no page of the host was programmed.
+        The value is None if no page of the host was programmed.
         """
         amplification: float | None = self.summary["flash"]["gc_write_amplification"]
         return amplification
@@ -140,7 +140,7 @@ class Result:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the results are those of only a part of the workload."""
+        """Whether the results cover only a part of the workload."""
         return bool(self.summary["interrupted"])
 
     @cached_property
@@ -185,7 +185,7 @@ class Result:
         return Record(self.summary, self._histograms, recorded["windows"], recorded["batches"])
 
     def _recorded(self) -> dict[str, list[dict[str, Any]]]:
-        """History of the run, in windows of time and in batches of requests."""
+        """Return the history of the run, in windows of time and in batches of requests."""
         if self._history is None:
             return {"windows": [], "batches": []}
         recorded: dict[str, list[dict[str, Any]]] = json.loads(self._history)

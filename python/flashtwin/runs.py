@@ -284,7 +284,7 @@ class Job:
     ) -> Task:
         """Create one run; `make` creates its device when the run begins.
 
-        `label` is its name beside other runs; None: that of its policy.
+        `label` is its name beside other runs; if it is None, the name is the name of its policy.
         """
         spec, options, log = each.spec, self.options, self.options["log"]
 
@@ -346,7 +346,7 @@ class Job:
         return Task(label or each.label or spec.policy or "no buffer", work, self.requests_total)
 
     def _closed_forms(self, each: Candidate, result: Result) -> list[Beside]:
-        """Return the closed forms beside the values of a run of a generated load."""
+        """Return the closed forms for the values that a run of a generated load measured."""
         options = self.options
         special = (options["faults"], options["snapshot"], self.repeat, each.user)
         if self.source.path is not None or any(special):
@@ -392,7 +392,7 @@ Made = tuple[object | None, object | None]
 def precondition_spec(
     spec: Spec, kind: str, seed: int, on_progress: OnProgress | None, *, made: Made = (None, None)
 ) -> _core.Device:
-    """Make a device in the state `kind`, with placement rules of the user, if there are any."""
+    """Create a device in the state `kind`, with placement rules of the user, if there are any."""
     return _alone("preconditioning", partial(_preconditioned, spec, kind, seed, made=made), on_progress)
 
 
@@ -420,7 +420,7 @@ def _preconditioned(
 def _alone(
     label: str, work: Callable[[_core.Control], _core.Device], on_progress: OnProgress | None
 ) -> _core.Device:
-    """Do one piece of work, with progress and Ctrl-C."""
+    """Do one piece of work, with a progress display, so that Ctrl-C ends it."""
     results, interrupted = run_all([Task(label, work)], 1, on_progress)
     if interrupted:
         raise Interrupted(None)

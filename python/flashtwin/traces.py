@@ -50,7 +50,7 @@ class TraceOptions:
     limit: int | None = None
 
     def to_json(self) -> str:
-        """Return the form the compiled module reads."""
+        """Return the options in the form that the compiled module reads."""
         known = trace_formats()
         if self.format is not None and self.format not in known:
             raise FlashtwinError(f'format: found "{self.format}"; {words.known_names(self.format, known)}')
@@ -89,7 +89,7 @@ class Converted:
 
 
 def trace_formats() -> list[str]:
-    """Names of the trace formats that are read."""
+    """Return the names of the trace formats that are read."""
     return _core.trace_formats()
 
 
@@ -112,7 +112,7 @@ def convert(
 
 #: Directory of the real traces that come with flashtwin.
 _EXAMPLES = Path(__file__).parent / "data"
-#: How a workload names one of them.
+#: Prefix by which a workload names one of these traces.
 EXAMPLE = "example:"
 
 

@@ -53,11 +53,11 @@ class Policy(ABC):
 
     @abstractmethod
     def insert(self, page: Page, access: Access) -> None:
-        """A page came in."""
+        """Handle that a page was inserted into the buffer."""
 
     @abstractmethod
     def hit(self, page: Page, access: Access) -> None:
-        """A cached page was accessed."""
+        """Handle that a cached page was accessed."""
 
     @abstractmethod
     def evict(self, incoming: Access) -> SupportsIndex | Sequence[SupportsIndex]:

@@ -49,7 +49,7 @@ class Source:
     folder: TemporaryDirectory[str] | None = None
 
     def open(self, range_bytes: int, seed: int, repeat: Repeat | None = None) -> _core.Workload:
-        """Open it at its start, repeated if requested; a generated load is drawn for `range_bytes`."""
+        """Open the workload at its start, repeated if requested; `range_bytes` is for generated loads."""
         repeated = None if repeat is None else (repeat.passes, repeat.shift_bytes, range_bytes)
         if self.path is None:
             return _core.Workload.generated(self.text, range_bytes, seed, repeated)

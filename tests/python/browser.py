@@ -1,4 +1,4 @@
-"""A headless browser, to look at pages with: what it drew, complained of and fetched."""
+"""A headless browser for tests of pages: what a page drew, fetched, and reported on the console."""
 
 import json
 import os
@@ -9,8 +9,9 @@ import subprocess
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-#: Writes into the page what it fetched, and of each chart how much was drawn in the colours of data:
-#: lines and areas of an SVG that are larger than a legend's, or colours of a canvas.
+#: Script that writes into the page the addresses that the page fetched and, for each chart, how much was
+#: drawn in the colours of data: the lines and areas of an SVG that are larger than those of a legend, or the
+#: colours of a canvas.
 _PROBE = """<pre id="probe"></pre><script>
 addEventListener("load", () => {
   const colours = new Set([...PALETTES.light.colours, ...PALETTES.dark.colours]);
@@ -35,7 +36,7 @@ addEventListener("load", () => {
 
 
 def find():
-    """Path of a browser; without one the test is skipped, or fails where one must be there."""
+    """Return the path of a browser. Without one, the test is skipped; if one is required, it fails."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         if os.environ.get("FLASHTWIN_BROWSER_REQUIRED"):
@@ -45,7 +46,7 @@ def find():
 
 
 def visit(address, place, *options):
-    """Open an address: its DOM after its scripts ran, and what the console said."""
+    """Open an address; return its DOM after its scripts ran, and the messages of the console."""
     command = [
         find(),
         "--headless",
@@ -68,7 +69,8 @@ def visit(address, place, *options):
 
 
 def look(page, place, *options):
-    """Open a page: its DOM after its scripts ran, what the console said, what it drew and fetched."""
+    """Open a page; return its DOM after its scripts ran, the console's messages, and what it drew and
+    fetched."""
     copy = place / "probed.html"
     head, _, tail = page.read_text().rpartition("</body>")
     copy.write_text(f"{head}{_PROBE}</body>{tail}")

@@ -1,4 +1,4 @@
-"""Parameters of the device that the tests of calibration begin with."""
+"""Parameters of the device with which the tests of calibration begin."""
 
 SMALL = {
     "channels": 2,

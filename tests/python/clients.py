@@ -1,4 +1,4 @@
-"""Clients of a block device, as processes that end."""
+"""Clients of a block device, as processes that run to their end."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ import pytest
 
 
 def need(*tools):
-    """Skip without these tools, or fail where they must be there."""
+    """Skip the test if one of the given tools is missing; where tools are required, fail."""
     missing = [tool for tool in tools if shutil.which(tool) is None]
     if not missing:
         return
@@ -41,7 +41,7 @@ def started(*words, **options):
 
 
 def client(*command, code=0):
-    """Run a client to its end and return what it said."""
+    """Run a client to its end and return its output."""
     need(command[0])
     done = subprocess.run(
         [str(part) for part in command],
@@ -56,7 +56,7 @@ def client(*command, code=0):
 
 
 def fio(uri, **job):
-    """Words of a fio job that verifies what it writes."""
+    """Return the words of a fio job that verifies the data that it writes."""
     options = {
         "name": "job",
         "ioengine": "nbd",

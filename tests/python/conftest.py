@@ -1,4 +1,4 @@
-"""Traces and runs small enough that every test ends in a moment."""
+"""Traces and runs so small that every test takes only a moment."""
 
 import random
 import signal
@@ -21,7 +21,7 @@ LOAD = "zipf:theta=0.9,write=0.8,requests=3000"
 
 @pytest.fixture(scope="session")
 def trace(tmp_path_factory):
-    """A text trace of 4000 requests, all four kinds."""
+    """Create a text trace of 4000 requests of all four kinds."""
     rng = random.Random(7)
     lines = ["time_us,op,offset_bytes,size_bytes"]
     for i in range(4000):
@@ -35,7 +35,7 @@ def trace(tmp_path_factory):
 
 @pytest.fixture
 def short_path():
-    """A directory for sockets, whose paths have at most 103 bytes; `tmp_path` is longer."""
+    """Create a directory for sockets, whose paths may have at most 103 bytes; `tmp_path` is longer."""
     with tempfile.TemporaryDirectory(prefix="twin-") as path:
         yield Path(path)
 
@@ -53,7 +53,7 @@ def cli():
 
 @pytest.fixture
 def small_device(tmp_path) -> Path:
-    """The small device as a file."""
+    """Write the small device to a file."""
     path = tmp_path / "small.toml"
     path.write_text(flashtwin.device("demo", SMALL).to_toml())
     return path

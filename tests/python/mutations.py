@@ -12,7 +12,7 @@ SEEDS = int(os.environ.get("FLASHTWIN_SEEDS", "1"))
 
 
 def seeds(n):
-    """Run a test with so many seeds."""
+    """Run a test with `n` seeds."""
     return pytest.mark.parametrize("seed", range(1, 1 + n * SEEDS))
 
 
@@ -61,7 +61,7 @@ VALUES = [
 
 
 def paths(value, at=()):
-    """Yield the path of each value within."""
+    """Yield the path of each value within `value`."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, each in inner:
         yield (*at, key)

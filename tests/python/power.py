@@ -1,9 +1,9 @@
-"""Power cuts under clients that number what they write.
+"""Power losses under clients that write numbered contents.
 
-Each page holds its own number and how often it was written, again and again. After a cut a client knows for
-every page of its own what it may be: at least what was flushed or forced, at least what was answered unless
-the server says that the page is lost, and at most what was asked.
-"""
+Each page is filled with its own number and the number of times that it was written. After a power loss, a
+client knows the possible contents of each of its pages: not older than the last flushed or forced contents;
+not older than the last acknowledged contents, unless the server reports the page as lost; and not newer than
+the last submitted write."""
 
 import contextlib
 import random
@@ -47,7 +47,7 @@ class Connection:
         self._ask(FLUSH)
 
     def leave_amid_writes(self, count, offset=0):
-        """Write pages from `offset` on and disconnect amid the responses."""
+        """Write pages from `offset` on, and disconnect while responses are being sent."""
         with contextlib.suppress(OSError):
             for page in range(count):
                 self._client.ask(WRITE, offset + page * PAGE, PAGE, page, data=bytes(PAGE))
@@ -62,7 +62,7 @@ class Connection:
 
 @dataclass
 class Known:
-    """Of a page: how often it was written, answered, and safe."""
+    """The numbers of a page's contents: last submitted, last acknowledged, and last known to be safe."""
 
     asked: int = 0
     answered: int = 0
@@ -74,7 +74,7 @@ def contents(page, number):
 
 
 class Checker:
-    """Clients on pages of their own, and what they know of them."""
+    """Clients, each with its own pages, and their records of these pages."""
 
     def __init__(self, server, path, *, may_lose=True, clients=4, pages=200, seed=1):
         # Whether an answered write may be lost at all.
@@ -117,7 +117,7 @@ class Checker:
         return threads
 
     def cut(self, longest_s=0.05, *, meanwhile=lambda: None):
-        """One power cut at a random moment after `meanwhile`, and a look at every page."""
+        """Cause a power loss at a random moment after `meanwhile`, then check every page."""
         threads = self.begin()
         time.sleep(self.rng.uniform(0.01, longest_s))
         meanwhile()
@@ -130,13 +130,13 @@ class Checker:
 
     @staticmethod
     def join(threads):
-        """Wait for the clients, which have been cut off."""
+        """Wait for the clients, whose connections have ended."""
         for thread in threads:
             thread.join(60)
             assert not thread.is_alive(), "a client hangs"
 
     def look(self, lost=frozenset()):
-        """Read every page; those in `lost` may be as they were when they were last safe."""
+        """Check every page; those in `lost` may have their last safe contents."""
         with Connection(self.path) as connection:
             for which, known in enumerate(self.known):
                 base = which * len(known)

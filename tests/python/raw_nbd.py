@@ -1,4 +1,4 @@
-"""A client of a served device that sends what it likes: requests without reading, half a request, garbage."""
+"""A client that misuses the protocol: requests without reading responses, incomplete requests, garbage."""
 
 import resource
 import socket
@@ -17,7 +17,7 @@ _GO = 7
 
 
 class RefusedError(Exception):
-    """The server's reason for not serving this client."""
+    """The server refused this client and gave a reason."""
 
 
 class Client:
@@ -56,7 +56,7 @@ class Client:
         self.socket.sendall(REQUEST.pack(MAGIC, flags, command, handle, offset, count) + data)
 
     def response(self, count=0):
-        """Receive a response: its handle, its error and `count` bytes of data if it has none."""
+        """Receive a response: its handle, its error, and `count` bytes of data if it reports no error."""
         magic, error, handle = REPLY.unpack(self.receive(16))
         assert magic == 0x67446698
         return handle, error, self.receive(count) if not error else b""
@@ -82,18 +82,18 @@ class Client:
 
 
 def threads(pid):
-    """Threads of a process."""
+    """Return the number of threads of a process."""
     status = Path(f"/proc/{pid}/status").read_text().splitlines()
     return int(next(line for line in status if line.startswith("Threads:")).split()[1])
 
 
 def resident_bytes(pid):
-    """Memory of a process."""
+    """Return the resident memory of a process."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def settled(pid, most, timeout_s=30):
-    """Wait until a process has at most so many threads; how many it has then."""
+    """Wait until a process has at most `most` threads; return their number."""
     deadline = time.monotonic() + timeout_s
     while (count := threads(pid)) > most and time.monotonic() < deadline:
         time.sleep(0.05)

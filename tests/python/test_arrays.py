@@ -53,14 +53,14 @@ def test_members_on_several_threads_change_no_result() -> None:
 
 
 def drive_file(path: Path) -> Path:
-    """A drive of my own, which no profile equals."""
+    """Write the file of a drive that equals no profile."""
     changes = {"name": "mine", "geometry.chips": 4, "geometry.blocks_per_plane": 64, "gc.low_percent": 7}
     path.write_text(flashtwin.device("harmonia", changes).to_toml())
     return path
 
 
 def test_members_are_device_files_beside_the_array(tmp_path, monkeypatch, cli) -> None:
-    """Five drives of a file are what five drives of the profile with the file's keys are."""
+    """An array of five drives from a file equals one of five drives of the profile with the file's keys."""
     (tmp_path / "arrays").mkdir()
     drive = drive_file(tmp_path / "mine.toml")
     own = tmp_path / "arrays" / "own.toml"
@@ -94,7 +94,7 @@ def test_members_are_device_files_beside_the_array(tmp_path, monkeypatch, cli) -
 
 
 def test_served_array_has_its_device_files(tmp_path) -> None:
-    """The device that the server gets is whole: the process of the server reads no other file."""
+    """The server receives a complete description of the device; its process reads no other file."""
     need("nbdkit")
     drive_file(tmp_path / "mine.toml")
     own = tmp_path / "own.toml"
@@ -150,7 +150,7 @@ def test_members_fail_and_are_rebuilt_in_a_run() -> None:
 
 
 class Rebuilding:
-    """The control of a run in which a member is being rebuilt."""
+    """The control of a run during which a member is rebuilt."""
 
     done, total, rebuild, phase = 5, 10, (1, 4), ""
 

@@ -1,4 +1,4 @@
-"""Calibration: estimates in closed form, the refinement, what is written of a fit, and bad input."""
+"""Calibration: estimates in closed form, the refinement, the texts about a fit, and bad input."""
 
 import json
 import math
@@ -275,7 +275,7 @@ def test_a_percentile_at_a_jump_counts_by_the_share_of_requests_that_wait():
 
 
 def synthetic(values, _run=0):
-    """Figures that a smooth device would have."""
+    """Return figures that change smoothly with the parameters."""
     return {
         "x/mb_per_s": 1000 / values["program"],
         "y/mb_per_s": values["transfer"] ** 2,
@@ -335,7 +335,7 @@ def test_cma_es_gives_the_same_for_the_same_seed():
 
 def test_a_value_that_steps_do_not_reach_is_tried():
     def jumps(values, _run=0):
-        """Figures in which only a buffer close to the true one shows."""
+        """Return figures that change only if the size of the buffer is close to the true one."""
         off = abs(math.log(values["buffer"] / (4 << 20)))
         return {"x/mb_per_s": 1000 / values["program"], "y/mb_per_s": 1.0 if off < 0.005 else 1.05}
 
@@ -347,7 +347,7 @@ def test_a_value_that_steps_do_not_reach_is_tried():
 
 def test_a_parameter_of_which_another_value_fits_as_well_is_doubtful():
     def repeated(values, _run=0):
-        """Figures that depend on the program time, and are the same again 10 % above."""
+        """Return figures that depend on the program time, and have the same values again 10 % above it."""
         at = (math.log(values["program"] / 500) + 0.05) % 0.1
         return {"x/mb_per_s": math.exp(at), "y/mb_per_s": values["transfer"]}
 
@@ -510,7 +510,7 @@ def test_deep_reads_of_several_pages_show_the_channels():
 
 def test_a_reserve_that_the_rate_does_not_show_is_that_of_the_reads_beside_writes():
     def flat(values):
-        """Figures of a drive whose rate of writes no reserve changes."""
+        """Return figures of a drive whose write rate does not depend on the reserve."""
         return {"write-random/mb_per_s": 64.0, "beside-8/read.p99_us": 100 * values["reserve"]}
 
     found = _confirm_reserve(VALUES | {"reserve": 48.9}, flat(VALUES | {"reserve": 17.0}), flat)

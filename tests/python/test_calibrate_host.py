@@ -15,7 +15,7 @@ from flashtwin.calibrate.refine import Journal, Refinement
 from flashtwin.calibrate.results import Results, read_results
 
 CAPACITY = 1 << 30
-#: Of the device `instant`: 2 us for one request at a time, 5 us for one of two.
+#: Latency of the device `instant`: 2 us with one request in flight, 5 us with two.
 HOST = {
     "read-size-4k/read.p50_us": 2.0,
     "read-size-4k/read.p99_us": 6.0,

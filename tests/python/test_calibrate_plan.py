@@ -12,7 +12,7 @@ from flashtwin import FlashtwinError
 from flashtwin.calibrate import loads, plan
 
 SIZE = 256 << 20
-#: Writes a result where fio would, and a line of what it was asked for.
+#: Stand-in for fio: writes a result where fio would, and a line with its arguments.
 FIO = """#!/bin/sh
 echo "$@" >>calls
 for argument; do
@@ -27,7 +27,7 @@ done
 
 @pytest.fixture
 def written(tmp_path):
-    """A plan on a file, and an environment whose fio only notes what it is asked for."""
+    """Create a plan on a file, and an environment whose fio only records its arguments."""
     where = plan.target(tmp_path / "drive", SIZE)
     plan.write(tmp_path / "plan", where)
     fio = tmp_path / "bin" / "fio"

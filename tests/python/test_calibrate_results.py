@@ -1,4 +1,4 @@
-"""Results of experiments: logs of fio and tables of figures, and what is said of bad ones."""
+"""Results of experiments: logs of fio and tables of figures, and the messages about bad ones."""
 
 import json
 import subprocess

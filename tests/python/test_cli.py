@@ -1,4 +1,4 @@
-"""The command line: exit codes, what goes where, nothing half-written."""
+"""The command line: exit codes, the streams for its output, and that no incomplete files remain."""
 
 import json
 import os
@@ -20,7 +20,7 @@ ENDLESS = ("--workload", "uniform:write=1,requests=1e10")
 
 
 def wrong(result, *parts):
-    """Exit code 2, one clear message, nothing on standard output."""
+    """Check for exit code 2, one clear message, and nothing on standard output."""
     assert result.returncode == 2, result.stderr
     assert result.stdout == ""
     assert "Traceback" not in result.stderr
@@ -29,7 +29,7 @@ def wrong(result, *parts):
 
 
 def keeps_the_summary(result, *parts):
-    """Exit code 2 and one clear message, yet the summary of the run is printed."""
+    """Check for exit code 2 and one clear message; the summary of the run is nevertheless printed."""
     assert result.returncode == 2, result.stderr
     assert "response time" in result.stdout
     wrong(subprocess.CompletedProcess([], 2, "", result.stderr), *parts)
@@ -225,7 +225,7 @@ def test_snapshot(cli, small_device, tmp_path):
 
 
 def worked_s(process):
-    """CPU time of a process in seconds: unlike wall-clock time, it does not depend on other load."""
+    """Return the CPU time of a process in seconds, which, unlike wall-clock time, ignores other load."""
     stat = Path(f"/proc/{process.pid}/stat").read_text()
     user, system = stat.rpartition(")")[2].split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")

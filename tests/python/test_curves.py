@@ -40,7 +40,7 @@ def counts(row):
 
 
 def random_trace(path, seed):
-    """Reads, writes and trims of one to four pages; few pages, so that trims leave holes among them."""
+    """Write a trace of reads, writes and trims of one to four pages; trims leave holes among few pages."""
     rng = random.Random(seed)
     pages = rng.choice((12, 40, 150))
     lines = ["time_us,op,offset_bytes,size_bytes"]

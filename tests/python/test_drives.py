@@ -1,4 +1,4 @@
-"""Devices beside tables of measurements, and parameters from counters."""
+"""Comparison of devices with tables of measurements, and parameters from counters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiments that are wrong: each error names file, line, key and remedy."""
+"""Invalid experiments: each error names file, line, key and remedy."""
 
 import pytest
 

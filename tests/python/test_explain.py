@@ -63,10 +63,9 @@ def test_request_behind_a_collection_names_die_and_collection():
 
 
 def test_slow_write_of_the_tutorial_waits_for_a_collection():
-    """Request 2176 of the tutorial's run with LRU: a write of 512 KiB whose last page waits for a slot.
+    """Request 2176 of the tutorial's run with LRU is a write of 512 KiB whose last page waits for a slot.
 
-    The figures are those of the request log.
-    """
+    The expected values are those of the request log."""
     trace, pace = "example:postgres_pgbench", flashtwin.OpenLoop(0.1)
     run = {"pacing": pace, "requests_max": 2500, "policy": "lru"}
     (found,) = flashtwin.explain_request(trace, "demo", 2176, **run)

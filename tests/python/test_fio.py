@@ -1,4 +1,4 @@
-"""fio's forms and HdrHistogram's: the bins are fio's own, the numbers those of the run."""
+"""fio's formats and HdrHistogram's: the bins equal those of fio, and the numbers those of the run."""
 
 import json
 import math
@@ -22,7 +22,7 @@ def result():
 
 
 def latencies(result, op):
-    """Response times in ns, rounded as the histograms have them."""
+    """Return response times in ns, rounded like those in the histograms."""
     rows = result.requests.to_pydict()
     return [ps / 1000 for ps, what in zip(rows["response_ps"], rows["op"], strict=True) if what == op]
 

@@ -1,4 +1,4 @@
-"""Translation layers in words, and stepped."""
+"""Descriptions of translation layers, and stepping them."""
 
 import json
 

@@ -1,7 +1,6 @@
-"""Hit counts against libCacheSim 0.3.5, an independent implementation.
+"""Hit counts compared with libCacheSim 0.3.5, an independent implementation.
 
-Further traces, in flashtwin's own CSV form, can be named in FLASHTWIN_TRACES, separated as in PATH.
-"""
+FLASHTWIN_TRACES can name further traces in flashtwin's own CSV form, separated as in PATH."""
 
 import os
 import struct
@@ -35,14 +34,14 @@ NAMED = [Path(name) for name in os.environ.get("FLASHTWIN_TRACES", "").split(os.
 
 
 def recorded_requests(path):
-    """The reads and writes of a trace."""
+    """Return the reads and writes of a trace."""
     with pa.input_stream(str(path), compression="zstd") as stream:
         rows = pyarrow.csv.read_csv(stream).to_pylist()
     return [(r["op"], r["offset_bytes"], r["size_bytes"]) for r in rows if r["op"] in "RW"]
 
 
 def looping_requests():
-    """Loops a little longer than the buffers, among pages of uneven popularity: work for ghosts."""
+    """Return loops that slightly exceed the buffers, mixed with uneven popularity, which exercise ghosts."""
     requests = []
     state = 1
     for i in range(200_000):
@@ -58,7 +57,8 @@ def looping_requests():
     scope="module", params=[RECORDED, *NAMED, None], ids=lambda path: path.stem if path else "loops"
 )
 def traces(request, tmp_path_factory):
-    """Make a trace of the same accesses for both: a text trace, and one object of size 1 a page."""
+    """Write a trace of the same accesses for both programs: a text trace, and one object of size 1 per
+    page."""
     requests = recorded_requests(request.param) if request.param else looping_requests()
     folder = tmp_path_factory.mktemp("hit_ratios")
     text = folder / "trace.csv"
@@ -95,10 +95,9 @@ def test_hits_equal_those_of_libcachesim(traces):
 
 
 def test_w_tinylfu_is_within_two_percent(traces):
-    """Each counts in a sketch of its own, so single contests between pages end differently.
+    """The two programs use different sketches, so single comparisons between pages have other outcomes.
 
-    libCacheSim's window is empty with fewer than 100 pages; it then has no hits.
-    """
+    With fewer than 100 pages, libCacheSim's window is empty, and it has no hits."""
     text, binary, accesses = traces
     for row in flashtwin.hits(text, policies=["w-tinylfu"], capacities_pages=[777, 4096]):
         theirs = their_hits(lcs.WTinyLFU, binary, row.capacity_pages, accesses)
@@ -108,8 +107,7 @@ def test_w_tinylfu_is_within_two_percent(traces):
 def test_clock_pro_is_within_two_percent_of_lirs(traces):
     """CLOCK-Pro approximates LIRS, except in the smallest buffers, where it finds more hits.
 
-    libCacheSim's CLOCK-Pro is not the article's (docs/migration.md).
-    """
+    libCacheSim's CLOCK-Pro differs from the article (docs/migration.md)."""
     text, binary, accesses = traces
     for row in flashtwin.hits(text, policies=["clock-pro"], capacities_pages=[777, 4096]):
         lirs = their_hits(lcs.LIRS, binary, row.capacity_pages, accesses)
@@ -117,9 +115,10 @@ def test_clock_pro_is_within_two_percent_of_lirs(traces):
 
 
 def test_lirs_is_within_a_thousandth(traces):
-    """libCacheSim demotes a LIR page when a page of Q that is not in S is hit, and lets the front of Q go.
+    """libCacheSim demotes an LIR page on a hit to a page of Q that is not in S, and evicts the front of Q.
 
-    The paper does neither; the page let go may be the one just hit, which then counts as cached.
+    LIRS of the paper neither demotes to such a page nor evicts the front of Q on a hit. In libCacheSim, the
+    evicted page may be the one just hit, which then counts as cached.
     """
     text, binary, accesses = traces
     for row in flashtwin.hits(text, policies=["lirs"], capacities_pages=CAPACITIES_PAGES):

@@ -1,4 +1,4 @@
-"""Hits of policies without a device."""
+"""Hit counts of policies without a device."""
 
 import json
 

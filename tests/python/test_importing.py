@@ -1,4 +1,4 @@
-"""Parameter files of other simulators: devices and loads that they come to, and refusals of bad ones."""
+"""Parameter files of other simulators: the resulting devices and loads, and the rejection of bad files."""
 
 import json
 import re
@@ -18,7 +18,7 @@ DATA = Path(__file__).parents[1] / "data"
 FILES = DATA / "importing"
 CASES = sorted(path.stem for path in (DATA / "msr").glob("*.json"))
 
-#: Names of a case's parameters in DiskSim.
+#: Names in DiskSim of the parameters of a case.
 NAMES = {
     "reserve_percent": "Reserve pages percentage",
     "min_free_percent": "Minimum free blocks percentage",
@@ -45,14 +45,14 @@ NAMES = {
 
 
 def parv(parameters):
-    """A parameter file of DiskSim with a case's parameters."""
+    """Return a parameter file of DiskSim with the parameters of a case."""
     lines = [f"   {NAMES[key]} = {value}" for key, value in parameters.items() if key != "name"]
     return "ssdmodel_ssd SSD {\n" + ",\n".join(lines) + "\n}\n"
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_an_imported_device_reproduces_the_reference(case, tmp_path):
-    """Completions in the log of DiskSim, which has nanoseconds, are those of the imported device."""
+    """The completions in DiskSim's log, which has nanoseconds, equal those of the imported device."""
     file, device = tmp_path / "ssd.parv", tmp_path / "ssd.toml"
     file.write_text(parv(json.loads((DATA / "msr" / f"{case}.json").read_text())))
     device.write_text(import_file(file).text)
@@ -143,7 +143,7 @@ def test_scenario_with_several_flows_states_that_they_run_one_after_the_other():
 
 
 def test_cached_writes_of_mqsim_take_the_time_that_they_take_there(tmp_path):
-    """Four single writes of 8 KiB take 43 us in MQSim with a burst of 1 and 7 us with one of 8."""
+    """Four single writes of 8 KiB take 43 us in MQSim with a burst length of 1, and 7 us with one of 8."""
     trace = tmp_path / "four.trace"
     trace.write_text("".join(f"{1 + 2 * i}000000 0 {16_000 * i} 16 0\n" for i in range(4)))
     for burst, mean_us in ((1, 43), (8, 7)):
@@ -160,7 +160,8 @@ def test_cached_writes_of_mqsim_take_the_time_that_they_take_there(tmp_path):
         assert abs(summary["all"]["mean_us"] - mean_us) < 0.5
 
 
-#: A drive of FEMU with its default thresholds, by the table of docs/migration.md; of fewer dies and blocks.
+#: A drive of FEMU with its default thresholds, as in the table of docs/migration.md, but with fewer dies and
+#: blocks.
 FEMU = """
 name = "femu"
 [geometry]
@@ -190,7 +191,7 @@ granularity = "superblock"
 
 
 def test_drive_of_femu_runs_without_its_idle_threshold(tmp_path):
-    """The default threshold of idle collections is above the reserve, which the error names."""
+    """The default threshold of idle collections exceeds the reserve; the error names the threshold."""
     device = tmp_path / "femu.toml"
     device.write_text(FEMU)
     with pytest.raises(DeviceError, match=r"idle_percent[^\n]* below geometry\.reserve_percent"):
@@ -204,7 +205,7 @@ def test_drive_of_femu_runs_without_its_idle_threshold(tmp_path):
 
 
 def changed(tmp_path, name, *changes):
-    """The file of that name with texts replaced, imported."""
+    """Import a file after replacing some of its text."""
     text = (FILES / name).read_text()
     for was, becomes in changes:
         assert was in text
@@ -215,13 +216,14 @@ def changed(tmp_path, name, *changes):
 
 
 def keys_of(tmp_path, *changes):
-    """Keys and values of the device of a changed configuration of MQSim."""
+    """Return keys and values of the device of a changed configuration of MQSim."""
     text = changed(tmp_path, "ssdconfig.xml", *changes).text
     return {key: value.split("  # ")[0] for key, value in re.findall("^(\\w+) = (.*)$", text, re.MULTILINE)}
 
 
 def test_buffer_of_mqsim_has_its_back_pressure_and_the_time_of_its_memory(tmp_path):
-    """A page in flight for each of 16 planes; a page of 8192 bytes is 1024 cycles of two bursts of 4."""
+    """One page per plane may be in flight, on 16 planes; a page of 8192 bytes takes 1024 cycles of two bursts
+    of 4."""
     keys = keys_of(tmp_path)
     assert keys["background_depth"] == "16"
     assert keys["latency_us"] == "0"
@@ -255,7 +257,8 @@ def test_reads_overtake_collections_of_mqsim_only_if_preemptible(tmp_path):
 
 
 def test_chips_and_channels_of_mqsim_are_as_it_runs_them(tmp_path):
-    """Dies of a chip start together, so a chip counts; the rate is in whole nanoseconds, without metadata."""
+    """The dies of a chip start together, so the chip counts; the rate is in whole nanoseconds, without
+    metadata."""
     imported = changed(
         tmp_path, "ssdconfig.xml", ("Die_No_Per_Chip>1", "Die_No_Per_Chip>2"), (">400<", ">800<")
     )
@@ -285,7 +288,7 @@ def test_device_without_preconditioning_names_the_state_that_is_nearest(tmp_path
 
 
 def commands_of(tmp_path, *changes, ssd=None):
-    """The commands of a changed workload of MQSim."""
+    """Return the commands for a changed workload of MQSim."""
     text = (FILES / "workload.xml").read_text()
     for was, becomes in changes:
         assert was in text
@@ -297,7 +300,7 @@ def commands_of(tmp_path, *changes, ssd=None):
 
 
 def test_working_set_of_mqsim_is_a_share_of_the_flow(tmp_path):
-    """Two flows have half of the device each: 60 % of that are 30 %."""
+    """Each of two flows uses half of the device, so a working set of 60 % is 30 % of the device."""
     assert "range=30%" in commands_of(tmp_path)[0]
 
 
@@ -312,7 +315,7 @@ def test_flow_of_mqsim_ended_by_time_alone_gets_a_number_of_requests(tmp_path):
 
 
 def test_commands_for_a_device_of_mqsim_start_at_its_occupancy(tmp_path):
-    """70 % of the 85 % that the host sees are 59.5 %; the working set is 30 of 70 % of them."""
+    """70 % of the 85 % that the host sees are 59.5 %; the working set of 30 % is a part of these 70 %."""
     commands = commands_of(tmp_path, ssd=FILES / "ssdconfig.xml")
     assert "--precondition sequential --set geometry.reserve_percent=40.5" in commands[0]
     assert "range=42.857142857%" in commands[0]
@@ -333,7 +336,7 @@ def test_device_of_a_load_is_only_for_a_load_of_mqsim():
             import_file(FILES / name, FILES / "ssdconfig.xml")
 
 
-#: MQSim's mean response times (us) and requests a second, by its default loads (docs/migration.md).
+#: MQSim's mean response times (us) and requests per second under its default loads (docs/migration.md).
 MQSIM = {
     "cached write": (False, "write=1,size=4k", "buffer.background_depth=256", 429, 37_300),
     "cached write, ideal map": (True, "write=1,size=4k", "buffer.background_depth=256", 390, 41_000),
@@ -351,7 +354,8 @@ MQSIM = {
 
 @pytest.mark.parametrize("case", MQSIM)
 def test_default_device_of_mqsim_responds_as_in_mqsim(tmp_path, case):
-    """The imported device is within 10 % of MQSim. Its default device, in the values that matter."""
+    """The imported default device of MQSim, given by its essential values, is within 10 % of MQSim's
+    results."""
     ideal, load, settings, mean_us, iops = MQSIM[case]
     changes = [
         (f"<{name}>{was}<", f"<{name}>{becomes}<")
@@ -498,7 +502,7 @@ def test_a_parameter_of_mqsim_out_of_range_is_refused(tmp_path, was, becomes, me
 
 
 def refuses(file, text, message):
-    """The file is refused with its name and a message."""
+    """Check that the file is rejected with its name and a message."""
     file.write_text(text)
     with pytest.raises(DeviceError) as refused:
         import_file(file)

@@ -1,4 +1,4 @@
-"""Initial state of a run, and the measured part: the full buffer, policies' own blocks, the warm-up."""
+"""The initial state of a run and its measured part: full buffer, policies' own blocks, warm-up."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def run(load: str, **how: Any) -> flashtwin.Result:
 
 
 def test_a_short_run_measures_a_full_buffer() -> None:
-    """1000 writes do not fill 1024 pages: they are slow only if the buffer was full before."""
+    """1000 writes do not fill 1024 pages, so they are slow only if the buffer was full before the run."""
     load = "uniform:write=1,requests={}"
     short = run(load.format(1000)).summary
     long = run(load.format(40_000), warmup_requests=30_000).summary
@@ -48,7 +48,7 @@ def test_a_separate_read_cache_starts_full() -> None:
 
 def test_an_array_and_a_policy_of_the_users_start_full() -> None:
     class Oldest(flashtwin.Policy):
-        """Evicts the page inserted first."""
+        """A policy that evicts the page inserted first."""
 
         def __init__(self) -> None:
             self.pages: list[int] = []
@@ -88,7 +88,8 @@ def test_a_snapshot_and_an_unknown_word(tmp_path: Any) -> None:
 
 
 def test_a_policy_with_blocks_of_its_own_starts_with_them_open() -> None:
-    """Opening them in all chips at once would stall the first requests (D-176)."""
+    """If all chips opened the policy's own blocks at the same time, the first requests would stall
+    (D-176)."""
     device = {
         "device": "cosmos",
         "set": {"geometry.blocks_per_plane": 64, "gc.low_percent": 0.8},

@@ -1,4 +1,4 @@
-"""Files that are given as inputs: pipes, devices, endless and over-long ones; keys that are given twice."""
+"""Input files: pipes, devices, endless and too long files, and keys that are given twice."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ from flashtwin.importing import import_file
 from flashtwin.study import definition
 
 SETTINGS = [part for key, value in SMALL.items() for part in ("--set", f"{key}={value}")]
-#: Readers of a whole file, by its kind.
+#: Functions that read a whole file, by the kind of file.
 READERS = {
     "device": flashtwin.device,
     "experiment": read_experiment,

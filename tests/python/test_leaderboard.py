@@ -1,4 +1,4 @@
-"""The leaderboard: its numbers come again by the commands that it shows, and its page sorts."""
+"""The leaderboard: the displayed commands reproduce its numbers, and its page can be sorted."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from flashtwin import FlashtwinError, leaderboard
 from flashtwin.leaderboard import FIGURES, page
 from flashtwin.study.definition import read
 
-#: Columns of results, as paths into the summary of a run.
+#: Columns of the results, as paths in the summary of a run.
 PATHS = {
     "all_mean_us": ("all", "mean_us"),
     "all_p99_us": ("all", "p99_us"),
@@ -52,7 +52,8 @@ run.warmup_requests = 1000
 run.requests_max = 4000
 seeds = [1, 2]
 """
-#: Clicks each head of each table twice and notes whether the rows are in its order, one way and the other.
+#: Script that clicks each head of each table twice, and records whether the rows are sorted, in both
+#: directions.
 CLICKS = """<pre id="probe"></pre><script>
 addEventListener("load", () => {
   const keys = (table, i) => [...table.tBodies[0].rows].map((row) => {
@@ -79,7 +80,7 @@ addEventListener("load", () => {
 
 @pytest.fixture(scope="module")
 def board(tmp_path_factory):
-    """A leaderboard of two policies on a small device."""
+    """Create a leaderboard of two policies on a small device."""
     place = tmp_path_factory.mktemp("leaderboard")
     (place / "small.toml").write_text(SMALL)
     with pytest.MonkeyPatch.context() as patch:

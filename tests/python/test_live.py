@@ -1,4 +1,4 @@
-"""Served devices under the clients that people use, and under clients that misbehave."""
+"""Served devices under common clients, and under clients that misbehave."""
 
 import contextlib
 import json
@@ -197,7 +197,7 @@ def test_a_killed_client_leaves_a_server_that_serves(server):
 
 
 def disconnect_amid_responses(server, clients, offset=0):
-    """Some of these clients let nbdkit before 1.34.2 abort."""
+    """nbdkit before 1.34.2 aborted because of some of these clients."""
 
     def client():
         for _ in range(clients):
@@ -216,8 +216,8 @@ def test_clients_that_disconnect_amid_responses_harm_no_other_client():
 
 
 def test_clients_that_disconnect_amid_refusals_harm_no_other_client(monkeypatch):
-    # nbdkit itself refuses writes beyond the end, in threads that may never have called the plugin. With few
-    # threads, more of them send at a time.
+    # nbdkit itself refuses writes beyond the end, in threads that may never have called the plugin. If there
+    # are few threads, a larger part of them send responses at the same time.
     monkeypatch.setattr("flashtwin.live._IN_FLIGHT", 16)
     with serve(device="instant", set=None) as server:
         disconnect_amid_responses(server, 30, server.size_bytes)

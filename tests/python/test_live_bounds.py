@@ -1,4 +1,4 @@
-"""Bounds of a served device: threads, memory and connections of its clients, also of those that vanish."""
+"""Limits of a served device: threads, memory and connections of its clients, also after they disappear."""
 
 import contextlib
 import os
@@ -22,13 +22,13 @@ from raw_nbd import FLUSH, MAGIC, READ, REQUEST, WRITE, Client, RefusedError, re
 
 SMALL = {"geometry.blocks_per_plane": 64}
 MIB = 1 << 20
-#: Rounds of what is tried again and again; more with FLASHTWIN_SEEDS.
+#: Number of rounds of tests that are repeated; FLASHTWIN_SEEDS multiplies it.
 ROUNDS = 8 * SEEDS
 
 
 @contextlib.contextmanager
 def serve(folder, **options):
-    """A server, with the path of its socket and what it takes without clients."""
+    """Start a server; return it with the path of its socket, and its resource use without clients."""
     need("nbdkit")
     path = folder / "nbd.sock"
     options = {"device": "instant", "size": "256M", "precondition": "none", "socket": path, **options}
@@ -37,7 +37,7 @@ def serve(folder, **options):
 
 
 def works(path):
-    """A client can write and read."""
+    """Check that a client can write and read."""
     with Client(path) as fresh:
         fresh.write(4096, b"\x07" * 4096)
         assert fresh.read(4096, 4096) == b"\x07" * 4096
@@ -135,7 +135,7 @@ def write_too_much(path):
     "wrong", [break_off_in_a_header, break_off_in_the_data, send_garbage, write_too_much]
 )
 def test_an_invalid_request_ends_its_connection_only(tmp_path, wrong):
-    """Each of these makes nbdkit before 1.34.2 abort if responses are being sent at that moment."""
+    """nbdkit before 1.34.2 aborted on each of the invalid requests if it was sending responses meanwhile."""
     with serve(tmp_path) as (server, path, (before, _)):
         with Client(path) as kept:
             for _ in range(ROUNDS):
@@ -191,7 +191,7 @@ def test_nbdkit_without_the_preloaded_plugin_is_refused(tmp_path):
 
 
 def verify(path, number, start, end):
-    """A client that verifies its data while the others do; the reason if it is refused."""
+    """Verify data as a client while other clients do the same; return the reason if the client is refused."""
     start.wait()
     try:
         with Client(path) as connection:
@@ -208,7 +208,7 @@ def verify(path, number, start, end):
 
 
 def crowd(path, clients, forks):
-    """Connect clients at once; the reasons of those refused. Meanwhile the host starts processes."""
+    """Connect clients at the same time, while the host starts processes; return the reasons of refusals."""
     start, end = threading.Event(), threading.Event()
     with ThreadPoolExecutor(clients) as pool:
         running = [pool.submit(verify, path, number, start, end) for number in range(clients)]
@@ -222,7 +222,7 @@ def crowd(path, clients, forks):
 
 @pytest.fixture
 def pids_group():
-    """A control group with at most 2000 processes and threads, of either version."""
+    """Create a control group with at most 2000 processes and threads, of either version."""
     for root in (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup")):
         group = root / f"flashtwin-{os.getpid()}"
         with contextlib.suppress(OSError):
@@ -261,7 +261,7 @@ def test_400_clients_in_a_group_of_2000_threads(tmp_path, pids_group):
 
 @pytest.mark.parametrize("limit", [1_500_000, 3_000_000, 6_000_000])
 def test_an_address_space_limit_fails_the_start_or_serves(tmp_path, limit):
-    """In kB, as `ulimit -v` has it."""
+    """The limits are in kB, as for `ulimit -v`."""
     need("nbdkit", "qemu-io")
     path = tmp_path / "nbd.sock"
     words = ["serve", "--device", "demo", "--set", "geometry.blocks_per_plane=64", "--precondition", "none"]

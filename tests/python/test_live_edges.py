@@ -1,4 +1,4 @@
-"""Served devices at their edges: full disks, ends that fail, starts that look too early, threads that end."""
+"""Served devices in unusual situations: full disks, failing stops, early connections, ending threads."""
 
 import os
 import resource

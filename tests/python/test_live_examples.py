@@ -1,4 +1,4 @@
-"""The scripts of examples/live: what they do, what they say is missing, that they leave nothing behind."""
+"""The scripts of examples/live: their effects, their messages about missing tools, and their cleanup."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "live"
 
 @pytest.fixture
 def environment(tmp_path, short_path):
-    """Where `flashtwin` is this one, and everything lies in a directory that can be looked at."""
+    """Create an environment whose `flashtwin` is the tested one, and whose files are in one directory."""
     bin_dir, place = tmp_path / "bin", short_path
     bin_dir.mkdir()
     command = bin_dir / "flashtwin"
@@ -38,7 +38,7 @@ def start(name, environment, *options):
 
 
 def mounts_in(place):
-    """Mounts below a directory, as the kernel lists them."""
+    """Return the mounts below a directory, as the kernel lists them."""
     lines = Path("/proc/mounts").read_text().splitlines()
     return "\n".join(line for line in lines if f"{place}/" in line)
 

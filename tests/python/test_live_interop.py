@@ -1,4 +1,4 @@
-"""Served devices and libnbd: ways to speak the protocol, wrong requests, nbdkit's filters on top."""
+"""Served devices and libnbd: variants of the protocol, invalid requests, and filters of nbdkit."""
 
 import json
 import shlex
@@ -12,7 +12,7 @@ from clients import client, need
 SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
 MIB = 1 << 20
 
-#: Before every session: a pattern, and what tells that a call fails with an errno.
+#: Beginning of every session: a data pattern, and a function that checks that a call fails with an errno.
 _BEGIN = """
 import errno, os
 data = os.urandom(3 << 20)

@@ -102,7 +102,7 @@ def test_half_written_report_is_read_again(monkeypatch):
 
 @pytest.fixture
 def page():
-    """A metrics page of a made-up report."""
+    """Create a metrics page of an invented report."""
     server = metrics.MetricsServer(0)
     server.start(lambda: made_up(1))
     yield server

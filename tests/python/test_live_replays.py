@@ -1,4 +1,4 @@
-"""Recordings of served devices replay as the server ran."""
+"""Replays of recordings of served devices give the server's results."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ SMALL = {
     "geometry.reserve_percent": 20,
     "buffer.capacity": "1 MiB",
 }
-#: A burst of writes at once that a full buffer would hold up, then reads among writes.
+#: A burst of simultaneous writes that a full buffer would delay, then reads among writes.
 BURST = {
     "verify": 0,
     "verify_fatal": 0,
@@ -29,7 +29,7 @@ BURST = {
 
 
 def recorded(place, **options):
-    """Serve a device under the burst, recorded; return the recording and the server's report."""
+    """Serve a device under the burst and record it; return the recording and the server's report."""
     need("nbdkit", "fio")
     record = place / "live.csv"
     with flashtwin.serve("demo", set=SMALL, dilation=10, record=record, **options) as server:

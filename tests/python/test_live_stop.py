@@ -18,13 +18,13 @@ from flashtwin.cli import main
 from power import PAGE, Connection, RefusedError
 
 SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
-#: Connects, reports that, and stays idle.
+#: Program that connects, reports that, and stays idle.
 _IDLE = "import time; print('connected', flush=True); time.sleep(1000)"
 
 
 @contextlib.contextmanager
 def idle_libnbd(at):
-    """An idle libnbd handle."""
+    """Return an idle libnbd handle."""
     need("nbdsh")
     words = ["/usr/bin/env", "PATH=/usr/bin:/bin", "nbdsh", "-u", uri(at), "-c", _IDLE]
     with started(*words, stdout=subprocess.PIPE) as process:
@@ -34,7 +34,7 @@ def idle_libnbd(at):
 
 @contextlib.contextmanager
 def silent(at):
-    """Two connections that never send a byte."""
+    """Open two connections that never send a byte."""
     with socket.socket(socket.AF_UNIX) as one, socket.socket(socket.AF_UNIX) as other:
         one.connect(str(at))
         other.connect(str(at))
@@ -43,7 +43,7 @@ def silent(at):
 
 @contextlib.contextmanager
 def idle_nbdfuse(at):
-    """An idle nbdfuse mount."""
+    """Create an idle nbdfuse mount."""
     need("nbdfuse", "fusermount3")
     if not Path("/dev/fuse").exists():
         pytest.skip("no FUSE here")
@@ -59,7 +59,7 @@ def idle_nbdfuse(at):
 
 @contextlib.contextmanager
 def load(at):
-    """A client under load."""
+    """Start a client that sends load."""
     need("fio")
     job = fio(uri(at), rw="randrw", offset="32M", size="16M", time_based=1, runtime=1000, verify=0, thread=1)
     with started(*job, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
@@ -83,7 +83,7 @@ def serve(at, disk, **options):
 
 
 def holds(at, disk):
-    """The next start loads the state, and the data is intact."""
+    """Check that the next start loads the state, and that the data are intact."""
     state = Path(f"{disk}.state")
     with flashtwin.serve("demo", set=SMALL, store=disk, socket=at) as server:
         assert str(state) in server.started_from

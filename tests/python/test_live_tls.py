@@ -1,4 +1,4 @@
-"""Served devices over TLS: with a key shared before, with certificates, and without either."""
+"""Served devices over TLS: with a pre-shared key, with certificates, and without either."""
 
 import socket
 
@@ -8,7 +8,7 @@ import flashtwin
 from clients import client, need
 
 SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
-#: Writes and reads back: its module is the system's Python's.
+#: Script that writes and reads back; it runs under the system's Python, which has the module.
 _SESSION = """
 import os
 h.set_uri_allow_local_file(True)
@@ -33,7 +33,7 @@ def session(uri):
 
 
 def refused(uri):
-    """A client that may not in is told so, and nothing of the device."""
+    """Check that an unauthorised client receives the reason, and no information about the device."""
     said = client("nbdinfo", "--size", uri, code=1)
     assert "nbd_connect_uri" in said and not said.strip().isdigit(), said
 
@@ -57,7 +57,7 @@ def test_a_key_shared_before(tmp_path):
 
 
 def authority(directory, name):
-    """Make an authority; a certificate of its own for localhost lies beside it."""
+    """Create a certificate authority, with a certificate for localhost in the same directory."""
     directory.mkdir()
     key = ["-newkey", "rsa:2048", "-nodes", "-days", "2"]
 

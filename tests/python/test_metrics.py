@@ -1,4 +1,4 @@
-"""The live page and Prometheus's text: of a served device, and of reports whose numbers are known."""
+"""The live page and Prometheus's text, for a served device and for reports with known numbers."""
 
 import dataclasses
 import http.client
@@ -21,7 +21,7 @@ from flashtwin.live_report import LiveReport
 
 SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
 CHIPS = 6
-#: Counts the colours of each canvas, again and again: the last count is what the page shows at its end.
+#: Script that repeatedly counts the colours of each canvas; the last count is that of the final page.
 _PROBE = """<pre id="probe"></pre><script>
 setInterval(() => {
   const colours = {};
@@ -38,7 +38,7 @@ setInterval(() => {
 </script></body>"""
 
 
-#: Writes the layout into the page.
+#: Script that writes the layout into the page.
 _BOXES = """<pre id="probe"></pre><script>
 setInterval(() => {
   const box = (e) => {
@@ -75,7 +75,7 @@ def counts(requests, p99_us):
 
 
 def made_up(second):
-    """The report of a second; every number of the last one is a different one."""
+    """Return the report of a given second; in the last one, all numbers are different."""
     none = counts(0, 0)
 
     def responses(of):
@@ -132,7 +132,7 @@ def made_up(second):
 
 @pytest.fixture
 def served():
-    """Reports that go on by a second whenever somebody looks."""
+    """Return a source of reports that are one second apart, one for each call."""
     server = metrics.MetricsServer(0)
     seconds = iter(range(1, 10_000))
     server.start(lambda: made_up(next(seconds)))
@@ -205,7 +205,7 @@ def test_lateness_is_shown_with_its_remedy():
 
 
 def test_host_later_than_the_device_is_reported():
-    """A client of a late host measures the host; with a device slower than the delays it does not."""
+    """A delayed client measures the delays of the host; if the device is slower than these, it does not."""
     report = made_up(1)
     took = {kind: of["p99_us"] for kind, of in report.responses.items() if of["requests"]}
     fast = dataclasses.replace(report, lateness={**report.lateness, "p99_us": 10 * max(took.values()) + 1})
@@ -267,7 +267,7 @@ def test_a_page_needs_nothing_but_its_server():
 
 
 def samples(text):
-    """Samples by name and labels; every one follows the type of its metric."""
+    """Return samples by name and labels; each must follow the type of its metric."""
     found, kinds = {}, {}
     for line in text.splitlines():
         if line.startswith("# TYPE "):

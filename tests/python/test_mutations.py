@@ -1,7 +1,6 @@
-"""The law of SECURITY.md for what Python reads: a result or an error of flashtwin, never another exception.
+"""The rule of SECURITY.md for inputs read in Python: a result or an error of flashtwin, no other exception.
 
-FLASHTWIN_SEEDS=N tries N times as many mutations.
-"""
+FLASHTWIN_SEEDS=N tries N times as many random mutations."""
 
 import contextlib
 import json
@@ -51,7 +50,7 @@ EXPERIMENT = {
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
-    """Records of an SSD and of an array."""
+    """Create the records of an SSD and of an array."""
     place = tmp_path_factory.mktemp("records")
     (place / "raid.toml").write_text(RAID)
     found = []
@@ -63,13 +62,13 @@ def records(tmp_path_factory):
 
 
 def attempt(work, *arguments):
-    """Call what may refuse its input."""
+    """Call a function that may reject its input with an error of flashtwin."""
     with contextlib.suppress(FlashtwinError):
         work(*arguments)
 
 
 def content(path):
-    """Make the content of a report."""
+    """Compute the content of a report."""
     record = load_record(path)
     data, *_ = of_runs([record], labels_of([record]))
     json.dumps(data, allow_nan=False)

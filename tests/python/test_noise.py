@@ -14,7 +14,7 @@ MEAN = ("all", "mean_us")
 
 
 def batches(times_us, **more):
-    """Ten batches of 100 writes whose response times sum to these."""
+    """Return ten batches of 100 writes with the given sums of response times."""
     empty = {"reads": 0, "read_us": 0.0, "parts_us": {}, "pages": 100, "hits": 0}
     far = {"p99_us": None, "p999_us": None, "p9999_us": None}
     return [{**empty, **far, "writes": 100, "write_us": us, **more} for us in times_us]

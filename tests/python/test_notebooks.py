@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom, as a kernel would run them, and their links lead somewhere."""
+"""The notebooks run from the first cell to the last, as in a kernel, and their links are valid."""
 
 import ast
 import json

@@ -1,7 +1,6 @@
-"""Options of a run: functions, command line, experiments and documentation have one origin.
+"""Options of a run: functions, command line, experiments and documentation derive from one definition.
 
-`FLASHTWIN_WRITE_DOCS=1 pytest tests/python/test_options.py` writes the table of docs/python.md anew.
-"""
+`FLASHTWIN_WRITE_DOCS=1 pytest tests/python/test_options.py` rewrites the table of docs/python.md."""
 
 import inspect
 import os

@@ -1,4 +1,4 @@
-"""Orders to served devices: what is changed while clients are at work."""
+"""Orders to served devices: changes while clients are active."""
 
 import json
 import time
@@ -25,7 +25,7 @@ def path_of(server):
 
 
 def command(capsys, *words):
-    """Give a command; what it answered, or said was wrong."""
+    """Send a command; return its response or error."""
     code = main(["ctl", *map(str, words)])
     said = capsys.readouterr()
     return json.loads(said.out) if code == 0 else said.err

@@ -1,4 +1,4 @@
-"""Half-written files: their names, what killed processes leave, and files of other programs beside them."""
+"""Incomplete files: their names, those that killed processes leave, and similar files of other programs."""
 
 import fcntl
 import os
@@ -16,7 +16,7 @@ from flashtwin._support.files import write_text
 from flashtwin._support.partials import Partial
 
 NAME = re.compile(r"\.(.+)\.flashtwin-\d+-[0-9a-f]{16}\.partial")
-#: Runs a command that the kernel kills at the first byte it writes to a file.
+#: Script that runs a command; the kernel kills it when it first writes to a file.
 KILLED = """
 import resource, signal, sys
 from flashtwin_command import main
@@ -47,12 +47,12 @@ def dead():
 
 
 def partial(path, pid, number=0):
-    """Return the name of a half-written file of a process."""
+    """Return the name of an incomplete file of a process."""
     return path.with_name(f".{path.name}.flashtwin-{pid}-{number:016x}.partial")
 
 
 def half_written(directory):
-    """Return the final names of half-written files."""
+    """Return the final names of incomplete files."""
     return [found[1] for path in directory.iterdir() if (found := NAME.fullmatch(path.name))]
 
 

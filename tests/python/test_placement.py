@@ -1,7 +1,6 @@
-"""Placement: schemes, rules and scopes in words, stepped, and run without time.
+"""Placement: descriptions of schemes, rules and scopes; stepping; and runs without time.
 
-`FLASHTWIN_WRITE_DOCS=1 pytest tests/python/test_placement.py` writes the list of docs/placement.md anew.
-"""
+`FLASHTWIN_WRITE_DOCS=1 pytest tests/python/test_placement.py` rewrites the list of docs/placement.md."""
 
 import json
 import os
@@ -13,7 +12,7 @@ from flashtwin import _core
 from pages import ROOT
 from test_cli import wrong
 
-#: A small device, and a load that fills it many times in a moment.
+#: A small device, and a load that fills it many times but takes only a moment.
 SETUP = {"units": 60, "unit_pages": 32, "logical_pages": 1440, "low": 3, "handles": 2}
 LOAD = (
     "uniform:write=1,size=4k,range=0%..20%,placement=0,bytes=0.8"
@@ -29,14 +28,14 @@ def waf(load=LOAD, **more):
 
 
 class Greedy(flashtwin.Victim):
-    """As the shipped rule."""
+    """The shipped rule, rewritten in Python."""
 
     def choose(self, pool):
         return min(pool.units, key=lambda u: (u.valid, -u.age), default=None)
 
 
 class ByHandle(flashtwin.Placement):
-    """As the shipped scheme with two handles."""
+    """The shipped scheme with two handles, rewritten in Python."""
 
     classes = 2
 

@@ -18,7 +18,7 @@ OPTIONS = {
 
 
 class ByHandle(flashtwin.Placement):
-    """As the shipped scheme `handle`, with four handles."""
+    """Does what the included scheme `handle` does with four handles."""
 
     classes = 4
 
@@ -27,7 +27,7 @@ class ByHandle(flashtwin.Placement):
 
 
 class Greedy(flashtwin.Victim):
-    """As the shipped rule `greedy`."""
+    """Does what the included rule `greedy` does."""
 
     def choose(self, pool):
         return min(pool.units, key=lambda unit: (unit.valid, -unit.age), default=None)
@@ -38,7 +38,7 @@ def compare(**more):
 
 
 def figures(result):
-    """Return the summary without what names the rules; events have handles only where classes are handles."""
+    """Return the summary without the names of rules; events have handles only if classes are handles."""
     summary = json.loads(result.to_json())
     for name in ("logs", "scheme", "victim"):
         del summary["placement"][name]

@@ -12,7 +12,7 @@ need("nbdkit", "fio")
 
 
 class Counting(flashtwin.Placement):
-    """As the shipped scheme with four handles; counts the pages of each."""
+    """Does what the included scheme does with four handles, and counts the pages of each."""
 
     classes = 4
 
@@ -25,7 +25,7 @@ class Counting(flashtwin.Placement):
 
 
 class Greedy(flashtwin.Victim):
-    """As the shipped rule; keeps what it chose."""
+    """Does what the included rule does, and keeps the units that it chose."""
 
     def __init__(self):
         self.chosen = []

@@ -17,7 +17,7 @@ SMALL = {
     "buffer.capacity": "256 KiB",
     "placement.handles": "4",
 }
-#: Two parts of the device: a small one with most of the writes, and the rest.
+#: Two parts of the device: a small part that gets most of the writes, and the rest.
 PARTS = (
     "uniform:write=1,size=4k,range=0%..20%,placement={0},bytes=0.8"
     " + uniform:write=1,size=4k,range=20%..100%,placement={1},bytes=0.2,requests=60000"
@@ -210,7 +210,7 @@ def test_a_server_without_units_has_no_handles():
 
 
 class ByHandle(flashtwin.Placement):
-    """As the shipped scheme with four handles."""
+    """The shipped scheme with four handles, rewritten in Python."""
 
     classes = 4
 
@@ -219,7 +219,7 @@ class ByHandle(flashtwin.Placement):
 
 
 class Greedy(flashtwin.Victim):
-    """As the shipped rule."""
+    """The shipped rule, rewritten in Python."""
 
     def choose(self, pool):
         return min(pool.units, key=lambda u: (u.valid, -u.age), default=None)

@@ -1,4 +1,4 @@
-"""Figures: what they show, as wide as asked for, readable in grey, the same bytes each time."""
+"""Figures: their content, their requested width, readability in grey, and reproducibility."""
 
 from itertools import pairwise
 
@@ -36,7 +36,7 @@ def sweep(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
-    """A sweep over two parameters and two policies."""
+    """Run a sweep over two parameters and two policies."""
     experiment = {
         "devices": ["demo"],
         "policies": ["lru", "cflru"],
@@ -50,7 +50,7 @@ def two(tmp_path_factory):
 
 
 def means(sweep, **where):
-    """Means of the response time of the rows with these values."""
+    """Return the mean response times of the rows with these values."""
     rows = sweep.table.to_pylist()
     return [row["all_mean_us"] for row in rows if all(row[axis] == value for axis, value in where.items())]
 
@@ -109,7 +109,7 @@ def test_heat_map_from_the_command_line(two, tmp_path, cli):
 
 
 def heights(axes):
-    """Heights of bars, by their name, in order of their place."""
+    """Return the heights of bars by their names, in the order of their positions."""
     found = {}
     for container in axes.containers:
         if hasattr(container, "patches"):

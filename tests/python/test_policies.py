@@ -1,4 +1,4 @@
-"""Policies in words, stepped, compared with parameters, and ranked."""
+"""Policies: descriptions, stepping, comparison with parameters, and ranking."""
 
 import json
 from itertools import pairwise
@@ -143,7 +143,7 @@ def test_wrong_traces_of_policies(cli, arguments, parts):
 
 
 def numbers(result):
-    """A summary without the policy's name."""
+    """Return a summary without the policy's name."""
     return {key: value for key, value in result.summary.items() if key != "policy"}
 
 

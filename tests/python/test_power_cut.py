@@ -1,4 +1,4 @@
-"""Power cuts of served devices, and commands to them."""
+"""Power losses of served devices, and commands to these devices."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""SNIA's tests: the criterion by hand, the rounds on a drive that is made up, all of it on a little one."""
+"""SNIA's tests: the criterion by hand, rounds on an invented drive, and all tests on a small drive."""
 
 import itertools
 import json
@@ -50,7 +50,7 @@ def test_the_fitted_line_is_that_of_least_squares():
 
 
 class MadeUp:
-    """A drive whose writes of 4 KiB have the figures given, and all else changes from round to round."""
+    """An invented drive: writes of 4 KiB have given figures; all others change from round to round."""
 
     def __init__(self, figures):
         self.figures = iter(figures)

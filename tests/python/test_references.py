@@ -1,4 +1,4 @@
-"""Citations stand once, in references.bib; whatever else cites a paper agrees with it."""
+"""Each citation is in references.bib, and all other citations of the paper agree with it."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The refit of a published drive takes no step that leaves a figure worse than by hand."""
+"""The refit of a published drive takes no step after which a figure is worse than in its profile."""
 
 import importlib.util
 from pathlib import Path
@@ -18,7 +18,8 @@ def refit():
 
 def test_no_figure_is_worse_than_by_hand(refit):
     def measured(x):
-        """Two errors that the first value trades for each other, and one of the second value alone."""
+        """Return two errors that depend on the first value in opposite ways, and one of the second value
+        alone."""
         return {"a": 0.05 - x[0], "b": 0.01 + x[0] / 10, "c": 0.03 - x[1]}
 
     found = refit.search(measured, 2, 4, 1)

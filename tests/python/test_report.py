@@ -1,4 +1,4 @@
-"""Reports: one file, no network, every chart drawn, the numbers those of the runs."""
+"""Reports: one file, no network access, every chart is drawn, and the numbers are those of the runs."""
 
 import json
 import re
@@ -29,7 +29,7 @@ def data_of(page):
 
 
 def check(page, tmp_path, charts, *options):
-    """No word on the console, nothing fetched, each chart there and drawn."""
+    """Check that the console has no messages, nothing was fetched, and each chart is present and drawn."""
     dom, console, drawn, fetched = look(page, tmp_path, *options)
     assert console == []
     assert fetched == []

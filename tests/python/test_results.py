@@ -1,4 +1,4 @@
-"""Results of sweeps: intervals, pairs, SQL, what is printed."""
+"""Results of sweeps: intervals, pairs, SQL, and the printed tables."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Printed results: parts are labelled, best is justified, and missing values are not numbers."""
+"""Printed results: parts have labels, claims of "best" are justified, and missing values show no number."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The site: every page is on it, every link leads somewhere, and its search needs no network."""
+"""The site: every page is on it, every link is valid, and its search needs no network."""
 
 import re
 import subprocess

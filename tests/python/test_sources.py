@@ -63,7 +63,7 @@ OPENING = re.compile(
     r"(?:What|Which|Who|Whoever|The same|It|Its|Those|They|That|Them|Their|These|Such|Both,|Likewise|Also|And"
     r"|But|See the field|Of (?:it|these|those|them)|Does the same|So (?:many|much|often|long))\b"
 )
-#: Words that name no thing of the field; in a name they stand between `_`, or as its parts in CamelCase.
+#: Words that are no terms of computing. In a name they are separated by `_`, or are its parts in CamelCase.
 RIDDLES = re.compile(
     r"\b(?:go on|goes on|going on|went on|came|tell|tells|told|telling|untold|say|says|said|saying|hear|hears"
     r"|heard|answer|answers|answered|answering|under way|heir|heirs|who|whoever|whom|nobody|anybody|somebody"
@@ -76,7 +76,7 @@ COMMENT_RIDDLES = re.compile(r"\b(?:goes on|go on|going on|went on|came|somebody
 KEPT = {"gc_left_off", "Came", "Answered"}
 
 RUST_DOC = re.compile(r"^\s*//[/!] ?(.*)$")
-#: Comments, strings and characters, to pass over; else a name.
+#: A comment, a string or a character, all of which are skipped; or a name.
 RUST_NAME = re.compile(r"""//[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])'|\b[A-Za-z_]\w*""", re.DOTALL)
 RUST_TEST = re.compile(r"#\[test\]\s*(?:#\[[^\]]*\]\s*)*fn (\w+)")
 PYTHON_TEST = re.compile(r"^ *def (test_\w+)", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""How far a generated load is from a trace: each figure against what a small trace is known to hold."""
+"""Differences between a generated load and a trace: each figure is compared with those of a small trace."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 from flashtwin import FlashtwinError
 from flashtwin._support.stand_in import against
 
-#: 2000 writes of one page, one each millisecond, 500 pages in turn; a buffer of 1 MiB holds 256 of them.
+#: 2000 writes of one page, one per millisecond, to 500 pages in turn; a buffer of 1 MiB holds 256 of them.
 LINES = [f"{i * 1000},W,{i % 500 * 4096},4096" for i in range(2000)]
 LOAD = "sequential:range=2000k,write=1,size=4k,interval=1ms,arrival=constant"
 

@@ -1,4 +1,4 @@
-"""The start of commands: the packages they need are there, and Ctrl-C during imports."""
+"""The start of commands: the required packages are present, and Ctrl-C works during imports."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from conftest import SMALL
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 ENDLESS = ("--workload", "uniform:write=1,requests=1e10")
-#: Imports the package and sends SIGINT in the midst of that.
+#: Script that imports the package and receives SIGINT during the import.
 INTERRUPTED = """
 import os, signal, sys
 class Interrupt:

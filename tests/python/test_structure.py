@@ -1,4 +1,4 @@
-"""Modules import those below them only, and few files import each other: see ARCHITECTURE.md."""
+"""Modules import only those below them, and few files import each other (ARCHITECTURE.md)."""
 
 import ast
 import re
@@ -13,13 +13,13 @@ CRATES = sorted(path.parent for path in ROOT.glob("crates/*/src/lib.rs"))
 MODEL = ROOT / "crates" / "flashtwin" / "src"
 
 USE = re.compile(r"^ *(pub(?:\([^)]*\))? +)?use +([^;]+);", re.MULTILINE)
-#: A path without `use`.
+#: A path in code, outside of `use`.
 PATH = re.compile(r"\bcrate((?:::\w+)+)")
 COMMENT = re.compile(r"//[^\n]*")
 
 
 def paths_of(tree):
-    """Return what a tree such as `a::{b, c::d}` names, as lists of words."""
+    """Return the paths that a tree such as `a::{b, c::d}` names, as lists of words."""
     found = re.fullmatch(r"((?:\w+::)*)\{(.*)\}", tree.strip(), re.DOTALL)
     if not found:
         return [tree.split(" as ")[0].strip().split("::")]
@@ -35,7 +35,7 @@ def paths_of(tree):
 
 
 class Crate:
-    """The files of a crate without tests, and which imports which."""
+    """The files of a crate without tests, and the imports between them."""
 
     def __init__(self, root):
         self.modules = {}
@@ -55,7 +55,7 @@ class Crate:
         }
 
     def used(self, module):
-        """Return the paths from the crate's root that a module uses; notes what it exports."""
+        """Return the paths from the crate's root that a module uses, and record its exports."""
         paths = [path.split("::")[1:] for path in PATH.findall(self.texts[module])]
         for public, tree in USE.findall(self.texts[module]):
             for words in paths_of(tree):
@@ -67,7 +67,7 @@ class Crate:
         return paths
 
     def from_root(self, module, path):
-        """Return a path of `module` from the crate's root; None if it is of another crate."""
+        """Return a path of `module` from the crate's root; None if it belongs to another crate."""
         if path[0] == "super":
             ups = path.count("super")
             return [*module[: len(module) - ups], *path[ups:]]
@@ -78,7 +78,7 @@ class Crate:
         return [*module, *path] if (*module, path[0]) in self.modules else None
 
     def target(self, path, depth=8):
-        """Return the module where what a path names is written."""
+        """Return the module that defines the item at a path."""
         for length in range(len(path), 0, -1):
             module = tuple(path[:length])
             if module not in self.modules:
@@ -91,7 +91,7 @@ class Crate:
 
 
 def python_imports():
-    """Return which module of the package imports which, also within functions."""
+    """Return the imports between modules of the package, including those within functions."""
     root = ROOT / "python"
     files = {}
     for path in sorted((root / "flashtwin").rglob("*.py")):
@@ -116,15 +116,14 @@ def python_imports():
 
 
 def is_part(inner, outer):
-    """Return whether a module lies in another one."""
+    """Return whether a module is within another one."""
     return inner[: len(outer)] == outer
 
 
 def circles(imports, largest):
-    """Return groups of more modules than `largest` of which each reaches each other.
+    """Return groups of more than `largest` modules in which each module reaches all others.
 
-    What a module imports from its own parts, as a folder's `mod.rs` does, does not count.
-    """
+    Imports of a module from its own parts, as in a folder's `mod.rs`, do not count."""
     imports = {module: {to for to in found if not is_part(to, module)} for module, found in imports.items()}
     reached = {}
     for module in imports:
@@ -143,7 +142,7 @@ def circles(imports, largest):
 
 @pytest.mark.parametrize("root", CRATES, ids=lambda root: root.parent.name)
 def test_no_circle_in_rust_has_more_than_two_files(root):
-    """Two files that know each other can be read together; three cannot be read at all."""
+    """Two files that use each other can be read together; three are too hard to read."""
     assert circles(Crate(root).imports, 2) == []
 
 
@@ -157,7 +156,7 @@ def test_python_has_no_circle():
 
 
 def test_modules_of_the_model_call_only_those_above_them_in_the_table():
-    """The table of ARCHITECTURE.md has each module of the model, from the lowest on."""
+    """The table of ARCHITECTURE.md has each module of the model, beginning with the lowest."""
     text = (ROOT / "ARCHITECTURE.md").read_text()
     table = text.split("| module | content |")[1].split("\n\n")[0]
     rows = [
@@ -175,7 +174,8 @@ def test_modules_of_the_model_call_only_those_above_them_in_the_table():
     assert up == []
 
 
-#: Tables of components: the folder with them and its `mod.rs`, the table's lines, and what else names one.
+#: Tables of components: their folder and its `mod.rs`, the lines of the table, and other files that name a
+#: component.
 TABLES = {
     "policy": ("flashtwin/src/buffer/policies", r"^ {12}([a-z]\w+)::\w+", {"lru": {("buffer", "chosen")}}),
     "victim rule": ("flashtwin/src/gc/rules", r"^ {12}(\w+)::\w+", {}),
@@ -194,7 +194,7 @@ TABLES = {
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_a_component_is_named_by_its_table_only(kind):
-    """Another one is two files, as CONTRIBUTING.md says."""
+    """A further component needs changes in two files only, as CONTRIBUTING.md states."""
     folder, line, others = TABLES[kind]
     path = ROOT / "crates" / folder
     names = set(re.findall(line, (path / "mod.rs").read_text(), re.MULTILINE))
@@ -221,6 +221,6 @@ def test_public_names_for_type_checkers_are_those_of_the_package():
 
 
 def test_no_public_function_shares_its_name_with_a_module():
-    """Else the import of the module would hide the function."""
+    """A module of the same name would hide the function once the module is imported."""
     modules = {module[1] for module in python_imports() if len(module) == 2}
     assert modules.intersection(flashtwin.__all__) == {"plot"}

@@ -1,4 +1,4 @@
-"""Studies: how files are read and claims judged, and that shipped outcomes and pages belong together."""
+"""Studies: reading files, judging claims, and the consistency of shipped outcomes and pages."""
 
 import json
 import shlex
@@ -200,7 +200,7 @@ def test_a_full_study_on_dask_has_the_bytes_of_threads(small, tmp_path, cli):
     assert (found["variant"], found["matrices"][0]["cells"]) == ("full", 24)
 
 
-#: Another claim on the matrix of the first.
+#: Another claim on the matrix of the first claim.
 SECOND = """
 [[claim]]
 id = "A-4"
@@ -587,7 +587,8 @@ def test_file_of_a_study_is_printed(cli, tmp_path):
     assert study.read(str(copy)).matrices == study.read("ecr").matrices
 
 
-#: The claims of the five papers that can be checked or stated not to be, by figure or table.
+#: The claims of the five papers that can be tested, or whose reason for not being testable is stated, by
+#: figure or table.
 CLAIMS = {
     "gcar": "GCAR-: F2 F6a F6b F6c F7 F8a F8b F9a F9b F9c F10 F11 F12 F13 F14 T5",
     "harmonia": "HAR-: F1 F2 T3 T4 F3 T6 F4 F6 F7a F7b F8 F9 F10 F11a F11b F12 F13 T10",

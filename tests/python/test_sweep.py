@@ -1,4 +1,5 @@
-"""Sweeps: the same bytes however they are run, nothing finished lost or done twice, errors with a place."""
+"""Sweeps: equal bytes with any workers, finished cells are neither lost nor repeated, errors have a
+position."""
 
 import errno
 import io
@@ -39,7 +40,7 @@ CELLS = 12
 
 
 def toml(path, **changes):
-    """The experiment as a file."""
+    """Write the experiment to a file."""
     lines = []
     tables = []
     for key, value in {**EXPERIMENT, **changes}.items():
@@ -61,7 +62,7 @@ def finished(directory):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """The directory of a sweep that nothing disturbed."""
+    """Create the directory of a sweep that ran without interruption."""
     directory = tmp_path_factory.mktemp("whole") / "sweep"
     flashtwin.sweep(EXPERIMENT, directory, threads=1)
     return directory
@@ -234,7 +235,7 @@ def test_ctrl_c_keeps_finished_cells(tmp_path):
 
 
 def test_sweep_reads_a_table_with_columns_and_compact_addresses(tmp_path):
-    """A trace of other columns, whose second page lies beyond the device."""
+    """The trace has other columns than usual, and its second page is beyond the device."""
     table = tmp_path / "table.csv"
     table.write_text("".join(f"{i};{'RD' if i % 4 else 'WR'};{i % 2 << 50};4096\n" for i in range(400)))
     mapping = {

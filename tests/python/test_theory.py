@@ -1,4 +1,4 @@
-"""Closed forms: what applies to a device and a load, and long runs beside them."""
+"""Closed forms: those that apply to a device and a load, and comparisons with long runs."""
 
 import json
 import sys
@@ -12,9 +12,9 @@ from test_cli import wrong
 sys.path.insert(0, str(ROOT / "experiments"))
 from theory import POINTS, keys, measure
 
-#: A small device: 512 blocks. Docs/theory.md has 4096.
+#: A small device of 512 blocks; docs/theory.md uses 4096.
 BLOCKS = 512
-#: Differences that runs of this size may have; those of docs/theory.md are below half a percent.
+#: Largest permitted differences for runs of this size; those in docs/theory.md are below half a percent.
 NEAR = 0.015
 
 

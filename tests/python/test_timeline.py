@@ -67,7 +67,7 @@ class Slice:
 
 @dataclass
 class Trace:
-    """A trace as a reader that knows nothing of flashtwin sees it."""
+    """A trace, read without any knowledge of flashtwin."""
 
     slices: dict[int, list[Slice]] = field(default_factory=lambda: defaultdict(list))
     instants: list[Slice] = field(default_factory=list)
@@ -145,7 +145,7 @@ def run(case: str, window: flashtwin.Window, **more: Any) -> flashtwin.Result:
 
 @cache
 def whole(case: str) -> Trace:
-    """Run a case from its beginning to its end."""
+    """Record a whole run of a case."""
     return read(run(case, WHOLE).timeline)
 
 

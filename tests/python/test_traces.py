@@ -1,4 +1,4 @@
-"""Traces as files of other programs: tables in columns, keys, traces without times, hints in errors."""
+"""Traces of other programs: tables in columns, keys, traces without times, hints in errors."""
 
 import gc
 import json
@@ -19,7 +19,7 @@ COLUMNS = "time=when:datetime,offset=lba:pages,size=n:sectors,op=write:write=tru
 
 
 def table():
-    """60 requests, one a second, with columns that a replay does not use."""
+    """Return a table of 60 requests, one per second, with columns that a replay does not use."""
     return pa.table(
         {
             "when": pa.array([1_700_000_000_000_500 + i * 1_000_000 for i in range(60)], pa.timestamp("us")),
@@ -99,7 +99,7 @@ def test_request_log_replays_as_the_run_that_wrote_it(tmp_path, name):
 
 
 class Stream:
-    """A table of another package: nothing but the Arrow PyCapsule interface."""
+    """A table of another package: it has only the Arrow PyCapsule interface."""
 
     def __init__(self, rows):
         self.rows = rows

@@ -1,4 +1,4 @@
-"""Policies written in Python: the same results as in Rust, and every mistake told."""
+"""Policies written in Python: results equal those of Rust, and every mistake is reported."""
 
 import json
 import traceback
@@ -12,7 +12,7 @@ from flashtwin.cli import main
 
 
 class Lru(flashtwin.Policy):
-    """As `lru`."""
+    """The policy `lru`, rewritten in Python."""
 
     def __init__(self):
         self.order = {}
@@ -25,7 +25,7 @@ class Lru(flashtwin.Policy):
         self.order[page] = None
 
     def candidates(self):
-        """Pages that go before the others."""
+        """Return the pages that are evicted before all others."""
         return []
 
     def evict(self, incoming):
@@ -39,7 +39,7 @@ class Lru(flashtwin.Policy):
 
 
 class CleanFirst(Lru):
-    """As `cflru-eps`."""
+    """The policy `cflru-eps`, rewritten in Python."""
 
     def __init__(self):
         super().__init__()
@@ -70,14 +70,15 @@ class CleanFirst(Lru):
 
 
 class Gcar(Lru):
-    """As `gcar-lru`."""
+    """The policy `gcar-lru`, rewritten in Python."""
 
     def candidates(self):
         return [page for page in self.order if not self.device.in_gc(self.device.chip(page))]
 
 
 def numbers(result):
-    """A summary without what only the policy in Rust tells: names, counters, entries inspected."""
+    """Return a summary without the parts that only a policy in Rust has: names, counters, entries
+    inspected."""
     own = ("policy_counters", "entries_inspected")
     summary = {key: value for key, value in result.summary.items() if key not in ("policy", "buffer")}
     return summary | {"buffer": {k: v for k, v in result.summary["buffer"].items() if k not in own}}
@@ -324,7 +325,7 @@ def test_ctrl_c_stops_a_run_with_it():
 
 
 class NumberGhosts(Lru):
-    """Remembers evicted pages by their numbers, which are used for other pages."""
+    """A faulty policy: it remembers evicted pages by numbers, which are reused for other pages."""
 
     def __init__(self):
         super().__init__()
@@ -341,7 +342,7 @@ class NumberGhosts(Lru):
 
 
 class LpnGhosts(NumberGhosts):
-    """Remembers them by their logical pages."""
+    """A correct policy: it remembers evicted pages by their logical pages."""
 
     def insert(self, page, access):
         self.known = access.lpn in self.ghosts

@@ -102,7 +102,7 @@ def avoided():
 
 
 def complaints(path, text, first_line=1):
-    """Return what a text holds of the words to avoid."""
+    """Return the words and phrases of a text that must be avoided."""
     for pattern, use in avoided():
         for match in pattern.finditer(text):
             line = first_line + text[: match.start()].count("\n")

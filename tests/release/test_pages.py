@@ -1,7 +1,6 @@
-"""Every command and every Python example of the documentation runs as it stands there.
+"""Every command and every Python example of the documentation runs as printed.
 
-`make test-long` runs this, with the build that users get.
-"""
+`make test-long` runs this test, with the release build."""
 
 import os
 import shutil
@@ -15,13 +14,13 @@ from browser import NAMES
 from clients import need
 from pages import PAGES, ROOT, blocks, figures
 
-#: Tools that pages ask for, beside those that come with flashtwin.
+#: Tools that pages require, in addition to those that come with flashtwin.
 TOOLS = {"docs/live.md": ("nbdkit", "nbdinfo", "fio", "qemu-io")}
 
 
 @pytest.fixture
 def place(tmp_path):
-    """A directory in which the paths that the documentation names exist."""
+    """Create a directory that contains the paths that the documentation names."""
     for name in ("python", "tests", "devices", "experiments"):
         (tmp_path / name).symlink_to(ROOT / name)
     bin_dir = tmp_path / ".bin"

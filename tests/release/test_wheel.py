@@ -1,6 +1,6 @@
-"""The wheel as users get it: in a new virtual environment, with an empty home and without a compiler.
+"""The release wheel in a new virtual environment, with an empty home and without a compiler.
 
-`make test-long` runs it on the wheel in dist/.
+`make test-long` runs these tests on the wheel in dist/.
 """
 
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-#: Commands that the tutorial uses; the PATH has no others.
+#: Commands that the tutorial uses; the PATH contains no others.
 SYSTEM = ("bash", "cat", "sed")
 #: Processors without AVX, as qemu names them.
 BASELINE = ("Nehalem", "core2duo")
@@ -39,7 +39,7 @@ def blocks(language):
 
 @pytest.fixture(scope="module")
 def user(tmp_path_factory):
-    """A new user's empty home, and the environment of its shell."""
+    """Create the empty home of a new user, and the environment of a shell."""
     home = tmp_path_factory.mktemp("home")
     tools = tmp_path_factory.mktemp("tools")
     for tool in SYSTEM:

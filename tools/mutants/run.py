@@ -1,12 +1,12 @@
 """Mutation testing of the model crate: `python tools/mutants/run.py --shard 1/14`.
 
-`cargo mutants --list` names the mutants. All those of a shard are built together: a copy of the crate outside
-of the checkout asks at each mutated place whether the mutant of that place is the one in the variable MUTANT,
-so one build serves them all (`schemata.py`). Each test runs once without a mutant to find which mutants it
-reaches and how much processor time it takes; then each mutant runs the tests that reach it, the shortest
-first, until one fails. Those that survive run the Python tests that reach them, a file at a time, on a module
-built from the same sources. Mutants are judged in random order and results appended to
-out/mutants/SHARD.jsonl, so an interrupted run has judged a random sample and continues there.
+`cargo mutants --list` names the mutants. All mutants of a shard are built together: in a copy of the crate
+outside the checkout, each mutated place checks whether the variable MUTANT selects one of its mutants, so one
+build serves all (`schemata.py`). First, each test runs once without a mutant to find which mutants it reaches
+and how much processor time it takes. Then each mutant runs the tests that reach it, the shortest first, until
+one fails. Mutants that survive run the Python tests that reach them, a file at a time, on a module built from
+the same sources. Mutants are judged in random order and results are appended to out/mutants/SHARD.jsonl, so
+an interrupted run has judged a random sample and can continue.
 """
 
 from __future__ import annotations
@@ -34,25 +34,26 @@ from schemata import Mutant, Schemata
 ROOT = Path(__file__).parents[2]
 OUT = ROOT / "out" / "mutants"
 CRATES = ("flashtwin", "flashtwin-sim")
-#: Crates that Python tests run; built together, so that all have the same dependencies. None without pytest.
+#: Crates that Python tests run. They are built together, so that all have the same dependencies. Empty
+#: without pytest.
 MODULE_CRATES = ("flashtwin-nbdkit", "flashtwin-python") if importlib.util.find_spec("pytest") else ()
-#: Processor time of tests, while they are traced, that are left out.
+#: Processor time of a traced test above which the test is not used.
 LONG_S = 60.0
-#: Python tests that wait for the wall clock, so that other work on the machine could fail them, or that never
+#: Python tests that are not used: they wait for the wall clock, so that other load could fail them, or never
 #: run the model.
 TIMED = re.compile(r"live|power_cut|starts|calibrate|fio|site|report|structure|sources|words")
-#: The paths that exist for the ordinary case beside the general one: half of a sample is from these files.
+#: Files with fast paths, which have a general path beside them; half of a sample is from these files.
 FAST_PATHS = re.compile(
     r"src/(device/(plain|port|cache/in_order)|array/(jobs/pair|raid/(short|direct)|member/(drive|ahead))"
     r"|nand/msr/(short|serve)|nand/modern/(ahead|collect)|ssd/short)\.rs"
 )
-#: A test that takes so many times the processor time it takes without a mutant has found one that does not
-#: end. Processor time, since other work on the machine must not decide.
+#: A test that takes this multiple of its processor time without a mutant has detected an endless mutant.
+#: Processor time is used, since it does not depend on other load.
 PATIENCE = 4.0
-#: A test that sleeps for so long has found a mutant that waits for ever.
+#: A test that takes this many seconds of wall-clock time has detected a mutant that waits forever.
 WALL_S = 1200.0
 MEMORY_MAX = 6 << 30
-#: Module that the copy of the crate has in addition.
+#: Module that is added to the copy of the crate.
 SWITCH = """//! Which mutant runs.
 
 use std::io::Write;
@@ -98,7 +99,7 @@ class Test(NamedTuple):
     name: str
 
     def run(self, variables: dict[str, str], limit_s: float) -> bool | None:
-        """Whether it passes; `None` if it takes more processor time than the limit."""
+        """Return whether the test passes; `None` if it takes more processor time than the limit."""
         cpu_s = math.ceil(limit_s)
 
         def bound() -> None:
@@ -131,7 +132,7 @@ def used_s() -> float:
 
 
 def chosen(shard: str, seed: int, pattern: str | None) -> list[Mutant]:
-    """The mutants of a shard, or those whose names match a pattern.
+    """Return the mutants of a shard, or those whose names match a pattern.
 
     A shard is a random sample of two strata of the same size: the files of fast paths, and all others.
     """
@@ -152,14 +153,14 @@ def chosen(shard: str, seed: int, pattern: str | None) -> list[Mutant]:
 
 
 def put(file: Path, data: bytes) -> None:
-    """Write a file that differs; one that does not keeps its time, so that Cargo builds nothing for it."""
+    """Write a file only if its contents differ, so that Cargo rebuilds nothing for unchanged files."""
     if not file.exists() or file.read_bytes() != data:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
 
 
 def copy(work: Path, but: set[str]) -> None:
-    """Copy what git does not ignore, but for these files."""
+    """Copy all files that git does not ignore, except `but`."""
     tracked = subprocess.run(
         ["git", "ls-files", "-z", "-co", "--exclude-standard"],
         cwd=ROOT,
@@ -181,7 +182,7 @@ def copy(work: Path, but: set[str]) -> None:
 
 
 def cargo(work: Path, command: list[str], crates: tuple[str, ...]) -> list[dict]:
-    """The messages of a build."""
+    """Run Cargo and return the messages of the build."""
     packages = [word for crate in crates for word in ("-p", crate)]
     done = subprocess.run(
         ["cargo", *command, *packages, "--locked", "--message-format=json"],
@@ -195,7 +196,7 @@ def cargo(work: Path, command: list[str], crates: tuple[str, ...]) -> list[dict]
 
 
 def build(work: Path, mutants: list[Mutant], left_out: Path) -> tuple[Schemata, list[dict]]:
-    """Build all mutants but those that do not compile, which are left out step by step and recorded."""
+    """Build all mutants; those that do not compile are removed step by step and recorded."""
     schemata = Schemata(ROOT, mutants)
     if left_out.exists():
         names = set(left_out.read_text().splitlines())
@@ -224,7 +225,7 @@ def build(work: Path, mutants: list[Mutant], left_out: Path) -> tuple[Schemata, 
 
 
 def rust_tests(messages: list[dict]) -> list[Test]:
-    """Every test of the programs that were built."""
+    """Return all tests of the programs that were built."""
     found = []
     for message in messages:
         program = message.get("executable")
@@ -248,7 +249,7 @@ def rust_tests(messages: list[dict]) -> list[Test]:
 
 
 def python_tests(work: Path) -> list[Test]:
-    """The files of Python tests; none where pytest is not installed."""
+    """Return the files of Python tests; none if pytest is not installed."""
     if not MODULE_CRATES:
         print("Python tests are left out, since pytest is not installed: make .venv/.dev", flush=True)
         return []
@@ -272,7 +273,7 @@ def python_tests(work: Path) -> list[Test]:
 
 
 def traced(test: Test) -> tuple[float | None, set[int]]:
-    """The processor time of a test without a mutant, `None` if it fails or is long, and what it reaches."""
+    """Return a test's processor time without mutants (`None` if it fails or is too long), and its mutants."""
     trace = OUT / f"trace-{os.getpid()}"
     trace.unlink(missing_ok=True)
     start = used_s()
@@ -283,7 +284,7 @@ def traced(test: Test) -> tuple[float | None, set[int]]:
 
 
 def reached(tests: list[Test], jobs: int) -> tuple[dict[Test, float], dict[int, list[Test]]]:
-    """How long each test takes without a mutant, and the tests that reach each mutant, the shortest first."""
+    """Return each test's time without mutants; for each mutant, the tests that reach it, shortest first."""
     seconds: dict[Test, float] = {}
     reaching: dict[int, list[Test]] = {}
     with ProcessPoolExecutor(jobs) as pool:
@@ -300,7 +301,7 @@ def reached(tests: list[Test], jobs: int) -> tuple[dict[Test, float], dict[int, 
 
 
 def judge(number: int, tests: list[Test], seconds: dict[Test, float], limit_s: float) -> tuple[str, str]:
-    """Whether a test finds a mutant, and which."""
+    """Return whether a test detects a mutant, and which test."""
     end = used_s() + limit_s
     for test in tests:
         if used_s() > end:
@@ -314,17 +315,17 @@ def judge(number: int, tests: list[Test], seconds: dict[Test, float], limit_s: f
 
 
 class Judge(NamedTuple):
-    """State with which a worker judges its mutants."""
+    """Data with which a worker judges its mutants."""
 
     viable: set[int]
     untried: set[int]
     seconds: dict[Test, float]
-    #: Tests in Rust and then in Python that reach each mutant.
+    #: Tests in Rust, and tests in Python, that reach each mutant.
     reaching: tuple[dict[int, list[Test]], dict[int, list[Test]]]
     limit_s: float
 
     def line(self, number: int, mutant: Mutant) -> str:
-        """The line of a mutant for the journal."""
+        """Return the line of a mutant for the journal."""
         outcome, by = "untried" if number in self.untried else "unviable", ""
         start = used_s()
         if number in self.viable:
@@ -337,7 +338,7 @@ class Judge(NamedTuple):
 
 
 def interval(hits: int, of: int) -> tuple[float, float]:
-    """Wilson's interval of 95 % for a share, in percent."""
+    """Return Wilson's 95 % interval of a share, in percent."""
     z, share = 1.96, hits / of
     middle = share + z * z / (2 * of)
     half = z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
@@ -345,7 +346,7 @@ def interval(hits: int, of: int) -> tuple[float, float]:
 
 
 def report(journal: Path) -> None:
-    """Print the mutants that no test found, and the counts of both strata."""
+    """Print the mutants that no test detected, and the counts of both strata."""
     lines = [json.loads(line) for line in journal.read_text().splitlines()]
     for line in lines:
         if line["outcome"] == "missed":
@@ -365,7 +366,7 @@ def report(journal: Path) -> None:
 
 
 def main() -> None:
-    """Run a shard, or what is left of it."""
+    """Run a shard, or its remaining part."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

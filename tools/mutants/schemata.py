@@ -1,8 +1,8 @@
-"""Source files in which every mutated place asks whether its mutant is the one that runs.
+"""Source files in which every mutated place checks whether one of its mutants is selected.
 
-An operator `a + b` becomes `(if crate::mutant::is(7) { (a) - (b) } else { a + b })`, a body starts with
-`if crate::mutant::is(8) { return 0; }`, an arm of a match gets a guard. Comments around the parts lead from
-the compiler's errors back to the mutants.
+For example, `a + b` becomes `(if crate::mutant::is(7) { (a) - (b) } else { a + b })`; a body starts with `if
+crate::mutant::is(8) { return 0; }`; an arm of a match gets a guard. Comments around these parts map the
+compiler's errors back to the mutants.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import tree_sitter
 import tree_sitter_rust
 
 PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_rust.language()))
-#: Around what belongs to a mutant.
+#: Comments around the text of a mutant.
 MARK = re.compile(rb"/\*(<|>)(\d+)\*/")
 
 
@@ -32,7 +32,7 @@ class Mutant(NamedTuple):
 
     @classmethod
     def of(cls, entry: dict) -> Mutant:
-        """From an entry of the list."""
+        """Create a mutant from an entry of the list."""
         start, end = (
             (entry["span"][side]["line"], entry["span"][side]["column"]) for side in ("start", "end")
         )
@@ -40,17 +40,17 @@ class Mutant(NamedTuple):
 
 
 def runs(number: int) -> bytes:
-    """The question whether a mutant runs."""
+    """Return the expression that checks whether a mutant is selected."""
     return b"crate::mutant::is(%d)" % number
 
 
 def marked(number: int, text: bytes) -> bytes:
-    """A text that belongs to a mutant."""
+    """Mark a text as belonging to a mutant."""
     return b"/*<%d*/%s/*>%d*/" % (number, text, number)
 
 
 class Source:
-    """A file and the places in it that change, each with the mutants there."""
+    """A file and the places in it that are mutated, each with its mutants."""
 
     def __init__(self, text: bytes, mutants: dict[int, Mutant]) -> None:
         self.text = text
@@ -67,13 +67,13 @@ class Source:
             self.places.setdefault((start, end, mutant.genre), []).append((number, mutant, node))
 
     def offset(self, place: tuple[int, int]) -> int:
-        """The byte of a place."""
+        """Return the byte offset of a place."""
         line, column = place
         before = "".join(self.lines[: line - 1]) + self.lines[line - 1][: column - 1]
         return len(before.encode())
 
     def node(self, mutant: Mutant) -> tree_sitter.Node:
-        """The expression or arm that is mutated."""
+        """Return the expression or arm that is mutated."""
         start, end = self.offset(mutant.start), self.offset(mutant.end)
         kinds = {
             "BinaryOperator": ("binary_expression", "compound_assignment_expr"),
@@ -88,17 +88,17 @@ class Source:
 
     @staticmethod
     def pattern(arm: tree_sitter.Node) -> tuple[int, int]:
-        """Return the range of an arm before `=>`."""
+        """Return where the pattern of a match arm, the part before `=>`, begins and ends."""
         pattern = arm.child_by_field_name("pattern")
         return pattern.start_byte, pattern.end_byte
 
     def render(self) -> bytes:
-        """The file with all its mutants."""
+        """Return the file with all its mutants."""
         order = sorted(self.places, key=lambda place: (place[0], place[2] != "FnValue", -place[1]))
         return self.part(0, len(self.text), order)
 
     def part(self, start: int, end: int, places: list[tuple[int, int, str]]) -> bytes:
-        """The text from `start` to `end` with the places that lie in it, the outer ones first."""
+        """Return the text from `start` to `end` with the mutated places in it, the outer ones first."""
         parts, at, i = [], start, 0
         while i < len(places):
             place = places[i]
@@ -112,7 +112,7 @@ class Source:
         return b"".join([*parts, self.text[at:end]])
 
     def place(self, place: tuple[int, int, str], inner: list[tuple[int, int, str]]) -> bytes:
-        """A place with its mutants."""
+        """Return a place with its mutants."""
 
         def text(node: tree_sitter.Node) -> bytes:
             within = [p for p in inner if node.start_byte <= p[0] and p[1] <= node.end_byte]
@@ -141,14 +141,14 @@ class Source:
 
     @staticmethod
     def either(number: int, mutated: bytes, plain: bytes) -> bytes:
-        """The mutant if it runs."""
+        """Return an expression that evaluates to the mutant if it is selected."""
         switch = b"(if %s { %s } else { %s })"
         return marked(number, switch % (runs(number), mutated, plain))
 
     def mutated(
         self, mutant: Mutant, node: tree_sitter.Node, text: Callable[[tree_sitter.Node], bytes]
     ) -> bytes:
-        """The text of an expression as the mutant has it."""
+        """Return the text of an expression after the mutation."""
         replacement = mutant.replacement.encode()
         if mutant.genre == "BinaryOperator":
             left, right = (node.child_by_field_name(side) for side in ("left", "right"))
@@ -165,7 +165,7 @@ class Source:
 
 
 class Schemata:
-    """All files of a crate with their mutants, and which of those compile."""
+    """All files of a crate with their mutants, and which of the mutants compile."""
 
     def __init__(self, root: Path, mutants: list[Mutant]) -> None:
         self.mutants = dict(enumerate(mutants))
@@ -175,7 +175,7 @@ class Schemata:
         self.viable = set(self.mutants) - self.untried
 
     def write(self, work: Path) -> None:
-        """Write each file that has mutants, with those that may compile."""
+        """Write each file that has mutants, with the mutants that may compile."""
         for file, source in self.sources.items():
             here = {n: m for n, m in self.mutants.items() if m.file == file and n in self.viable}
             text = Source(source, here).render()
@@ -187,7 +187,7 @@ class Schemata:
         self.work = work
 
     def leave_out(self, errors: list[dict]) -> int:
-        """Leave out the mutants in which errors are; returns how many."""
+        """Remove the mutants that cause compile errors; return their number."""
         before = len(self.viable)
         for error in errors:
             if (error["code"] or {}).get("code") == "E0004":
@@ -202,7 +202,7 @@ class Schemata:
         return before - len(self.viable)
 
     def uncovered(self, error: dict) -> set[int]:
-        """The mutant without which a match covers its patterns: that of an arm it names, or of the last."""
+        """Return the mutant that makes a match incomplete: the mutant of a named arm, or of the last arm."""
         (span,) = (span for span in error["spans"] if span["is_primary"])
         tree = PARSER.parse((self.work / span["file_name"]).read_bytes())
         node = tree.root_node.descendant_for_byte_range(span["byte_start"], span["byte_end"])
@@ -220,7 +220,7 @@ class Schemata:
         return named or last
 
     def at(self, file: str, start: int, end: int) -> set[int]:
-        """The innermost mutant around a place of a written file, else all in it."""
+        """Return the innermost mutant around a place of a written file, or else all mutants in the place."""
         path = self.work / file
         if not path.is_file():
             return set()

@@ -46,7 +46,7 @@ impl FromStr for Dilation {
 }
 
 impl Dilation {
-    /// The dilation as it was given.
+    /// Returns the dilation as it was given.
     pub fn times(self) -> f64 {
         self.millionths as f64 / 1e6
     }
@@ -114,8 +114,8 @@ impl Clock {
         self.at_start.store(at_start.0, Ordering::Relaxed);
     }
 
-    /// Device time at the server's start. A thread that changes it holds the device lock, and so does a thread that
-    /// must not read an outdated value.
+    /// Returns the device time at the server's start. A thread that changes it holds the device
+    /// lock; so does a thread that must not read an outdated value.
     fn at_start(&self) -> Time {
         Time(self.at_start.load(Ordering::Relaxed))
     }

@@ -29,43 +29,43 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, tag = "do")]
 enum Command {
-    /// The report.
+    /// Returns the report.
     Stats {},
     /// Simulates a power loss.
     PowerCut {
         #[serde(default)]
         torn: bool,
     },
-    /// A member of an array fails.
+    /// Makes a member of an array fail.
     Fail { member: usize },
-    /// A new one takes its place.
+    /// Replaces a failed member by a new one.
     Replace { member: usize },
     /// Multiplies a member's response times by a factor.
     Slow { member: usize, times: f64 },
-    /// Dies collect a block now.
+    /// Orders one die or all dies to collect a block now.
     Collect {
         member: Option<usize>,
         die: Option<u32>,
     },
-    /// A die is dead from now on.
+    /// Makes a die fail for good.
     KillDie { die: u32 },
-    /// Exchange of the buffer's policy.
+    /// Replaces the buffer's policy.
     Policy {
         name: String,
         #[serde(default)]
         set: BTreeMap<String, String>,
     },
-    /// Other values of keys of the buffer's policy.
+    /// Changes values of keys of the buffer's policy.
     Set { keys: BTreeMap<String, String> },
-    /// Things go wrong from now on.
+    /// Starts injecting disturbances, such as delayed responses.
     Disturb(Disturbance),
-    /// The status of the placement handles.
+    /// Returns the status of the placement handles.
     PlacementStatus {},
-    /// Log pages 20h to 23h of flexible data placement.
+    /// Returns the log pages 20h to 23h of flexible data placement.
     PlacementLog {},
-    /// Units of these placement ids are closed.
+    /// Closes the units of the given placement ids.
     PlacementUpdate { ids: Vec<u16> },
-    /// A clean stop, as by SIGTERM.
+    /// Stops the server cleanly, as SIGTERM does.
     Stop {},
 }
 
@@ -78,7 +78,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Listens at `path`, which must not be there yet.
+    /// Starts to listen at `path`, which must not exist yet.
     ///
     /// # Errors
     /// Fails if the path exists or no socket can be made there.
@@ -108,7 +108,7 @@ impl Control {
         })
     }
 
-    /// Listens no more.
+    /// Stops listening.
     pub fn stop(self) {
         self.ended.store(true, Ordering::Release);
         // Wakes the listening thread; if the connection fails, no thread is listening.

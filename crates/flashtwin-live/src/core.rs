@@ -46,7 +46,7 @@ struct Place<W> {
     response: Response,
 }
 
-/// A device and the calls it works on.
+/// A device, and the calls in flight on it.
 pub struct Core<W> {
     twin: Box<dyn Twin>,
     places: Vec<Place<W>>,
@@ -78,12 +78,12 @@ impl<W> Core<W> {
         self.piece_bytes * BATCH_PIECES
     }
 
-    /// The device.
+    /// Returns the device.
     pub fn twin(&self) -> &dyn Twin {
         &*self.twin
     }
 
-    /// The device, to be stopped.
+    /// Returns the device, for callers that stop it.
     pub fn twin_mut(&mut self) -> &mut dyn Twin {
         &mut *self.twin
     }

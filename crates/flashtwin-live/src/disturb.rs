@@ -19,9 +19,9 @@ use crate::{LiveError, Orders, Twin};
 pub struct Disturbance {
     /// Extra latency, in device time.
     pub latency_us: u64,
-    /// The share of responses that are delayed.
+    /// Fraction of responses that are delayed.
     pub latency_share: f64,
-    /// The share of reads that fail (EIO).
+    /// Fraction of reads that fail with EIO.
     pub read_error_share: f64,
 }
 
@@ -54,7 +54,7 @@ impl Disturbance {
     }
 }
 
-/// A device with which things go wrong.
+/// A device whose responses are disturbed.
 pub(crate) struct Disturbed {
     twin: Box<dyn Twin>,
     how: Disturbance,

@@ -29,7 +29,7 @@ use core_affinity::CoreAffinity;
 use cpu_latency_hint::{LatencyHint, LATENCY_FILE};
 use wait::{Finished, Pollers, Waiter, WAITER};
 
-/// Attempts to take the lock before a thread sleeps for it.
+/// Number of attempts to take the lock before a thread sleeps until the lock is free.
 const LOCK_TRIES: u32 = 100;
 
 struct Inner {
@@ -59,7 +59,7 @@ struct Shared {
     inner: Mutex<Inner>,
     lateness: Mutex<LatenessLog>,
     clock: Clock,
-    /// The device's next event, in ns of the wall.
+    /// Instant of the device's next event, in ns of the wall clock.
     target_ns: AtomicU64,
     /// Calls in flight.
     waiting: AtomicUsize,
@@ -70,7 +70,7 @@ struct Shared {
     /// End of the pacer's sleep, in ns of the wall clock; 0 while it is awake.
     asleep_until_ns: AtomicU64,
     spin_ns: AtomicU64,
-    /// The device takes no more writes.
+    /// Whether the device accepts no more writes.
     read_only: AtomicBool,
     /// Number of power losses so far; only changed under the lock.
     cuts: AtomicU64,
@@ -191,7 +191,7 @@ impl Driver {
         self.shared.read_only.load(Ordering::Relaxed)
     }
 
-    /// Power losses so far.
+    /// Returns the number of power losses so far.
     pub fn cuts(&self) -> u64 {
         self.shared.cuts.load(Ordering::Acquire)
     }
@@ -239,7 +239,7 @@ impl Driver {
         }
     }
 
-    /// Report of the device, with `exported_bytes` as the device has them.
+    /// Returns the report of the device, with `exported_bytes` as the device has them.
     pub fn report(&self) -> Report {
         let mut reported = self.reported();
         let inner = self.shared.lock_ignoring_poison();
@@ -363,7 +363,7 @@ impl Shared {
         }
     }
 
-    /// All counts up to now.
+    /// Returns all counts up to now.
     fn counts(&self, inner: &Inner) -> Counts {
         let twin = inner.core.twin();
         let lateness = match self.lateness.lock() {

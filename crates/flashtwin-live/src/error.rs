@@ -97,12 +97,12 @@ pub enum Failure {
     Stopping,
     /// The request asks for fast zeroing, which is not possible here.
     Slow,
-    /// The store refused.
+    /// The store refused a read or write.
     Store(io::Error),
 }
 
 impl Failure {
-    /// The errno of a block device.
+    /// Returns the errno of a block device.
     pub fn errno(&self) -> i32 {
         match self {
             Failure::Beyond => libc::EINVAL,

@@ -25,9 +25,9 @@ pub trait Orders {
     /// # Errors
     /// Fails if there is no buffer, or if the policy or a key is unknown or wrong for it.
     fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError>;
-    /// The buffer, if there is one.
+    /// Returns the buffer, if there is one.
     fn buffer(&self) -> Option<&Buffer>;
-    /// The tables and rules of a device that writes by units; `None` for other devices.
+    /// Returns the tables and rules of a device that writes by units; `None` for other devices.
     fn placement(&mut self) -> Option<&mut Placed> {
         None
     }
@@ -97,7 +97,7 @@ pub(crate) fn no_members() -> LiveError {
     LiveError::Setting("the device has no members: it is no array".into())
 }
 
-/// The model refuses a command.
+/// Returns the error for a command that the model refuses.
 pub(crate) fn refused(why: impl std::error::Error) -> LiveError {
     LiveError::Setting(why.to_string())
 }

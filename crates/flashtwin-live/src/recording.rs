@@ -39,9 +39,9 @@ struct Added {
 #[derive(Debug)]
 struct Out {
     file: File,
-    /// Bytes of whole lines.
+    /// Number of bytes in the file that belong to whole lines.
     bytes: u64,
-    /// Lines that are to follow them.
+    /// Lines to be written to the file next.
     taken: Vec<u8>,
 }
 
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use flashtwin::{Op, Time};
 
-    /// Adds so many requests, each in a line of its own.
+    /// Adds this number of requests, each as one line.
     fn add(recording: &Recording, requests: u64) {
         for i in 0..requests {
             recording.add(&Request {

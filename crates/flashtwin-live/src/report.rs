@@ -49,18 +49,18 @@ impl Percentiles {
 pub struct CallCounts {
     /// Requests completed without an error.
     pub requests: u64,
-    /// Bytes they asked for.
+    /// Bytes of the requests completed without an error.
     pub bytes: u64,
-    /// Pages they touched.
+    /// Page accesses of the requests completed without an error.
     pub pages: u64,
-    /// Pages of them found in the buffer.
+    /// Page accesses that hit the buffer.
     pub hits: u64,
     /// Number of further requests that were refused because the device accepts no more writes.
     pub refused: u64,
     /// Number of further requests that failed because the device has lost their data. Injected failures are not
     /// counted.
     pub failed: u64,
-    /// Sum of their response times, in seconds.
+    /// Sum of the response times of the requests completed without an error, in seconds.
     pub total_s: f64,
     /// Percentiles of the response times.
     #[serde(flatten)]
@@ -107,7 +107,7 @@ pub struct Lateness {
     /// Percentiles of the delay.
     #[serde(flatten)]
     pub percentiles: Percentiles,
-    /// The latest.
+    /// The longest delay.
     pub max_us: f64,
 }
 
@@ -272,7 +272,8 @@ pub struct Report {
     pub pages_lost: u64,
     /// Dead dies, ascending, numbered as the chips of `chips_gc_s`.
     pub dead_dies: Vec<u32>,
-    /// Before an instant the pacer spins so long.
+    /// Time for which the pacer spins before an instant at which the device must run, in
+    /// microseconds.
     pub spin_margin_us: f64,
     /// Whether the kernel allows the server to keep idle cores from halting while requests arrive.
     pub cores_ready: bool,

@@ -33,7 +33,7 @@ const DRAIN_POLL: Duration = Duration::from_millis(10);
 const FAIL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Names of the open files of a process.
 const OPEN_FILES: &str = "/proc/self/fd";
-/// Slower is a member that has failed.
+/// Largest factor by which a member may be slowed down; a slower member would count as failed.
 const SLOW_TIMES_MAX: f64 = 1000.0;
 
 /// An extent: bytes of a block device that are all written, or all unwritten.
@@ -59,7 +59,7 @@ pub struct PreparedServer {
     rules_failed: Arc<AtomicBool>,
 }
 
-/// A block device at work.
+/// A running block device.
 pub struct Server {
     pub(crate) driver: Driver,
     pub(crate) store: Store,
@@ -71,7 +71,7 @@ pub struct Server {
     settings: Settings,
     /// Calls in flight.
     in_flight: AtomicUsize,
-    /// New calls are rejected.
+    /// Whether new calls are rejected.
     closed: AtomicBool,
 }
 
@@ -94,7 +94,7 @@ pub struct Cut {
     pub lost: Vec<u64>,
 }
 
-/// Path of the file with the state of the flash, beside the file with the data.
+/// Returns the path of the file with the state of the flash, beside the file with the data.
 pub(crate) fn state_path(store: &Path) -> PathBuf {
     let mut name = OsString::from(store);
     name.push(".state");
@@ -403,7 +403,8 @@ impl Server {
         self.placement(|device| Ok(placement_logs(device, page_bytes).into()))
     }
 
-    /// Closes the units that the handles of these placement ids write, as they are; returns the new status.
+    /// Closes the units that the handles of the given placement ids write, although they may not be
+    /// full; returns the new status.
     ///
     /// # Errors
     /// Fails if the device does not write by units, or if an id is not valid; then no unit is closed.
@@ -516,7 +517,7 @@ impl Server {
         self.driver.change(how).ok_or_else(broken)?
     }
 
-    /// The settings it was started with.
+    /// Returns the settings with which the server was started.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -551,7 +552,7 @@ impl Server {
         Ok(())
     }
 
-    /// Report of the server.
+    /// Returns the report of the server.
     pub fn report(&self) -> Report {
         Report {
             exported_bytes: self.size_bytes,
@@ -569,7 +570,8 @@ impl Server {
         recorded.and(write(self.wanted_report()))
     }
 
-    /// The report, and where the settings want it.
+    /// Returns the report, and the path to which the settings direct it; `None` if the settings
+    /// name no path.
     fn wanted_report(&self) -> Option<(&Path, Report)> {
         let path = self.settings.report.as_deref()?;
         Some((path, self.report()))

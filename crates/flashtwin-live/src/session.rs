@@ -129,7 +129,8 @@ impl<'a> Session<'a> {
         self.call(Op::Read, offset, bytes, false)
     }
 
-    /// Bytes that may be changed.
+    /// Returns a range of bytes to be changed. Fails if the range is not within the device or the
+    /// device is read-only.
     fn range(&self, offset: u64, bytes: u64) -> Result<Range<u64>, Failure> {
         self.server.within(offset, bytes)?;
         self.server.refuse_if_read_only()?;

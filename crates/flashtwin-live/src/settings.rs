@@ -12,7 +12,7 @@ pub enum Kept {
     Memory,
     /// Data in this file; the state of the flash is in a file beside it.
     File(PathBuf),
-    /// Nowhere.
+    /// The data are not stored.
     None,
 }
 

@@ -33,7 +33,7 @@ pub enum Store {
 pub struct Sparse {
     file: File,
     bytes: u64,
-    /// The file system makes holes.
+    /// Whether the file system can make holes.
     punches: AtomicBool,
 }
 
@@ -126,7 +126,7 @@ impl Store {
     /// Fills `to` with the bytes from `offset` on.
     ///
     /// # Errors
-    /// Fails if the system does.
+    /// Fails if the system call fails.
     pub fn read(&self, to: &mut [u8], offset: u64) -> io::Result<()> {
         match self {
             Store::Sparse(sparse) => sparse.file.read_exact_at(to, offset),
@@ -140,7 +140,7 @@ impl Store {
     /// Writes `from` at `offset`. After an error a part of it may have been written.
     ///
     /// # Errors
-    /// Fails if the system does.
+    /// Fails if the system call fails.
     pub fn write(&self, from: &[u8], offset: u64) -> io::Result<()> {
         match self {
             Store::Sparse(sparse) => sparse.file.write_all_at(from, offset),
@@ -151,7 +151,7 @@ impl Store {
     /// Writes as [`Store::write`] does, except that a `from` of zeros only releases its space.
     ///
     /// # Errors
-    /// Fails if the system does.
+    /// Fails if a system call fails.
     pub fn write_sparsely(&self, from: &[u8], offset: u64) -> io::Result<()> {
         match from.iter().all(|&byte| byte == 0) {
             true => self.zero(offset, from.len() as u64),
@@ -159,10 +159,10 @@ impl Store {
         }
     }
 
-    /// Makes these bytes zero and releases their space.
+    /// Makes the given bytes zero and releases their space.
     ///
     /// # Errors
-    /// Fails if the system does.
+    /// Fails if a system call fails.
     pub fn zero(&self, offset: u64, bytes: u64) -> io::Result<()> {
         let Store::Sparse(sparse) = self else {
             return Ok(());
@@ -197,7 +197,7 @@ impl Store {
     /// Lists written and unwritten stretches from `offset` on until `each` ends the list.
     ///
     /// # Errors
-    /// Fails if the system does.
+    /// Fails if a system call fails.
     pub fn stretches(
         &self,
         offset: u64,
@@ -228,7 +228,7 @@ impl Store {
     /// Returns once all written data are on disk.
     ///
     /// # Errors
-    /// Fails if the system does.
+    /// Fails if the system call fails.
     pub fn sync(&self) -> io::Result<()> {
         match self {
             Store::Sparse(sparse) => sparse.file.sync_all(),

@@ -23,22 +23,22 @@ const REST_STEPS_MAX: u64 = 100_000_000;
 
 /// A device as the driver sees it.
 pub trait Twin: Send {
-    /// Name of the device.
+    /// Returns the name of the device.
     fn name(&self) -> String;
-    /// Bytes it can hold.
+    /// Returns the number of bytes that clients can access.
     fn exported_bytes(&self) -> u64;
     /// Bytes of a page.
     fn page_bytes(&self) -> u32;
-    /// Current virtual time: [`Device::now`].
+    /// Returns the current virtual time: [`Device::now`].
     fn now(&self) -> Time;
-    /// Time of the next event: [`Device::next_event`].
+    /// Returns the time of the next event: [`Device::next_event`].
     fn next_event(&self) -> Option<Time>;
     /// Runs the device: [`Device::advance`].
     fn advance(&mut self, until: Time);
     /// Submits a request: [`Device::submit`].
     ///
     /// # Errors
-    /// See [`Device::submit`].
+    /// Fails as [`Device::submit`] does.
     fn submit(&mut self, now: Time, request: &Request, tag: u64) -> Result<(), OutOfRange>;
     /// Completions to be taken: [`Device::completions`].
     fn completions(&mut self) -> &mut Vec<Completion>;
@@ -48,15 +48,15 @@ pub trait Twin: Send {
     fn metrics(&self) -> &Metrics;
     /// Counters of the flash, without wear.
     fn flash_report(&self) -> FlashReport;
-    /// Returns from when on a write survives a power loss.
+    /// Returns the event after which a write survives a power loss.
     fn durable(&self) -> Durable;
     /// Passes on the program notifications since the last call; none for pages that a power loss cannot affect.
     fn take_programs(&mut self, each: &mut dyn FnMut(PageProgram));
     /// Simulates a power loss and returns the lost pages; `None` if the flash does not become idle.
     fn cut_power(&mut self) -> Option<PowerCut>;
-    /// The device as an array, if it is one.
+    /// Returns the device as an array, if it is one.
     fn array(&mut self) -> Option<&mut Array>;
-    /// The device as one that takes orders.
+    /// Returns the device as one that accepts orders; `None` if it accepts none.
     fn orders(&mut self) -> Option<&mut dyn Orders> {
         None
     }
@@ -68,12 +68,12 @@ pub trait Twin: Send {
     /// Writes the state of the flash to a file; the device must be at rest.
     ///
     /// # Errors
-    /// See [`flashtwin_sim::save_snapshot`].
+    /// Fails as [`flashtwin_sim::save_snapshot`] does.
     fn save(&self, path: &Path, made_by: &str) -> Result<(), SimError>;
     /// Loads the state of the flash from a file.
     ///
     /// # Errors
-    /// See [`flashtwin_sim::load_snapshot`].
+    /// Fails as [`flashtwin_sim::load_snapshot`] does.
     fn load(&mut self, path: &Path) -> Result<(), SimError>;
 }
 
@@ -159,7 +159,8 @@ impl Powered for Array {
     }
 }
 
-/// A new device of the file at `path`, with the user's placement rules, if there are any.
+/// Creates the device that the file at `path` describes, with the user's placement rules, if there
+/// are any.
 pub(crate) fn of_file(path: &Path, rules: Option<UserRules>) -> Result<Box<dyn Twin>, LiveError> {
     let text = std::fs::read_to_string(path).map_err(|e| LiveError::io(path, "read", e))?;
     let origin = path.display().to_string();

@@ -42,7 +42,7 @@ struct Page {
 #[derive(Debug, Default)]
 struct Pages {
     of: HashMap<u64, Page>,
-    /// Flushes and forced writes asked for.
+    /// Number of flushes and forced writes that were requested.
     flushes: u64,
     /// Room to read a page into.
     room: Vec<u8>,
@@ -142,7 +142,7 @@ impl Undo {
         Ok(())
     }
 
-    /// A page is about to be replaced.
+    /// Copies the contents of a page in the store, because a write is about to replace them.
     fn keep(&self, pages: &mut Pages, store: &Store, at: u64) -> io::Result<()> {
         let (flushes, room) = (pages.flushes, &mut pages.room);
         let Some(page) = pages.of.get_mut(&at) else {
@@ -302,7 +302,7 @@ impl Undo {
         failed.map_or(Ok(put_back), Err)
     }
 
-    /// Contents of a page that has lost writes.
+    /// Returns the contents, after a power loss, of a page that has lost writes.
     fn after_cut(
         &self,
         store: &Store,

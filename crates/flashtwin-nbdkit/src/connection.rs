@@ -92,15 +92,15 @@ enum Worker {
 
 pub struct Connection {
     socket: c_int,
-    /// Within the limit of connections.
+    /// Whether the connection is within the limit on connections.
     admitted: bool,
     opened: Instant,
     /// Whether a response could not be sent, or a request was received incompletely.
     broken: AtomicBool,
     state: Mutex<State>,
-    /// Workers are wanted, or have ended.
+    /// Signals that workers are wanted, or that workers have ended.
     changed: Condvar,
-    /// Data in flight has become less.
+    /// Signals that the amount of data in flight has decreased.
     room: Condvar,
 }
 
@@ -127,7 +127,7 @@ pub struct Work {
     unsent: Cell<Option<u64>>,
     /// nbdkit's buffer for the data.
     buffer: Cell<(*mut c_void, usize)>,
-    /// The request was not received whole.
+    /// Whether the request was received only in part.
     is_truncated: Cell<bool>,
     /// Whether GnuTLS is receiving or sending for this thread.
     is_nested: Cell<bool>,
@@ -152,7 +152,7 @@ fn big_endian(bytes: &[u8], at: usize) -> u32 {
 /// Starts a thread.
 ///
 /// # Safety
-/// `routine` may be run with its argument in another thread.
+/// The caller ensures that `routine` may be run with its argument in another thread.
 unsafe fn start(
     thread: *mut libc::pthread_t,
     is_detached: bool,
@@ -210,7 +210,8 @@ extern "C" fn run_worker(start: *mut c_void) -> *mut c_void {
 /// Serves an accepted client in a thread of its own, as nbdkit requests by pthread_create(3).
 ///
 /// # Safety
-/// `thread` can be written, and `routine` may be run in another thread.
+/// The caller ensures that `thread` can be written, and that `routine` may be run in another
+/// thread.
 pub unsafe fn serve(thread: *mut libc::pthread_t, routine: Routine, socket: c_int) -> c_int {
     let most = limits().connections;
     let more = |open: usize| (open < most).then_some(open + 1);
@@ -249,13 +250,13 @@ fn set_timeout(socket: c_int, time: libc::timeval) {
     };
 }
 
-/// The connection that this thread serves.
+/// Returns the connection that this thread serves.
 pub fn served<'a>() -> Option<&'a Connection> {
     // SAFETY: null, or what `run_connection` owns until this thread has served it.
     unsafe { SERVED.get().as_ref() }
 }
 
-/// The work of this thread.
+/// Returns the work of this thread.
 pub fn work<'a>() -> Option<&'a Work> {
     // SAFETY: null, or what `run_worker` owns until this thread ends.
     unsafe { WORK.get().as_ref() }
@@ -266,7 +267,7 @@ impl Connection {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts it no more.
+    /// Removes the connection from the number of open ones.
     fn leave(&self) {
         OPEN.fetch_sub(usize::from(self.admitted), Ordering::SeqCst);
     }
@@ -492,7 +493,8 @@ impl Work {
     /// Receives a part of a request. `more` executes nbdkit's call for a part of its bytes.
     ///
     /// # Safety
-    /// `to` can be written for `count` bytes, and `more` writes no others.
+    /// The caller ensures that `to` can be written for `count` bytes, and that `more` writes no
+    /// other bytes.
     pub unsafe fn receive(
         &self,
         to: *mut u8,
@@ -521,7 +523,8 @@ impl Work {
     /// client is gone; bytes still in the socket are then dropped.
     ///
     /// # Safety
-    /// `to` can be written for the bytes of a request, and `more` writes no others.
+    /// The caller ensures that `to` can be written for the bytes of a request, and that `more`
+    /// writes no other bytes.
     unsafe fn receive_request(
         &self,
         to: *mut u8,
@@ -572,7 +575,7 @@ impl Work {
     /// Sends a part of a response. An error means that the client is gone: the remaining bytes are dropped.
     ///
     /// # Safety
-    /// `from` can be read for `count` bytes.
+    /// The caller ensures that `from` can be read for `count` bytes.
     pub unsafe fn send(
         &self,
         from: *const u8,
@@ -603,7 +606,7 @@ impl Work {
         sent
     }
 
-    /// Bytes of the response that begins like this.
+    /// Returns the length in bytes of the response that begins with `start`.
     fn response_bytes(&self, start: &[u8]) -> u64 {
         match start.len() as u64 {
             SIMPLE_BYTES if big_endian(start, 0) == SIMPLE_MAGIC => {

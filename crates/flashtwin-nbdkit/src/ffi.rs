@@ -18,7 +18,7 @@ pub const CACHE_NATIVE: c_int = 2;
 pub const EXTENT_HOLE: u32 = 1;
 pub const EXTENT_ZERO: u32 = 1 << 1;
 
-/// Opaque to plugins.
+/// nbdkit's list of extents; plugins only pass its address on.
 #[repr(C)]
 pub struct Extents {
     _private: [u8; 0],
@@ -91,7 +91,7 @@ pub struct Function {
 unsafe impl Sync for Function {}
 
 impl Function {
-    /// A function of the program.
+    /// Returns a function that the program nbdkit provides.
     pub const fn of_program(name: &'static CStr) -> Function {
         Function::new(name, libc::RTLD_DEFAULT)
     }
@@ -113,7 +113,7 @@ impl Function {
     /// Returns the function's address, which is never null.
     ///
     /// # Panics
-    /// Panics if no library of the process has it.
+    /// Panics if no library of the process has the function.
     pub fn address(&self) -> *mut c_void {
         let known = self.address.load(Ordering::Relaxed);
         if !known.is_null() {
@@ -171,7 +171,8 @@ pub fn shutdown() {
 /// Adds an extent to the list that a call returns; -1 once the list is complete.
 ///
 /// # Safety
-/// `extents` is what nbdkit passed to the running call, and `offset` follows the previous extent.
+/// The caller ensures that `extents` is the list that nbdkit passed to the running call, and that
+/// `offset` follows the previous extent.
 pub unsafe fn add_extent(extents: *mut Extents, offset: u64, length: u64, kind: u32) -> c_int {
     type AddExtent = unsafe extern "C" fn(*mut Extents, u64, u64, u32) -> c_int;
     // SAFETY: the type is the function's; the caller vouches for the arguments.

@@ -47,14 +47,15 @@ thread_local! {
     static ACCEPTED: Cell<Option<c_int>> = const { Cell::new(None) };
 }
 
-/// Returns whether nbdkit calls the functions of this file, which needs this library loaded before the C library.
+/// Returns whether nbdkit calls the functions of this file. It does so only if this library was
+/// loaded before the C library.
 pub fn is_effective() -> bool {
     static FIRST: Function = Function::of_program(c"accept4");
     let ours: *const Function = &FIRST;
     library(FIRST.address()) == library(ours.cast())
 }
 
-/// Load address of the library that contains an address.
+/// Returns the load address of the library that contains an address.
 fn library(address: *const c_void) -> *mut c_void {
     // SAFETY: all zeros is a valid value, which the call fills.
     unsafe {
@@ -64,10 +65,10 @@ fn library(address: *const c_void) -> *mut c_void {
     }
 }
 
-/// pthread_create(3).
+/// Calls the C library's pthread_create(3).
 ///
 /// # Safety
-/// The conditions of the interposed function.
+/// The caller meets the conditions of pthread_create(3).
 pub unsafe fn create_thread(
     thread: *mut libc::pthread_t,
     attributes: *const libc::pthread_attr_t,
@@ -77,10 +78,10 @@ pub unsafe fn create_thread(
     hidden!(CREATE as Create: thread, attributes, run, argument)
 }
 
-/// pthread_join(3).
+/// Calls the C library's pthread_join(3).
 ///
 /// # Safety
-/// The conditions of the interposed function.
+/// The caller meets the conditions of pthread_join(3).
 pub unsafe fn join_thread(thread: libc::pthread_t, result: *mut *mut c_void) -> c_int {
     hidden!(JOIN as Join: thread, result)
 }
@@ -88,7 +89,7 @@ pub unsafe fn join_thread(thread: libc::pthread_t, result: *mut *mut c_void) -> 
 /// Replaces pthread_create(3): nbdkit starts a thread for each accepted client, and in that thread its workers.
 ///
 /// # Safety
-/// The conditions of pthread_create(3).
+/// The caller meets the conditions of pthread_create(3).
 #[no_mangle]
 pub unsafe extern "C" fn pthread_create(
     thread: *mut libc::pthread_t,
@@ -116,7 +117,7 @@ pub unsafe extern "C" fn pthread_create(
 }
 
 /// # Safety
-/// The conditions of pthread_join(3).
+/// The caller meets the conditions of pthread_join(3).
 #[no_mangle]
 pub unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_void) -> c_int {
     match connection::served() {
@@ -129,7 +130,7 @@ pub unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut
 }
 
 /// # Safety
-/// The conditions of accept(2).
+/// The caller meets the conditions of accept(2).
 #[no_mangle]
 pub unsafe extern "C" fn accept4(
     socket: c_int,
@@ -150,7 +151,7 @@ pub unsafe extern "C" fn accept4(
 }
 
 /// # Safety
-/// The conditions of read(2).
+/// The caller meets the conditions of read(2).
 #[no_mangle]
 pub unsafe extern "C" fn read(file: c_int, to: *mut c_void, count: usize) -> isize {
     let more = |to: *mut u8, count| hidden!(READ as Read: file, to.cast(), count);
@@ -159,7 +160,7 @@ pub unsafe extern "C" fn read(file: c_int, to: *mut c_void, count: usize) -> isi
 }
 
 /// # Safety
-/// The conditions of recv(2).
+/// The caller meets the conditions of recv(2).
 #[no_mangle]
 pub unsafe extern "C" fn recv(file: c_int, to: *mut c_void, count: usize, flags: c_int) -> isize {
     let more = |to: *mut u8, count| hidden!(RECV as Recv: file, to.cast(), count, flags);
@@ -168,7 +169,7 @@ pub unsafe extern "C" fn recv(file: c_int, to: *mut c_void, count: usize, flags:
 }
 
 /// # Safety
-/// `to` can be written for `count` bytes.
+/// The caller ensures that `to` can be written for `count` bytes.
 unsafe fn receive(
     file: c_int,
     to: *mut u8,
@@ -184,7 +185,7 @@ unsafe fn receive(
 }
 
 /// # Safety
-/// The conditions of send(2).
+/// The caller meets the conditions of send(2).
 #[no_mangle]
 pub unsafe extern "C" fn send(
     file: c_int,
@@ -201,7 +202,7 @@ pub unsafe extern "C" fn send(
 }
 
 /// # Safety
-/// The conditions of the function of GnuTLS.
+/// The caller meets the conditions of the GnuTLS function of this name.
 #[no_mangle]
 pub unsafe extern "C" fn gnutls_record_recv(
     session: *mut c_void,
@@ -221,7 +222,7 @@ pub unsafe extern "C" fn gnutls_record_recv(
 }
 
 /// # Safety
-/// The conditions of the function of GnuTLS.
+/// The caller meets the conditions of the GnuTLS function of this name.
 #[no_mangle]
 pub unsafe extern "C" fn gnutls_record_send(
     session: *mut c_void,

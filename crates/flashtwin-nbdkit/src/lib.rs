@@ -28,9 +28,9 @@ use limits::Limits;
 const REQUEST_BYTES_MAX: u32 = 32 << 20;
 /// The umask of private files.
 const PRIVATE: libc::mode_t = 0o177;
-/// Most heaps of the C library.
+/// Largest number of heaps (arenas) that the C library may create.
 const ARENAS_MAX: c_int = 4;
-/// Between two reports.
+/// Interval between two reports.
 const REPORT_PERIOD: Duration = Duration::from_secs(1);
 
 /// State before the server exists.
@@ -401,7 +401,7 @@ extern "C" fn extents(
     })
 }
 
-/// A constant text as C has it.
+/// Returns a constant text as a C string.
 const fn c_text(text: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(text.as_bytes()) {
         Ok(text) => text,
@@ -461,7 +461,7 @@ static PLUGIN: ffi::Plugin = ffi::Plugin {
     block_size: Some(block_size),
 };
 
-/// Entry point that nbdkit looks up by name.
+/// Returns the plugin; nbdkit looks this function up by name.
 #[no_mangle]
 pub extern "C" fn plugin_init() -> *const ffi::Plugin {
     &PLUGIN

@@ -156,7 +156,7 @@ fn control_groups() -> Vec<PathBuf> {
     folders
 }
 
-/// Address space that RLIMIT_AS leaves.
+/// Returns the amount of address space that RLIMIT_AS still permits.
 fn addresses_left() -> u64 {
     let most = limit(libc::RLIMIT_AS);
     if most == u64::MAX {
@@ -169,7 +169,7 @@ fn addresses_left() -> u64 {
     most.saturating_sub(pages.unwrap_or(0) * page_bytes() as u64)
 }
 
-/// Memory that can be used without swapping.
+/// Returns the memory that can be used without swapping.
 fn memory_left() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text
@@ -179,7 +179,7 @@ fn memory_left() -> u64 {
     kib.map_or(u64::MAX, |kib| kib << 10)
 }
 
-/// The soft limit of a resource; `u64::MAX` if there is none.
+/// Returns the soft limit of a resource; `u64::MAX` if there is none.
 fn limit(resource: libc::__rlimit_resource_t) -> u64 {
     let mut limit = libc::rlimit {
         rlim_cur: libc::RLIM_INFINITY,

@@ -18,7 +18,8 @@ use crate::{close_sockets, ffi, stop_server, trouble, SERVER};
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time for clients to receive their last responses and to disconnect.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_millis(500);
-/// Polling period meanwhile.
+/// Interval at which the end of either of these times is checked: for requests in flight and for
+/// clients.
 const POLL: Duration = Duration::from_millis(5);
 /// The signals that stop nbdkit.
 const SIGNALS: [i32; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];

@@ -84,15 +84,15 @@ pub struct Accesses {
 struct Shared {
     read: Mutex<Read>,
     changed: Condvar,
-    /// Whether the readers want no more.
+    /// Whether no caller needs further requests, so that the reader should end.
     stop: AtomicBool,
 }
 
-/// Requests read so far.
+/// The part of the workload that has been read so far.
 #[derive(Default)]
 struct Read {
     pieces: Vec<Arc<Vec<Span>>>,
-    /// Requests in them.
+    /// Number of requests in all pieces.
     requests: u64,
     /// Whether the reader has ended. If `whole`, it has read the workload to the end.
     ended: bool,
@@ -205,7 +205,7 @@ impl Accesses {
     /// the workload, the number of requests is passed to `control`.
     ///
     /// # Errors
-    /// Returns the error of the workload, to only one of the callers.
+    /// Fails if the workload failed; only one of the callers gets its error.
     pub fn next(&self, number: usize, control: &flashtwin_sim::Control) -> PyResult<Next> {
         let mut read = self.shared.lock();
         loop {

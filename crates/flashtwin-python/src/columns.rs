@@ -109,7 +109,7 @@ impl Column {
 }
 
 impl Log {
-    /// Replaces the present rows by these completions, at most as many as there is room for.
+    /// Replaces the present rows by the given completions, at most as many as there is room for.
     pub fn put(&mut self, completions: &[Completion]) {
         for (i, some) in completions.chunks(AT_ONCE).enumerate() {
             self.put_at(i * AT_ONCE, some);
@@ -117,7 +117,7 @@ impl Log {
         self.rows = completions.len();
     }
 
-    /// The rows, by column.
+    /// Returns the rows, by column.
     pub fn to_python<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let d = PyDict::new(py);
         for column in &self.columns {
@@ -134,7 +134,7 @@ pub struct Slices(pub Timeline);
 
 #[pymethods]
 impl Slices {
-    /// Number of slices.
+    /// Returns the number of slices.
     fn __len__(&self) -> usize {
         self.0.slices as usize
     }

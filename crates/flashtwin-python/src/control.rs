@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-/// Shared with one run at a time.
+/// A control object; it is used by one run at a time.
 #[pyclass(frozen, module = "flashtwin._core")]
 #[derive(Default)]
 pub struct Control(pub Arc<flashtwin_sim::Control>);
@@ -22,13 +22,14 @@ impl Control {
         self.0.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was asked to end early.
+    /// Whether the run was asked to stop early.
     #[getter]
     fn stopped(&self) -> bool {
         self.0.stop.load(Ordering::Relaxed)
     }
 
-    /// Name of the current phase; empty for measured requests and for work without phases.
+    /// Returns the name of the current phase; empty for measured requests and for work without
+    /// phases.
     #[getter]
     fn phase(&self) -> &'static str {
         self.0.phase().name()
@@ -40,7 +41,7 @@ impl Control {
         self.0.done.load(Ordering::Relaxed)
     }
 
-    /// Total number; 0 if unknown.
+    /// Returns the total number of requests or pages of the phase; 0 if unknown.
     #[getter]
     fn total(&self) -> u64 {
         self.0.total.load(Ordering::Relaxed)

@@ -108,7 +108,7 @@ enum Kind {
 
 #[pymethods]
 impl LruHits {
-    /// Number of different pages, estimated from those sampled.
+    /// Returns the number of different pages, estimated from those sampled.
     #[getter]
     fn pages(&self) -> u64 {
         match &self.0 {
@@ -117,7 +117,7 @@ impl LruHits {
         }
     }
 
-    /// Number of different pages that were followed.
+    /// Returns the number of different pages that were followed.
     #[getter]
     fn pages_followed(&self) -> u64 {
         match &self.0 {
@@ -196,7 +196,8 @@ pub fn check_rate(rate: f64) -> PyResult<()> {
     }
 }
 
-/// Half-width of the 95 % interval of a hit ratio, from those of the disjoint parts of a sample.
+/// Returns the half-width of the 95 % interval of a hit ratio, from those of the disjoint parts of
+/// a sample.
 #[pyfunction]
 pub fn half_width(ratios: Vec<f64>) -> f64 {
     flashtwin::buffer::sample::half_width(&ratios)

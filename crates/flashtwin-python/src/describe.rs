@@ -4,7 +4,7 @@ use flashtwin::component::{Parameter, Source};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-/// A publication.
+/// Returns a publication as a Python object.
 pub fn source<'py>(py: Python<'py>, of: &Source) -> PyResult<Bound<'py, PyDict>> {
     let d = PyDict::new(py);
     d.set_item("authors", of.authors)?;
@@ -14,7 +14,7 @@ pub fn source<'py>(py: Python<'py>, of: &Source) -> PyResult<Bound<'py, PyDict>>
     Ok(d)
 }
 
-/// The parameters of a component, as a list.
+/// Returns the parameters of a component, as a list.
 pub fn parameters<'py>(py: Python<'py>, all: &[Parameter]) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for parameter in all {

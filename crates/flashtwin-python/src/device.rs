@@ -42,7 +42,8 @@ enum Kind {
 }
 
 impl Spec {
-    /// The SSD, for what only an SSD can do.
+    /// Returns the specification of an SSD. For an array, fails with a message that `what` needs a
+    /// single SSD.
     pub fn ssd(&self, what: &str) -> PyResult<&DeviceSpec> {
         match &self.0 {
             Kind::Ssd(spec) => Ok(spec),
@@ -70,9 +71,9 @@ impl Spec {
 
 #[pymethods]
 impl Spec {
-    /// The device described by TOML `text`; `origin` names it in messages. For a path of a device file in
-    /// `array.members`, `read_member` gets the path, and whether an override gave it; it returns the file's origin
-    /// and text.
+    /// Reads the device described by TOML `text`; `origin` names the text in messages. For a path
+    /// of a device file in `array.members`, `read_member` receives the path, and whether an
+    /// override gave it; it returns the file's origin and text.
     #[staticmethod]
     #[pyo3(signature = (text, origin, overrides, read_member=None))]
     fn parse(
@@ -120,7 +121,7 @@ impl Spec {
             })
     }
 
-    /// The whole device as TOML.
+    /// Returns the whole device as TOML.
     fn to_toml(&self) -> String {
         match &self.0 {
             Kind::Ssd(spec) => spec.to_toml(),
@@ -177,7 +178,7 @@ impl Spec {
         }
     }
 
-    /// Memory that the device takes at least.
+    /// Returns the memory that the device takes at least.
     #[getter]
     fn tables_bytes(&self) -> u64 {
         match &self.0 {
@@ -196,13 +197,13 @@ impl Spec {
         u64::from(self.buffer_pages()) * u64::from(self.page_bytes())
     }
 
-    /// The buffer's policy; `None` without a buffer.
+    /// Returns the buffer's policy; `None` without a buffer.
     #[getter]
     fn policy(&self) -> Option<String> {
         self.buffer().map(|b| b.policy.name())
     }
 
-    /// Source of the published figures, and the figures.
+    /// Returns the source of the published figures, and the figures.
     #[getter]
     fn published(&self) -> PyResult<(&str, Vec<(&'static str, f64)>)> {
         let published = &self.ssd("a check against published figures")?.published;
@@ -346,7 +347,7 @@ type RunResult = (
 
 #[pymethods]
 impl Device {
-    /// A device that was never written, with placement rules of the user, if there are any.
+    /// Creates a device that was never written, with placement rules of the user, if there are any.
     #[new]
     #[pyo3(signature = (spec, scheme=None, victim=None))]
     fn new(
@@ -454,7 +455,7 @@ impl Device {
             .map_err(of_sim)
     }
 
-    /// The state of the flash as bytes, for `load_state` of a device with the same flash.
+    /// Returns the state of the flash as bytes, for `load_state` of a device with the same flash.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let from = &self.state;
         let bytes = py.detach(|| from.flash_bytes()).map_err(of_state)?;
@@ -539,9 +540,10 @@ impl Device {
         result(py, &summary, outcome, gc_timeline, took_s, control.path())
     }
 
-    /// Runs several clients at once, each with a load and a limit of requests in flight, from the state that the
-    /// previous run left. Returns the histograms of reads and writes of each in equal parts of the span, the bytes that
-    /// the host and the medium wrote, and whether the run ended.
+    /// Runs several clients at once, each with a load and a limit of requests in flight, from the
+    /// state that the previous run left. Returns three results: for each client, the histograms of
+    /// reads and writes in equal parts of the span; the bytes that the host and the medium wrote;
+    /// and whether the run ended.
     #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
     fn run_clients(
         &mut self,

@@ -31,7 +31,7 @@ create_exception!(
     "A snapshot cannot be read or written, or belongs to another device."
 );
 
-/// An error in the words of what raised it.
+/// Returns an exception with the message of `e`.
 pub fn error(e: impl ToString) -> PyErr {
     FlashtwinError::new_err(e.to_string())
 }

@@ -15,7 +15,7 @@ pub fn ftl_names() -> Vec<&'static str> {
     ENTRIES.iter().map(|entry| entry.name).collect()
 }
 
-/// A translation layer in words, as a dict.
+/// Describes a translation layer in words, as a dict.
 #[pyfunction]
 pub fn ftl_info<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
     // For an unknown name, this returns the error message of the setup.

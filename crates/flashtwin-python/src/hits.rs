@@ -19,13 +19,13 @@ use crate::errors::FlashtwinError;
 use crate::policies::of_little_device;
 use crate::user::UserPolicy;
 
-/// Pages of a block (N) for policies that rank blocks: that of the papers' devices.
+/// Pages of a block (N) for policies that rank blocks, as on the devices of the papers.
 const PAGES_PER_BLOCK: u32 = 64;
-/// A buffer of 256 GiB of the usual pages.
+/// Largest capacity of a buffer in pages: 256 GiB with pages of 4 KiB.
 const CAPACITY_MAX: u32 = 1 << 26;
 /// Number of requests between the prefetch of a page's directory entry and its access.
 const AHEAD: usize = 8;
-/// Pages between two looks at the wish to stop.
+/// Number of pages between two checks whether the run was asked to stop.
 const LOOK: u64 = 4096;
 
 /// Counts the hits of a policy (a name with parameters, or `user`) in a buffer of `capacity_pages` that is empty at
@@ -82,7 +82,8 @@ pub fn count_hits<'py>(
         .transpose()
 }
 
-/// Pages that a sample keeps together: those of a block if the policy ranks blocks.
+/// Returns how many low bits of a page number are ignored when pages are sampled. If the policy ranks blocks, a
+/// sample has either all pages of a block or none; otherwise pages are sampled singly.
 fn unit_bits(policy: &str) -> u32 {
     let found = catalog::find(policy).map(|(entry, base)| base.unwrap_or(entry));
     match found.is_some_and(|entry| entry.family == Family::Blocks) {
@@ -133,13 +134,13 @@ struct HitCount {
     writes: u64,
     /// Writes to a cached page.
     write_hits: u64,
-    /// Pages that left for others.
+    /// Pages evicted to make room for others.
     victims: u64,
     /// Victims that were written back.
     dirty_victims: u64,
     /// Evictions with a victim that was written back.
     destages: u64,
-    /// Accesses that read and that write, with those that a sample leaves out.
+    /// Numbers of read and of write accesses, including those that a sample omits.
     all_reads: u64,
     all_writes: u64,
 }
@@ -172,7 +173,7 @@ impl HitCount {
     }
 }
 
-/// The counts as a dict; MIN has only accesses and hits.
+/// Returns the counts as a dict; MIN has only accesses and hits.
 fn dict(py: Python<'_>, count: HitCount, whole: bool) -> PyResult<Bound<'_, PyDict>> {
     let d = PyDict::new(py);
     d.set_item("accesses", count.accesses)?;

@@ -18,7 +18,8 @@ const WAITING: usize = 16;
 /// Runs `body`, and passes the completions that it adds to `sink` as columns, in order and in pieces of equal size,
 /// independent of how they arrived. Also returns the exception that `sink` raised, if any.
 ///
-/// The model's thread only copies rows. This takes a third of the time of writing the columns.
+/// The model's thread only copies rows, which takes a third of the time that writing the columns
+/// would take.
 pub fn logging<T>(sink: &Py<PyAny>, body: impl FnOnce(&mut Sink) -> T) -> (T, PyResult<()>) {
     let (full, to_write) = sync_channel::<Vec<Completion>>(WAITING);
     let (read, empty) = channel::<Vec<Completion>>();

@@ -29,14 +29,14 @@ pub struct RunOptions {
     pub seed: u64,
 }
 
-/// `OpenLoop` or `ClosedLoop`.
+/// The Python class `OpenLoop` or `ClosedLoop`.
 #[derive(FromPyObject)]
 enum GivenPacing {
     Open { speed: f64 },
     Closed { queue_depth: u32 },
 }
 
-/// `Fail` or `Replace`.
+/// The Python class `Fail` or `Replace`.
 #[derive(FromPyObject)]
 struct GivenFault {
     at_s: f64,
@@ -44,7 +44,7 @@ struct GivenFault {
     member: usize,
 }
 
-/// `Window`.
+/// The Python class `Window`.
 #[derive(FromPyObject)]
 struct GivenWindow {
     from_s: f64,
@@ -122,7 +122,7 @@ fn window(&GivenWindow { from_s, length_s }: &GivenWindow) -> PyResult<Window> {
     })
 }
 
-/// The pacing in words, for the record.
+/// Returns the pacing in words, for the record.
 pub fn describe(config: &RunConfig) -> String {
     let mut text = match config.pacing {
         Pacing::Open {

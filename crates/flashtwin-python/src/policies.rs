@@ -31,7 +31,7 @@ pub fn is_policy(name: &str) -> bool {
     ChosenPolicy::is_name(name)
 }
 
-/// Keys of the parameters of a policy; none if there is no such policy.
+/// Returns the keys of the parameters of a policy; empty if there is no such policy.
 #[pyfunction]
 pub fn policy_parameters(name: &str) -> Vec<&'static str> {
     if !ChosenPolicy::is_name(name) {
@@ -40,7 +40,7 @@ pub fn policy_parameters(name: &str) -> Vec<&'static str> {
     policy_keys(name).iter().map(|doc| doc.key).collect()
 }
 
-/// A policy in words, as a dict.
+/// Returns the description of a policy, as a dict.
 #[pyfunction]
 pub fn policy_info<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
     let (entry, base) = match name {

@@ -10,7 +10,8 @@ use pyo3::types::PyDict;
 use crate::device::Spec;
 use crate::errors::of_workload;
 
-/// Properties of a device that closed forms need, as a dict; of an array only the size of a page.
+/// Returns the properties of a device that closed forms need, as a dict; for an array, it has only
+/// the page size.
 #[pyfunction]
 pub fn theory_device<'py>(py: Python<'py>, spec: &Spec) -> PyResult<Bound<'py, PyDict>> {
     let d = PyDict::new(py);
@@ -33,7 +34,8 @@ pub fn theory_device<'py>(py: Python<'py>, spec: &Spec) -> PyResult<Bound<'py, P
     Ok(d)
 }
 
-/// The popularity of the pages of a generated load, as a dict; or the reason why it has no simple one.
+/// Returns the popularity of the pages of a generated load, as a dict; or the reason why it has no
+/// simple form.
 #[pyfunction]
 pub fn theory_popularity<'py>(
     py: Python<'py>,
@@ -61,8 +63,9 @@ pub fn theory_popularity<'py>(
     Ok((Some(d), None))
 }
 
-/// Write amplification of uniform writes by victim rule: greedy, first in first out, random, and the emptiest of
-/// `choices`; and of permuted writes, first in first out.
+/// Returns the write amplification of uniform writes with each of four victim rules (greedy, first
+/// in first out, random, and the emptiest of `choices`), and of permuted writes with first in first
+/// out.
 #[pyfunction]
 pub fn theory_uniform(load: f64, unit_pages: u32, choices: u32) -> (f64, f64, f64, f64, f64) {
     (
@@ -74,13 +77,15 @@ pub fn theory_uniform(load: f64, unit_pages: u32, choices: u32) -> (f64, f64, f6
     )
 }
 
-/// Write amplification of first-in-first-out collection of classes in shared units; `None` if they do not fit.
+/// Returns the write amplification of first-in-first-out collection of classes in shared units;
+/// `None` if they do not fit.
 #[pyfunction]
 pub fn theory_mixed(live: Vec<f64>, writes: Vec<f64>, units: f64) -> Option<f64> {
     collection::mixed_fifo(&live, &writes, units)
 }
 
-/// Hit ratios of LRU, and of FIFO and RANDOM, of classes given as pages and shares of the accesses.
+/// Returns the hit ratios of LRU, and of FIFO and RANDOM, of classes given as pages and shares of
+/// the accesses.
 #[pyfunction]
 pub fn theory_hits(classes: Vec<(f64, f64)>, capacity: f64) -> (f64, f64) {
     let classes = classes.into_iter();
@@ -90,7 +95,8 @@ pub fn theory_hits(classes: Vec<(f64, f64)>, capacity: f64) -> (f64, f64) {
     (lru_hits(&classes, capacity), fifo_hits(&classes, capacity))
 }
 
-/// Mean response time at Poisson arrivals; `service` has times and their probabilities. `None` above saturation.
+/// Returns the mean response time at Poisson arrivals; `service` has times and their probabilities.
+/// `None` above saturation.
 #[pyfunction]
 pub fn theory_response(rate: f64, service: Vec<(f64, f64)>) -> Option<f64> {
     mean_response(rate, &service)

@@ -30,12 +30,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Failure {
-    /// The run that a failure shall stop.
+    /// Sets the run that a failure stops.
     pub fn stops(&self, control: &Arc<flashtwin_sim::Control>) {
         *locked(&self.control) = Some(control.clone());
     }
 
-    /// Takes what went wrong, if anything did.
+    /// Takes the exception, if there is one.
     pub fn take(&self) -> Option<PyErr> {
         locked(&self.error).take()
     }
@@ -44,7 +44,7 @@ impl Failure {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Keeps what went wrong first, and stops the run.
+    /// Keeps the first exception, and stops the run.
     pub fn fail(&self, error: PyErr) {
         if !self.failed.swap(true, Ordering::Relaxed) {
             *locked(&self.error) = Some(error);
@@ -157,7 +157,7 @@ fn number_of(page: &Bound<'_, PyAny>) -> PyResult<u32> {
 #[derive(Debug, Default)]
 struct Held {
     pages: Vec<bool>,
-    /// Objects that the policy was given, by page.
+    /// For each page, the object that the policy received for it.
     objects: Vec<Option<Py<Page>>>,
     order: List,
     count: usize,
@@ -292,7 +292,7 @@ impl PolicyDevice {
         PolicyDevice
     }
 
-    /// The logical page cached as `page`.
+    /// Returns the logical page cached as `page`.
     fn lpn(&self, page: &Bound<'_, PyAny>) -> PyResult<u32> {
         Self::page(page, |device, page| device.lpn(page).0)
     }
@@ -302,7 +302,7 @@ impl PolicyDevice {
         Self::page(page, |device, page| device.dirty(page))
     }
 
-    /// The chip that holds the page's flash copy; None if none does.
+    /// Returns the chip that holds the page's flash copy; None if none does.
     fn chip(&self, page: &Bound<'_, PyAny>) -> PyResult<Option<u16>> {
         Self::page(page, |device, page| device.chip(page).map(|chip| chip.0))
     }
@@ -317,7 +317,7 @@ impl PolicyDevice {
         Self::page(page, page_text)
     }
 
-    /// Number of chips.
+    /// Returns the number of chips.
     #[getter]
     fn chips(&self) -> PyResult<u32> {
         asked(|device, _| Ok(device.chips_in_gc().of()))
@@ -338,12 +338,12 @@ impl PolicyDevice {
         Self::of_chip(chip, |device, chip| device.chip_idle(chip))
     }
 
-    /// Free blocks of the chip, not counting open ones.
+    /// Returns the number of free blocks of the chip, not counting open ones.
     fn free_blocks(&self, chip: u32) -> PyResult<u32> {
         Self::of_chip(chip, |device, chip| device.free_blocks(chip))
     }
 
-    /// The virtual time.
+    /// Returns the current virtual time in microseconds.
     #[getter]
     fn now_us(&self) -> PyResult<f64> {
         asked(|device, _| Ok(device.now().as_us()))
@@ -357,7 +357,8 @@ struct Calls {
     hit: Py<PyAny>,
     evict: Py<PyAny>,
     forget: Py<PyAny>,
-    /// `None` if the class does not override the method; so are the fields below.
+    /// The method `cleaned`. This and the following methods are `None` if the class does not
+    /// override them.
     cleaned: Option<Py<PyAny>>,
     state: Option<Py<PyAny>>,
 }
@@ -371,8 +372,8 @@ pub struct UserPolicy {
 
 #[pymethods]
 impl UserPolicy {
-    /// `object` has the methods of `flashtwin.Policy`; `overridden` names the optional ones to call; `name` is used
-    /// in messages.
+    /// Creates the policy. `object` has the methods of `flashtwin.Policy`; `overridden` names the
+    /// optional ones to call; `name` is used in messages.
     #[new]
     fn new(
         object: &Bound<'_, PyAny>,
@@ -400,7 +401,7 @@ impl UserPolicy {
 }
 
 impl UserPolicy {
-    /// A boxed copy for the model.
+    /// Returns a boxed copy for the model.
     pub fn boxed(&self) -> Box<dyn buffer::UserPolicy> {
         Box::new(PyPolicy {
             calls: self.calls.clone(),
@@ -443,7 +444,7 @@ impl PyPolicy {
         object.as_ref().map(|object| object.clone_ref(py))
     }
 
-    /// Pages of the buffer that `evict` returned, each once.
+    /// Reads the pages of the buffer that `evict` returned, each of which may occur once.
     fn read_victims(
         &self,
         returned: &Bound<'_, PyAny>,
@@ -486,7 +487,7 @@ impl PyPolicy {
     }
 }
 
-/// A value as a message shows it.
+/// Formats a value as messages show it.
 fn shown(value: &Bound<'_, PyAny>) -> String {
     let text = value.repr().map(|text| text.to_string());
     let text = text.unwrap_or_else(|_| "what cannot be shown".into());

@@ -75,10 +75,10 @@ pub struct PyScheme {
 }
 
 impl PyScheme {
-    /// A subclass of `flashtwin.Placement`.
+    /// Creates the scheme from an instance of a subclass of `flashtwin.Placement`.
     ///
     /// # Errors
-    /// An attribute is missing or of the wrong type.
+    /// Fails if an attribute is missing or of the wrong type.
     pub fn new(object: Py<PyAny>, py: Python<'_>, failure: Arc<Failure>) -> PyResult<PyScheme> {
         let of = object.bind(py);
         let classes: u16 = of.getattr("classes")?.extract()?;
@@ -133,7 +133,7 @@ impl PyScheme {
         })
     }
 
-    /// The class that a method returned.
+    /// Reads the class that a method returned.
     fn class(&self, method: &str, returned: &Bound<'_, PyAny>) -> PyResult<Class> {
         let classes = self.needs.classes;
         match returned.extract::<Class>() {
@@ -221,7 +221,8 @@ impl Scheme for PyScheme {
 }
 
 impl Clone for PyScheme {
-    /// Shares the object: a device with a user's scheme is not copied in the middle of a run.
+    /// Shares the Python object, since a device with a user's scheme is never copied in the middle
+    /// of a run.
     fn clone(&self) -> PyScheme {
         PyScheme {
             object: self.object.clone(),
@@ -297,10 +298,10 @@ pub struct PyVictim {
 }
 
 impl PyVictim {
-    /// A subclass of `flashtwin.Victim`.
+    /// Creates the rule from an instance of a subclass of `flashtwin.Victim`.
     ///
     /// # Errors
-    /// Its class has no name.
+    /// Fails if its class has no name.
     pub fn new(object: Py<PyAny>, py: Python<'_>, failure: Arc<Failure>) -> PyResult<PyVictim> {
         Ok(PyVictim {
             name: class_name(object.bind(py))?,
@@ -396,7 +397,7 @@ impl RulesSocket {
             .map_err(|e| error(format!("{}: {e}", path.display())))
     }
 
-    /// Waits for the device, and replies to its questions until it ends.
+    /// Waits for the device, and replies to its questions until the device ends.
     fn reply(
         &self,
         py: Python<'_>,
@@ -416,10 +417,10 @@ impl RulesSocket {
     }
 }
 
-/// The rules of a user; either may be missing.
+/// Creates the rules of a user from a scheme and a victim rule; either may be missing.
 ///
 /// # Errors
-/// An attribute of the scheme is missing or of the wrong type.
+/// Fails if an attribute of the scheme is missing or of the wrong type.
 pub fn rules(
     py: Python<'_>,
     scheme: Option<Bound<'_, PyAny>>,

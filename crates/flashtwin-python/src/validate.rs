@@ -1,4 +1,4 @@
-//! Holding the model against reference cases.
+//! Validates the model against reference cases.
 
 use std::path::PathBuf;
 

@@ -102,7 +102,7 @@ impl Workload {
         summary(&TraceInfo::measure(inner.as_mut()).map_err(of_workload)?)
     }
 
-    /// Number of requests, if known beforehand.
+    /// Returns the number of requests, if known beforehand.
     #[getter]
     fn requests_total(&self) -> PyResult<Option<u64>> {
         Ok(self.lock()?.requests_total())
@@ -110,8 +110,9 @@ impl Workload {
 }
 
 impl Workload {
-    /// Never waits: a thread that waited here with the GIL would block the run that holds the lock. No invariant
-    /// spans two calls, so a lock poisoned by a panic can still be used.
+    /// Returns the lock, without waiting for it: a thread that waited here with the GIL would block
+    /// the run that holds the lock. No invariant spans two calls, so a lock poisoned by a panic can
+    /// still be used.
     pub fn lock(&self) -> PyResult<MutexGuard<'_, Box<dyn flashtwin_workload::Workload>>> {
         match self.inner.try_lock() {
             Ok(guard) => Ok(guard),
@@ -160,7 +161,7 @@ fn trace_options(json: &str) -> PyResult<TraceOptions> {
     })
 }
 
-/// Named loads of papers: name, text form, what it is.
+/// Returns the named loads of papers: for each its name, its text form and its description.
 #[pyfunction]
 pub fn presets() -> Vec<(&'static str, &'static str, &'static str)> {
     PRESETS.to_vec()
@@ -172,7 +173,7 @@ pub fn trace_formats() -> Vec<&'static str> {
     Format::ALL.iter().map(|f| f.name()).collect()
 }
 
-/// Approximate number of lines in a text trace; `None` for other files.
+/// Returns the approximate number of lines in a text trace; `None` for other files.
 #[pyfunction]
 pub fn estimate_lines(py: Python<'_>, path: PathBuf) -> Option<u64> {
     py.detach(|| flashtwin_workload::estimate_lines(&path))

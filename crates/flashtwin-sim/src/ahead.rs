@@ -6,7 +6,7 @@ use crate::run::{Driver, Pacing, CLOCK_MAX};
 use crate::{Drivable, SimError, Threads};
 
 impl<S: Drivable> Driver<'_, S> {
-    /// Requests are foreseen at all.
+    /// Whether the driver simulates members ahead at all.
     pub(crate) fn foresees(&self) -> bool {
         self.threads().0 > 1 && matches!(self.config.pacing, Pacing::Open { .. })
     }
@@ -14,8 +14,9 @@ impl<S: Drivable> Driver<'_, S> {
     /// Simulates the next requests ahead, as many as possible, and returns their number. With 0, the next request
     /// must be submitted normally. Called only if [`Driver::foresees`].
     pub(crate) fn look_ahead(&mut self, rest: &[Request]) -> Result<usize, SimError> {
-        // History, timeline and checks read the flash between requests; a limited span ends at an instant that is not
-        // known yet.
+        // Members cannot be simulated ahead in two cases. History, timeline and checks read the
+        // flash between requests; and a limited span ends at an instant that is not known in
+        // advance.
         let looks = self.config.history
             || self.config.timeline.is_some()
             || self.config.check_requests.is_some();

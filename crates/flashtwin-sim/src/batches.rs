@@ -1,7 +1,8 @@
 //! Sums over batches of consecutive requests, by request number. Under every policy, a batch has the same requests,
 //! so that a comparison can pair them.
 //!
-//! Batches start with one request each. When there are too many, adjacent ones are merged.
+//! Each batch starts with one request. When there are too many batches, adjacent batches are
+//! merged.
 
 use flashtwin::{Breakdown, Completion, Op, Status};
 use serde::Serialize;
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 
 use crate::history::{bucket, percentile_us, BUCKETS};
 
-/// Batches in results.
+/// Number of batches in results.
 const BATCHES: usize = 10;
 /// Largest number of batches during a run: a multiple of 4 times the number of batches in results, so that the latter
 /// differ little in length.
@@ -104,7 +105,7 @@ impl Batches {
         sums.buckets[bucket(response.to_ns())] += 1;
     }
 
-    /// Puts neighbours together.
+    /// Merges each pair of adjacent batches.
     #[cold]
     fn halve(&mut self) {
         self.length *= 2;
@@ -158,9 +159,9 @@ pub struct RequestBatch {
     pub hits: u64,
     /// 99th percentile of the response times, at most 7 % too high; `None` if too few requests are above it.
     pub p99_us: Option<f64>,
-    /// 99.9th percentile.
+    /// 99.9th percentile of the response times, like `p99_us`.
     pub p999_us: Option<f64>,
-    /// 99.99th percentile.
+    /// 99.99th percentile of the response times, like `p99_us`.
     pub p9999_us: Option<f64>,
 }
 

@@ -18,7 +18,7 @@ use crate::{Drivable, SimError};
 pub struct Client<'a> {
     /// Requests of the client.
     pub load: &'a mut dyn Workload,
-    /// Largest number of its requests in flight.
+    /// Largest number of requests that the client has in flight.
     pub in_flight_max: u32,
 }
 

@@ -5,12 +5,12 @@ use flashtwin::{Cause, Device, Op, Ssd};
 
 use crate::{Drivable, SimError};
 
-/// Counts at the start of a measurement.
+/// Counters at the start of a measurement, for the balance at its end.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Books {
-    /// Requests submitted before.
+    /// Number of requests submitted before the measurement.
     submitted: u64,
-    /// Pages of each drive.
+    /// Balance of the free pages of each drive.
     pages: Vec<Pages>,
 }
 

@@ -27,7 +27,7 @@ pub enum WorkPhase {
 }
 
 impl WorkPhase {
-    /// Name of the phase; empty for the main one.
+    /// Returns the name of the phase; empty for the main one.
     pub fn name(self) -> &'static str {
         match self {
             WorkPhase::Main => "",
@@ -48,7 +48,7 @@ pub struct Control {
     pub stop: AtomicBool,
     /// Requests submitted so far; in preconditioning, pages written or placed.
     pub done: AtomicU64,
-    /// Total number, 0 if unknown.
+    /// Total number of requests or pages of the phase; 0 if unknown.
     pub total: AtomicU64,
     phase: Mutex<WorkPhase>,
     /// Rows restored so far on members being rebuilt.
@@ -66,7 +66,7 @@ impl Control {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Current phase of the work.
+    /// Returns the current phase of the work.
     pub fn phase(&self) -> WorkPhase {
         *self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -83,7 +83,7 @@ impl Control {
         *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
     }
 
-    /// Real time at which the measurement of the last run began; `None` before.
+    /// Returns the real time at which the measurement of the last run began; `None` before.
     pub fn began(&self) -> Option<Instant> {
         *self.began.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -23,7 +23,7 @@ pub enum SimError {
     Beyond {
         /// Number of the request in the workload, from 0.
         request: u64,
-        /// The range that the request asked for.
+        /// The range of the request.
         source: OutOfRange,
     },
     /// The workload cannot be read or generated.
@@ -59,17 +59,18 @@ pub enum SimError {
     Law {
         /// Name of the law.
         law: &'static str,
-        /// The numbers.
+        /// The numbers that contradict the law.
         detail: String,
     },
     /// The virtual time of the run exceeds the range of the model's clock.
     Clock {
-        /// Number of the request that would be too late, from 0; or the number of requests, if all were submitted.
+        /// Number, from 0, of the request that would be too late; if all requests were submitted,
+        /// their number.
         request: u64,
     },
     /// In an open loop, requests arrive faster than the device completes them, and too many wait.
     Behind(Box<Backlog>),
-    /// The consumer of the results gave up.
+    /// The consumer of the results returned an error.
     Sink(String),
 }
 
@@ -90,7 +91,7 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// The speed with two digits.
+    /// Formats the speed with two digits; `None` if there is none.
     fn speed_text(&self) -> Option<String> {
         let decimals = (1.0 - self.speed.log10().floor()).max(0.0) as usize;
         (self.speed > 0.0).then(|| format!("{:.decimals$}", self.speed))

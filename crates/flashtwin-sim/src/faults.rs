@@ -10,7 +10,7 @@ use crate::{Drivable, SimError};
 pub enum FaultKind {
     /// Failure of the member, with the loss of all its data.
     Fail,
-    /// A new, empty one takes its place.
+    /// Replacement of a failed member by a new, empty one.
     Replace,
 }
 
@@ -49,9 +49,9 @@ pub struct RebuildPoint {
 pub struct PhaseOutcome {
     /// The phase.
     pub phase: Phase,
-    /// Reads completed in it.
+    /// Reads completed in the phase.
     pub reads: OpMetrics,
-    /// Writes completed in it.
+    /// Writes completed in the phase.
     pub writes: OpMetrics,
 }
 
@@ -127,7 +127,7 @@ impl Agenda {
         })
     }
 
-    /// The measurement begins.
+    /// Records the start of the measurement, from which the times of the faults count.
     pub fn begin(&mut self, now: Time) {
         self.start = now;
     }
@@ -155,7 +155,7 @@ impl Agenda {
         }
     }
 
-    /// Time of the next fault; [`Time::NEVER`] before the measurement.
+    /// Returns the time of the next fault; [`Time::NEVER`] before the measurement.
     #[inline]
     pub fn next(&self) -> Time {
         if self.faults.is_empty() || self.start == Time::NEVER {

@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use crate::batches::{Batches, RequestBatch};
 
-/// Windows at most.
+/// Maximum number of windows.
 const WINDOWS_MAX: usize = 256;
-/// Length of a window at first.
+/// Initial length of a window.
 const FIRST: Time = Time(10_000_000_000);
 /// Buckets of a window's histogram: 16 per octave, from 1 ns to over an hour.
 pub(crate) const BUCKETS: usize = 640;
@@ -42,9 +42,9 @@ struct Window {
     response_ps: u128,
     /// Integral of the number of requests in the device.
     inside_ps: u128,
-    /// Responses by length.
+    /// Number of responses by response time.
     buckets: Box<[u32; BUCKETS]>,
-    /// Pages programmed for the host, and in all.
+    /// Numbers of pages programmed for the host, and of all pages programmed.
     programs: [u64; 2],
     /// Time in GC, chip by chip.
     gc_ps: Vec<u64>,
@@ -109,7 +109,8 @@ impl Window {
     }
 }
 
-/// Returns the upper end, in us, of the bucket with the given quantile `share` of the response times.
+/// Returns the upper end, in us, of the histogram bucket that contains the quantile `share` of the
+/// response times.
 pub(crate) fn percentile_us(buckets: &[u32; BUCKETS], share: f64) -> f64 {
     let total: u64 = buckets.iter().map(|&n| u64::from(n)).sum();
     let rank = (share * total as f64).ceil().max(1.0) as u64;
@@ -141,7 +142,7 @@ fn bucket_end_ns(index: usize) -> u64 {
 }
 
 impl History {
-    /// An empty history from `start` on, of a device in the given state of placement.
+    /// Creates an empty history from `start` on, of a device in the given state of placement.
     pub(crate) fn new(start: Time, placed: Option<&PlacementReport>) -> History {
         History {
             start,
@@ -275,7 +276,7 @@ impl History {
         self.windows[index].add_owners(&spent);
     }
 
-    /// The history until `end`, as results hold it.
+    /// Returns the history until `end`, as results hold it.
     pub fn recorded(&self, end: Time) -> RecordedHistory {
         RecordedHistory {
             windows: self.points(end),
@@ -350,7 +351,8 @@ pub struct HistoryPoint {
     pub mean_us: Option<f64>,
     /// 99th percentile of the response times, at most 7 % too high.
     pub p99_us: Option<f64>,
-    /// Fraction of these requests' page accesses that hit the buffer.
+    /// Fraction of the page accesses that hit the buffer, of the requests that completed in the
+    /// window.
     pub hit_ratio: Option<f64>,
     /// Mean number of reads and writes in the device; requests that never complete do not count.
     pub inside_mean: f64,

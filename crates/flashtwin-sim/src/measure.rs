@@ -1,8 +1,8 @@
 //! Measures the figures of `[published]`, which data sheets state.
 //!
 //! - A new device is written sequentially, left idle, and read.
-//! - It is read again while a writer syncs after every write.
-//! - A second new device is written until its SLC cache is full.
+//! - The same device is read again while a writer syncs after every write.
+//! - A second new device is written until its SLC cache is full, and further.
 //! - A third device, in the steady state of random writing, is written at random, then read and written.
 //!
 //! The host adds no time: a request is submitted as soon as the queue depth permits.
@@ -19,7 +19,7 @@ const SEED: u64 = 1;
 /// Number of requests of a measurement at depth 1, and at depth 32.
 const AT_DEPTH_1: u64 = 20_000;
 const AT_DEPTH_32: u64 = 200_000;
-/// Number of reads beside the writer, enough for the 99.9th percentile.
+/// Number of reads while the writer runs, enough for the 99.9th percentile.
 const BESIDE: usize = 200_000;
 
 /// A figure: its name in `[published]`, and its value in the unit at the end of the name.
@@ -28,7 +28,7 @@ pub type Figure = (&'static str, f64);
 /// Runs all tests; `None` if `control` stopped them.
 ///
 /// # Errors
-/// Fails if a load does not fit the device, or if a run does ([`crate::run`]).
+/// Fails if a load does not fit the device, or if a run fails ([`crate::run`]).
 pub fn measure(spec: &DeviceSpec, control: &Control) -> Result<Option<Vec<Figure>>, SimError> {
     let half = spec.exported_bytes() / 2;
     let range = RANGE.min(half - half % LONG);
@@ -69,7 +69,7 @@ struct Test {
     ssd: Ssd,
     rng: Rng,
     range: u64,
-    /// Response times of the row that was run last.
+    /// Response times of the sequence of requests that was run last.
     reads: Vec<Time>,
     writes: Vec<Time>,
     figures: Vec<Figure>,
@@ -90,7 +90,8 @@ impl Test {
         self.figures.push(written);
     }
 
-    /// Reads until the buffer has no dirty pages, which would otherwise be written back during the next tests.
+    /// Reads until the buffer has no dirty pages; otherwise they would be written back during the
+    /// next tests.
     fn settle(&mut self) {
         let buffer = self.ssd.spec().buffer.as_ref();
         let pages = buffer.map_or(0, |buffer| u64::from(buffer.capacity_pages));
@@ -123,8 +124,8 @@ impl Test {
         self.figures.push(("write_qd1_us", mean));
     }
 
-    /// Measures a reader beside a writer that syncs after every write, each with one request at a time. A host sends
-    /// no flushes to a drive without volatile memory.
+    /// Measures a reader while a writer syncs after every write; each has one request in flight.
+    /// The writer sends no flushes to a drive without volatile memory, as hosts do.
     fn beside(&mut self) {
         self.rest();
         let buffer = self.ssd.spec().buffer.as_ref();
@@ -289,7 +290,7 @@ impl Test {
     }
 }
 
-/// Capacity of the blocks that may be in SLC mode.
+/// Returns the capacity of the blocks that may be in SLC mode.
 fn cache_bytes(spec: &DeviceSpec) -> u64 {
     let blocks = u64::from(spec.geometry.chips * spec.slc_blocks_chip());
     let pages = blocks * u64::from(spec.hot_pages_per_block());

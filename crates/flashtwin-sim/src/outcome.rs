@@ -12,7 +12,7 @@ use crate::timeline::Timeline;
 /// Result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Response times and what else the host met.
+    /// Response times and other metrics of host requests.
     pub metrics: Metrics,
     /// Counters of the flash.
     pub flash: FlashReport,
@@ -22,15 +22,15 @@ pub struct Outcome {
     pub dropped: u64,
     /// Requests whose address was taken modulo the exported size.
     pub wrapped: u64,
-    /// The run was stopped before the workload's end.
+    /// Whether the run was stopped before the workload's end.
     pub interrupted: bool,
-    /// The device reached its end of life.
+    /// Whether the device reached its end of life.
     pub read_only: bool,
     /// Effects of faults.
     pub faults: FaultsOutcome,
     /// Collections of an array's members, from the start of the measurement, in order of their ends.
     pub gc_intervals: Vec<GcInterval>,
-    /// History of the run, if it was asked for.
+    /// History of the run, if requested.
     pub history: Option<RecordedHistory>,
     /// Timeline of a window, if requested.
     pub timeline: Option<Timeline>,
@@ -47,8 +47,8 @@ pub struct Outcome {
 pub struct Steady {
     /// Requests of the warm-up.
     pub after_requests: u64,
-    /// The criterion was met.
+    /// Whether the criterion was met.
     pub is_met: bool,
-    /// The measure that was not level, if the criterion was not met.
+    /// The measure that was not steady, if the criterion was not met.
     pub missed: Option<&'static str>,
 }

@@ -16,22 +16,24 @@ use crate::Drivable;
 /// Largest and smallest number of parts of the last half.
 const PARTS: usize = 10;
 const PARTS_MIN: usize = 3;
-/// Fraction of write amplification by which it may vary.
+/// Largest fraction by which write amplification may vary while it counts as level.
 const PRECISION: f64 = 0.01;
-/// Largest number of passes kept. Beyond it only every second pass is kept, then every fourth, and so on.
+/// Largest number of samples kept. With more passes, only every second pass is sampled, then every
+/// fourth, and so on.
 const KEPT: usize = 2048;
-/// Purposes of [`FlashReport::media_by_purpose`].
+/// Number of purposes in [`FlashReport::media_by_purpose`].
 const PURPOSES: usize = 10;
 /// Quantiles of Student's t for 95 % confidence intervals, for 3 to 10 parts.
 const STUDENT_T: [f64; PARTS - PARTS_MIN + 1] =
     [4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
 
-/// How long a repeated workload is run, in writes of the whole exported capacity.
+/// Length of the run of a repeated workload, in writes of the whole exported capacity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DriveWrites {
-    /// Minimum number; the run also continues until write amplification is level.
+    /// Minimum number of drive writes; the run continues beyond it until write amplification is
+    /// level.
     pub least: f64,
-    /// At most so many.
+    /// Maximum number of drive writes.
     pub most: f64,
 }
 
@@ -46,7 +48,8 @@ pub struct Passes {
     pub missed: Option<&'static str>,
     /// Write amplification of the device over the last half of the passes; `None` without writes.
     pub device_write_amplification: Option<f64>,
-    /// Half width of its 95 % confidence interval; `None` with fewer than six passes.
+    /// Half width of the 95 % confidence interval of the write amplification; `None` with fewer
+    /// than six passes.
     pub half_width: Option<f64>,
     /// Bytes programmed per byte of the host over these passes, by purpose.
     pub by_purpose: Vec<(&'static str, f64)>,
@@ -65,7 +68,7 @@ struct Sample {
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
     passes: u64,
-    /// Passes between two samples.
+    /// Number of passes between two samples.
     stride: u64,
     samples: Vec<Sample>,
     page_bytes: u64,
@@ -73,12 +76,12 @@ pub(crate) struct Observed {
 }
 
 impl Observed {
-    /// Whether a measurement has begun that is not recorded here yet.
+    /// Whether a measurement has begun of which no sample has been taken.
     pub fn is_new(&self) -> bool {
         self.samples.is_empty()
     }
 
-    /// Starts after so many passes.
+    /// Starts to observe after this number of passes.
     pub fn begin<S: Drivable>(device: &Device<S>, passes: u64) -> Observed {
         let mut observed = Observed {
             passes,
@@ -302,7 +305,8 @@ mod tests {
         assert_eq!(missed(idle, None), Some("a pass wrote nothing"));
     }
 
-    /// The interval equals that of a table of Student's t: mean 11, deviation 1, three parts.
+    /// The interval equals the value from a table of Student's t for three parts with mean 11 and
+    /// standard deviation 1.
     #[test]
     fn interval_is_that_of_student_t() {
         let half_width = Observed::half_width(&[10.0, 11.0, 12.0]).unwrap();

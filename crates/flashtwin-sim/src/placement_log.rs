@@ -6,7 +6,8 @@
 use flashtwin::placement::{EventType, Isolation, Placed};
 use serde_json::{json, Value};
 
-/// The log pages, in the order of their numbers; 23h twice, for the events of the host and of the controller.
+/// Returns the log pages, in the order of their numbers; 23h twice, for the events of the host and
+/// of the controller.
 pub fn placement_logs(device: &Placed, page_bytes: u32) -> Vec<Value> {
     let setup = device.setup();
     let bytes = |pages: u64| (u128::from(pages) * u128::from(page_bytes)).to_string();
@@ -64,7 +65,8 @@ pub fn placement_logs(device: &Placed, page_bytes: u32) -> Vec<Value> {
     ]
 }
 
-/// Log page 23h: the number of all events of the host or of the controller, and the last ones, the oldest first.
+/// Returns log page 23h of the host or of the controller: the number of all events, and the last
+/// events, the oldest first.
 fn events(device: &Placed, of_host: bool) -> Value {
     let types = EventType::ALL.iter();
     let total: u64 = (types.filter(|kind| kind.is_of_host() == of_host))
@@ -89,7 +91,8 @@ fn events(device: &Placed, of_host: bool) -> Value {
     })
 }
 
-/// The status of each placement handle in each group: its id, handle, and the bytes left in its unit (RUAMW).
+/// Returns the status of each placement handle in each group: its id, handle, and the bytes left in
+/// its unit (RUAMW).
 pub fn placement_status(device: &Placed, page_bytes: u32) -> Value {
     let of = device.status().into_iter().map(|status| {
         json!({

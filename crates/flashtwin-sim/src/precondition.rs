@@ -1,4 +1,4 @@
-//! Bringing a device into the state a measurement starts from.
+//! Brings a device into the state from which a measurement starts.
 //!
 //! Preconditioning is untimed: no virtual time passes and nothing is measured. Work that takes seconds is done in
 //! portions, between which it reports progress and can be stopped.
@@ -69,7 +69,8 @@ impl FromStr for InitialState {
     }
 }
 
-/// More than this wears nothing in any further.
+/// Largest permitted number of writes, as a multiple of the exported pages. More writes would not
+/// change the state any further.
 const TIMES_MAX: f64 = 1000.0;
 /// Pages written between two checks of the control: a few milliseconds.
 const PORTION: u64 = 64 * 1024;
@@ -449,8 +450,8 @@ mod tests {
         }
     }
 
-    /// Progress adds up to what was announced, at any report the work can be stopped, and observing it does not
-    /// change the state.
+    /// Checks that reported progress adds up to the announced amount, that the work can be stopped
+    /// at any report, and that observing it does not change the state.
     fn check_steady<S: Drivable>(what: &str, make: impl Fn() -> Device<S>) {
         let state = |device: &Device<S>| {
             let mut bytes = Vec::new();

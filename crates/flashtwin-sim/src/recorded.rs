@@ -32,7 +32,7 @@ impl<S: Drivable> Driver<'_, S> {
         timeline.open(self.device);
     }
 
-    /// A request is submitted next.
+    /// Records that a request is submitted next.
     #[cold]
     pub(crate) fn note_request(&mut self, request: &Request, at: Time) {
         self.open_timeline(at);

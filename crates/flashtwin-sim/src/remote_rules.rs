@@ -1,10 +1,10 @@
-//! Placement rules that run in another process, such as those of a served device: questions and replies over a Unix
-//! socket.
+//! Placement rules that run in another process, for example the rules of a served device. Questions
+//! and replies cross a Unix socket.
 //!
-//! A message is a kind, a number of words, and the words, each of eight bytes. The side with the rules first sends
-//! what the other must know of them; then every question has one word as its reply, in the order of the questions.
-//! If the connection ends, or a reply takes too long, the rules have failed: [`RemoteRules::failed`] is set, and
-//! nothing is asked any more.
+//! A message is a kind, a number of words, and the words, each of eight bytes. The side with the
+//! rules first sends what the other side must know of them. Then every question has one word as its
+//! reply, in the order of the questions. If the connection ends, or a reply takes too long, the
+//! rules have failed: [`RemoteRules::failed`] is set, and no more questions are sent.
 
 use std::io::{self, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -20,11 +20,11 @@ use flashtwin::Lpn;
 
 /// Longest time for a reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Most words of a message; a pool of a million units has fewer.
+/// Largest number of words of a message; a pool of a million units has fewer.
 const WORDS_MAX: u64 = 1 << 24;
 /// Stands for a missing value.
 const NONE: u64 = u64::MAX;
-/// Words of a unit of a pool, and of the pool before its units.
+/// Number of words of a unit of a pool, and of the pool before its units.
 const UNIT_WORDS: usize = 9;
 const POOL_WORDS: usize = 7;
 
@@ -94,7 +94,8 @@ fn given<T: TryFrom<u64>>(word: u64) -> Option<T> {
     (word != NONE).then(|| T::try_from(word).ok()).flatten()
 }
 
-/// A number of a message; a larger one than its type has is cut, which only a broken peer can send.
+/// Reads a number of a message. A number that is too large for its type is cut; only a broken peer
+/// sends one.
 fn low<T: TryFrom<u64> + Default>(word: u64) -> T {
     T::try_from(word).unwrap_or_default()
 }
@@ -158,7 +159,7 @@ impl Line {
 pub struct RemoteRules {
     /// The rules, for a device.
     pub rules: UserRules,
-    /// Set once they have failed.
+    /// Set once the rules have failed.
     pub failed: Arc<AtomicBool>,
 }
 
@@ -176,10 +177,11 @@ struct RemoteVictim {
 }
 
 impl RemoteRules {
-    /// Learns the rules of the process at the other end.
+    /// Receives the properties of the rules from the process at the other end.
     ///
     /// # Errors
-    /// The connection ends, or the other side does not speak as this module does.
+    /// Fails if the connection ends, or if the other side does not follow the protocol of this
+    /// module.
     pub fn connect(stream: UnixStream) -> io::Result<RemoteRules> {
         stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
         stream.set_write_timeout(Some(REPLY_TIMEOUT))?;
@@ -337,7 +339,7 @@ impl UserVictim for RemoteVictim {
 /// Replies to the questions of a device until it closes the connection, or until `stop` returns true after a question.
 ///
 /// # Errors
-/// The connection fails, or the other side does not speak as this module does.
+/// Fails if the connection fails, or if the other side does not follow the protocol of this module.
 pub fn reply_for_rules(
     stream: UnixStream,
     rules: UserRules,
@@ -400,7 +402,8 @@ fn describe(
     Ok(())
 }
 
-/// Asks the scheme; the reply to a call without a result is 0, so that the device knows that they have ended.
+/// Calls the scheme. A call without a result has the reply 0, so that the device knows that it has
+/// ended.
 fn of_scheme(scheme: &mut dyn UserScheme, kind: Kind, words: &[u64]) -> io::Result<u64> {
     match (kind, words) {
         (Kind::Host, &[lpn, handle, id, clock, old, age, next, pages]) => {

@@ -65,14 +65,14 @@ pub struct RunConfig {
     pub series_interval: Option<Time>,
     /// Faults of members of an array. Those after the last request happen only while the array is busy.
     pub faults: Vec<Fault>,
-    /// Keep when members of an array collect.
+    /// Whether to record when members of an array collect.
     pub gc_timeline: bool,
     /// Number of threads for members of an array, used if no member influences which requests another one receives.
     /// The number does not change results.
     pub threads: u32,
-    /// Record the history of the run in windows ([`History`]).
+    /// Whether to record the history of the run in windows ([`History`]).
     pub history: bool,
-    /// Record all operations of the device in this window.
+    /// The window in which all operations of the device are recorded, if any.
     pub timeline: Option<Window>,
     /// Largest number of requests of 8 KiB that may wait in the device in an open loop; fewer if requests are larger.
     /// Waiting requests take memory, so a run with more of them ends with [`SimError::Behind`].
@@ -125,7 +125,7 @@ const BATCH: usize = 64;
 /// request takes.
 pub(crate) const CLOCK_MAX: Time = Time::from_s(213 * 86_400);
 
-/// Events between two checks of the control, once all requests are submitted.
+/// Number of events between two checks of the control, once all requests are submitted.
 const LOOK: u32 = 4096;
 
 /// Receives every measured completion of a run, in order of completion.
@@ -284,7 +284,7 @@ pub(crate) struct Driver<'a, S: Drivable> {
     bytes: u128,
     dropped: u64,
     wrapped: u64,
-    /// The measurement has not begun.
+    /// Whether the measurement has not begun.
     pub(crate) warming: bool,
     pub(crate) warmup: Warmup,
     history: Option<Box<History>>,
@@ -303,7 +303,8 @@ pub(crate) struct Driver<'a, S: Drivable> {
 }
 
 impl<S: Drivable> Driver<'_, S> {
-    /// The counters of the device are at zero.
+    /// Records the initial values for the laws of the model, directly after the counters of the
+    /// device were reset.
     fn open_books(&mut self) {
         self.books = Books::open(self.device, self.submitted);
     }
@@ -474,7 +475,7 @@ impl<S: Drivable> Driver<'_, S> {
         })
     }
 
-    /// Time at which a request is due in an open loop.
+    /// Returns the time at which a request is due in an open loop.
     pub(crate) fn due(&self, request: &Request) -> Time {
         let after = match self.config.pacing {
             Pacing::Open { speed } if speed != Speed::RECORDED => speed.replayed(request.arrival),
@@ -483,7 +484,8 @@ impl<S: Drivable> Driver<'_, S> {
         Time(self.start.0.saturating_add(after.0))
     }
 
-    /// Rejects an instant after which the clock could end before the events caused then have ended.
+    /// Rejects an instant so late that the clock could end before the events caused at that instant
+    /// have ended.
     #[inline]
     pub(crate) fn check_clock(&self, at: Time) -> Result<(), SimError> {
         if at <= CLOCK_MAX {
@@ -535,7 +537,8 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(true)
     }
 
-    /// Submits a request if more than the metrics is recorded, or if a fault or the end of the span may come first.
+    /// Submits a request in a run that records more than the metrics, or in which a fault or the end of the span may
+    /// come before the request.
     #[inline(never)]
     fn one_watched(&mut self, request: &Request) -> Result<bool, SimError> {
         let mut at = match self.config.pacing {
@@ -591,7 +594,8 @@ impl<S: Drivable> Driver<'_, S> {
         self.device.now()
     }
 
-    /// Runs until fewer than `depth` requests are in flight. Meanwhile executes faults and records the timeline.
+    /// Runs until fewer than `depth` requests are in flight. Executes faults and records the
+    /// timeline while it runs.
     fn let_finish(&mut self, depth: usize) -> Time {
         if self.timeline.is_none() && self.agenda.next() == Time::NEVER {
             return self.wait_below(depth);
@@ -759,7 +763,7 @@ impl<S: Drivable> Driver<'_, S> {
         }
     }
 
-    /// Hands full batches of completions on.
+    /// Passes full batches of completions to the sink; with `all`, also an incomplete one.
     #[inline(always)]
     pub(crate) fn drain(&mut self, all: bool) -> Result<(), SimError> {
         match self.device.completions().len() >= BATCH || all {
@@ -768,7 +772,7 @@ impl<S: Drivable> Driver<'_, S> {
         }
     }
 
-    /// Hands completions on.
+    /// Passes completions to the sink.
     #[inline(never)]
     fn hand_on(&mut self) -> Result<(), SimError> {
         let mut completions = std::mem::take(self.device.completions());

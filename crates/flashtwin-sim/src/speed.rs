@@ -27,7 +27,7 @@ impl Speed {
         rest: 0,
     };
 
-    /// The nearest binary fraction.
+    /// Returns the nearest binary fraction.
     pub(crate) fn as_f64(self) -> f64 {
         self.digits as f64 / 10f64.powi(self.decimals as i32)
     }

@@ -16,15 +16,15 @@ use crate::Threads;
 pub struct Described<'a> {
     /// Name of the device.
     pub name: &'a str,
-    /// The back end of its flash: `msr`, `modern`, or `mixed`.
+    /// Back end of the device's flash: `msr`, `modern`, or `mixed`.
     pub backend: &'static str,
     /// Buffer of the device, if it has one.
     pub buffer: Option<&'a Buffer>,
     /// Bytes in a page.
     pub page_bytes: u32,
-    /// The array it is, if it is one.
+    /// The array, if the device is one.
     pub array: Option<&'a ArraySpec>,
-    /// The SSDs it is made of.
+    /// The SSDs of which the device consists.
     pub members: Vec<&'a DeviceSpec>,
 }
 
@@ -41,17 +41,18 @@ pub enum Logged {
 
 /// A back end that the driver knows how to fill.
 pub trait Drivable: Backend + Sized {
-    /// Description of the device.
+    /// Returns the description of the device.
     fn describe(device: &Device<Self>) -> Described<'_>;
-    /// Every exported page written once in ascending order; returns false if `watch` stopped it.
+    /// Writes every exported page once in ascending order; returns false if `watch` stopped it.
     fn fill_sequential(device: &mut Device<Self>, watch: &dyn Watch) -> bool;
-    /// The state that random writing converges to; returns false if `watch` stopped it.
+    /// Brings the device into the state that random writing converges to; returns false if `watch`
+    /// stopped it.
     fn fill_steady(device: &mut Device<Self>, seed: u64, watch: &dyn Watch) -> bool;
     /// Writes uniformly random pages in no virtual time; returns false if the device wore out.
     fn write_random(device: &mut Device<Self>, rng: &mut Rng, pages: u64) -> bool;
     /// Opens the blocks that buffer policies use for pages of their choice; returns false if the device wore out.
     fn open_policy_blocks(device: &mut Device<Self>, seed: u64) -> bool;
-    /// A preconditioned device counts as new.
+    /// Resets the erase counts: a preconditioned device counts as new.
     fn reset_wear(device: &mut Device<Self>);
     /// Writes the state of the flash of an idle device.
     ///
@@ -61,15 +62,16 @@ pub trait Drivable: Backend + Sized {
     /// Loads a state that [`Drivable::save_state`] wrote for the same flash.
     ///
     /// # Errors
-    /// Fails if `input` does, or if the state does not fit this device; the device is then unchanged.
+    /// Fails if reading `input` fails, or if the state does not fit this device; the device is then unchanged.
     fn load_state(device: &mut Device<Self>, input: &mut dyn Read) -> Result<(), StateError>;
     /// Starts or stops all logs.
     fn set_logs(device: &mut Device<Self>, on: bool);
-    /// Passes on the log entries since the last call; an array's own come before those of its members.
+    /// Passes the log entries since the last call to `take`; an array's own entries come before the
+    /// entries of its members.
     fn take_logs(device: &mut Device<Self>, take: &mut dyn FnMut(Logged));
     /// Visits the drives, member by member in an array.
     fn each_drive(device: &Device<Self>, visit: &mut dyn FnMut(Option<usize>, &Ssd));
-    /// The tables and rules of a device that writes by units; `None` for other devices.
+    /// Returns the tables and rules of a device that writes by units; `None` for other devices.
     fn placement(_device: &mut Device<Self>) -> Option<&mut Placed> {
         None
     }
@@ -77,8 +79,8 @@ pub trait Drivable: Backend + Sized {
     fn array(_device: &Device<Self>) -> Option<&Array> {
         None
     }
-    /// Simulates the members' parts of these requests ahead ([`Array::run_ahead`]); returns false if that is not
-    /// possible.
+    /// Simulates the members' parts of the given requests ahead ([`Array::run_ahead`]); returns
+    /// false if that is not possible.
     fn run_ahead(
         _device: &mut Device<Self>,
         _requests: &[Request],
@@ -87,9 +89,10 @@ pub trait Drivable: Backend + Sized {
     ) -> bool {
         false
     }
-    /// Requests come that were not handed over so.
+    /// Ends the simulation ahead, because requests follow that were not passed to
+    /// [`Drivable::run_ahead`].
     fn resume_serial(_device: &mut Device<Self>) {}
-    /// The device as an array, if it is one.
+    /// Returns the device as an array, if it is one.
     fn array_mut(_device: &mut Device<Self>) -> Option<&mut Array> {
         None
     }
@@ -164,7 +167,7 @@ impl Drivable for Flash {
     }
 }
 
-/// The back end of an array's members.
+/// Returns the back end of an array's members.
 fn array_backend(spec: &ArraySpec) -> &'static str {
     let first = backend(&spec.members[0]);
     match spec.members.iter().all(|member| backend(member) == first) {

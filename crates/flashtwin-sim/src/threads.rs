@@ -9,7 +9,7 @@ use flashtwin::{Executor, Task};
 pub struct Threads(pub usize);
 
 impl Threads {
-    /// As many threads as the machine runs at once.
+    /// Returns as many threads as the machine can run at the same time.
     pub fn available() -> Threads {
         Threads(std::thread::available_parallelism().map_or(1, usize::from))
     }

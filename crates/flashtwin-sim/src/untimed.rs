@@ -1,8 +1,9 @@
-//! Runs without time: a load is written to a device that is written by units, as fast as its tables allow, for write
-//! amplification at full size.
+//! Runs without time: a load is written to a device that writes by units, without the timing of the
+//! flash. Such runs are fast enough to measure write amplification at the full size of a device.
 //!
-//! The device is filled, the load is written until write amplification is level, and then for so many capacities more.
-//! Reads are passed over; a request counts all pages that it touches.
+//! The device is filled; then the load is written until write amplification is level, and after
+//! that for a given number of capacities. Reads are skipped; a request counts all pages that it
+//! touches.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,43 +15,47 @@ use flashtwin_workload::{Workload, WorkloadError};
 
 use crate::control::Control;
 
-/// Capacities after which a load is run in any case, if write amplification has not become level.
+/// Amount of writes, in capacities of the device, after which the warm-up ends in any case.
 pub const WARM_MOST: u32 = 20;
-/// Change of write amplification, from the mean of two capacities to that of the next two, up to which it is level. The
-/// change from one capacity to the next is not enough: it is small by chance while write amplification still rises.
+/// Largest relative change of write amplification, from the mean of two capacities to that of the next two, at which it
+/// counts as level. The change from one capacity to the next is not enough: it may be small by chance while write
+/// amplification still rises.
 const LEVEL: f64 = 0.01;
-/// Requests that are known ahead while their table entries are loaded.
+/// Number of requests by which the prefetching of table entries is ahead.
 const AHEAD: usize = 16;
-/// Requests after which a load that has written nothing meanwhile counts as ended: an endless one may have only reads.
+/// Number of consecutive requests without a write after which a load counts as ended, since an
+/// endless load may have only reads.
 const IDLE_REQUESTS_MAX: u64 = 1 << 26;
-/// Pages that are read in advance for schemes that need the future: about 5 GB.
+/// Largest number of pages that are read in advance for schemes that need the future of a page;
+/// they take about 5 GB.
 const AHEAD_PAGES_MAX: u64 = 1 << 27;
 
 /// Writes before the measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Warm {
-    /// Whole capacities of the load until write amplification differs by less than 1 % from one to the next, at most
-    /// [`WARM_MOST`].
+    /// Whole capacities of the load are written until write amplification changes by less than 1 %
+    /// from one to the next, at most [`WARM_MOST`].
     UntilLevel,
-    /// A fixed number of capacities of the load.
+    /// The load writes a fixed multiple of the device's capacity.
     Capacities(f64),
 }
 
-/// How long a load is run.
+/// Length of the parts of a run without time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UntimedPlan {
     /// Bytes of a page.
     pub page_bytes: u32,
     /// Writes before the measurement.
     pub warm: Warm,
-    /// Capacities measured; a load that ends before is measured to its end.
+    /// Measured writes, in capacities of the device; a load that ends earlier is measured to its end.
     pub capacities: f64,
-    /// Reports kept of each capacity, for curves over time.
+    /// Number of reports kept for each capacity, for curves over time.
     pub points: u32,
 }
 
 impl UntimedPlan {
-    /// Pages that are written at most to a device of so many pages, the fill included.
+    /// Returns the largest number of pages that a run writes to a device of `pages` pages,
+    /// including the fill.
     fn pages_most(&self, pages: u64) -> u64 {
         let warm = match self.warm {
             Warm::UntilLevel => f64::from(WARM_MOST),
@@ -60,24 +65,25 @@ impl UntimedPlan {
     }
 }
 
-/// The reports of a run, each since the device was made.
+/// The reports of a run; each counts from the creation of the device.
 #[derive(Clone, Debug)]
 pub struct Untimed {
-    /// Capacities written after the fill and before the measurement.
+    /// Writes after the fill and before the measurement, in capacities of the device.
     pub warm: f64,
-    /// Whether write amplification was level then; `None` if a number of capacities was asked for.
+    /// Whether write amplification was level before the measurement; `None` if a fixed number of
+    /// capacities was requested.
     pub level: Option<bool>,
-    /// Capacities measured.
+    /// Measured writes, in capacities of the device.
     pub capacities: f64,
-    /// Reports from the end of the fill on, in their order.
+    /// Reports from the end of the fill on, in order.
     pub series: Vec<PlacementReport>,
     /// The report at the beginning of the measurement.
     pub before: PlacementReport,
-    /// The report at its end.
+    /// The report at the end of the measurement.
     pub after: PlacementReport,
 }
 
-/// Why a run ended before its time.
+/// Reason for which a run ended early.
 #[derive(Debug)]
 pub enum UntimedError {
     /// A page finds no room.
@@ -95,12 +101,12 @@ pub enum UntimedError {
     },
     /// The load ended before the measurement began.
     TooShort {
-        /// Capacities that it wrote.
+        /// Writes of the load, in capacities of the device.
         capacities: f64,
     },
-    /// The scheme needs more of the load in advance than is read.
+    /// The scheme needs to know more of the load in advance than is read.
     TooLong {
-        /// Pages that the load would write.
+        /// Number of pages that the load would write.
         pages: u64,
     },
     /// The run was stopped.
@@ -150,10 +156,10 @@ impl From<WorkloadError> for UntimedError {
     }
 }
 
-/// Fills a device by `fill`, and then runs `load`.
+/// Fills a device with `fill`, and then runs `load`.
 ///
 /// # Errors
-/// See [`UntimedError`].
+/// Fails for the reasons listed in [`UntimedError`].
 pub fn run_untimed(
     device: &mut Placed,
     fill: &mut dyn Workload,
@@ -196,10 +202,11 @@ pub fn run_untimed(
     })
 }
 
-/// Fills a device by `fill`, and then writes `load` until write amplification is level, or a number of capacities.
+/// Fills a device with `fill`, and then writes `load` until write amplification is level, or for a
+/// fixed number of capacities.
 ///
 /// # Errors
-/// See [`UntimedError`].
+/// Fails for the reasons listed in [`UntimedError`].
 pub(crate) fn warm_untimed(
     device: &mut Placed,
     fill: &mut dyn Workload,
@@ -233,7 +240,7 @@ pub(crate) fn warm_untimed(
     }
 }
 
-/// A run after the fill.
+/// The part of a run after the fill.
 struct Run<'a> {
     device: &'a mut Placed,
     feed: Feed<'a>,
@@ -252,7 +259,8 @@ impl Run<'_> {
         self.device.report()
     }
 
-    /// Writes capacities until write amplification is level; returns their number, and whether it is.
+    /// Writes whole capacities until write amplification is level; returns their number, and
+    /// whether it is level.
     fn warm(&mut self) -> Result<(f64, Option<bool>), UntimedError> {
         if let Warm::Capacities(n) = self.plan.warm {
             return Ok((self.write(n)?, None));
@@ -280,7 +288,8 @@ impl Run<'_> {
         Ok((warm, Some(false)))
     }
 
-    /// Writes so many capacities; returns those written, fewer if the load ends.
+    /// Writes `capacities` times the device's capacity; returns the multiple written, which is
+    /// smaller if the load ends.
     fn write(&mut self, capacities: f64) -> Result<f64, UntimedError> {
         let capacity = f64::from(self.device.setup().logical_pages);
         let points = (capacities * f64::from(self.plan.points)).round().max(1.0);
@@ -301,7 +310,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether the last two values are those of the two before, within [`LEVEL`].
+/// Whether the sum of the last two values equals that of the two before, within [`LEVEL`].
 fn is_level(values: &[f64]) -> bool {
     let Some(&[a, b, c, d]) = values.last_chunk() else {
         return false;
@@ -309,7 +318,7 @@ fn is_level(values: &[f64]) -> bool {
     ((c + d) / (a + b) - 1.0).abs() < LEVEL
 }
 
-/// A request is within the device.
+/// Checks that a request is within the device.
 fn check_range(request: &Request, device_bytes: u64) -> Result<(), UntimedError> {
     let (offset, bytes) = (request.offset, request.bytes);
     match offset
@@ -325,13 +334,14 @@ fn check_range(request: &Request, device_bytes: u64) -> Result<(), UntimedError>
     }
 }
 
-/// The requests of a load, with the future of each page where it is needed.
+/// The requests of a load and, for schemes that need it, the next write of each page.
 struct Feed<'a> {
     load: &'a mut dyn Workload,
     page_bytes: u64,
     batch: Vec<Request>,
     at: usize,
-    /// For each page written by the requests of the only batch, the host clock of its next write.
+    /// For each page written by the requests of the only batch, the instant of its next write on
+    /// the host clock.
     next: Vec<u64>,
     next_at: usize,
 }
@@ -348,7 +358,7 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// The first page that a request touches, and their number.
+    /// Returns the first page that a request touches, and the number of pages.
     #[inline(always)]
     fn pages(&self, request: &Request) -> (u32, u32) {
         let first = request.offset / self.page_bytes;
@@ -356,14 +366,15 @@ impl<'a> Feed<'a> {
         (first as u32, (end - first) as u32)
     }
 
-    /// The whole pages of a trim.
+    /// Returns the pages that a trim covers completely, as first page and number.
     fn whole_pages(&self, request: &Request) -> (u32, u32) {
         let first = request.offset.div_ceil(self.page_bytes);
         let end = (request.offset + request.bytes) / self.page_bytes;
         (first as u32, end.saturating_sub(first) as u32)
     }
 
-    /// Writes until the host has written `pages` more, or the load ends; returns whether there is more.
+    /// Writes until the host has written `pages` further pages, or the load ends; returns whether
+    /// more requests follow.
     fn write(
         &mut self,
         device: &mut Placed,
@@ -423,8 +434,8 @@ impl<'a> Feed<'a> {
         Ok(true)
     }
 
-    /// Reads the load ahead until it has written `pages`, and finds the next write or trim of each page written; `first`
-    /// is the host clock of the first.
+    /// Reads the load in advance until it has written `pages` pages, and determines the next write
+    /// or trim of each page written. `first` is the host clock at the first of these writes.
     fn look_ahead(
         &mut self,
         pages: u64,
@@ -518,7 +529,8 @@ mod tests {
         (0..6_000).map(request).collect()
     }
 
-    /// Notes each page with the instants of its write and of its next one.
+    /// A scheme that records each page written with the instants of this write and of the page's
+    /// next write.
     #[derive(Clone)]
     struct Notes(Arc<Mutex<Vec<(u32, u64, u64)>>>);
 

@@ -30,18 +30,19 @@ const NEGLIGIBLE: f64 = 0.02;
 /// The warm-up of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Warmup {
-    /// Requests after which the run is examined: the end of the warm-up, or a sample for the criterion.
+    /// Number of requests after which the run is examined next: the end of the warm-up, or a sample
+    /// for the criterion.
     pub look_at: u64,
     criterion: Option<Box<Criterion>>,
 }
 
 #[derive(Debug)]
 struct Criterion {
-    /// Requests before the first look.
+    /// Number of requests before the first examination.
     first: u64,
-    /// Requests before the last one, at most.
+    /// Largest number of requests before the last examination.
     last: u64,
-    /// Requests of the workload, if known.
+    /// Number of requests of the workload, if known.
     known: Option<u64>,
     samples: Vec<Sample>,
     outcome: Option<Steady>,
@@ -213,7 +214,8 @@ fn ratio(a: f64, b: u64) -> f64 {
     a / b as f64
 }
 
-/// SNIA's criterion of a steady state: range within 20 % of the mean, slope over all parts within 10 %.
+/// Whether a measure meets SNIA's criterion of a steady state: range within 20 % of the mean, slope
+/// over all parts within 10 %.
 fn is_level(parts: &[f64; PARTS], negligible: f64) -> bool {
     let mean = parts.iter().sum::<f64>() / PARTS as f64;
     let least = parts.iter().copied().fold(f64::INFINITY, f64::min);

@@ -1,11 +1,11 @@
-//! Open loops that bring requests faster than the device completes them.
+//! Open loops in which requests arrive faster than the device completes them.
 
 use crate::common::{device, load};
 use flashtwin::{Op, Request, Ssd, Time};
 use flashtwin_sim::{run, Backlog, Control, Outcome, Pacing, RunConfig, SimError, Speed};
 use flashtwin_workload::{Workload, WorkloadError};
 
-/// Requests that may wait in these tests.
+/// Largest number of requests that may wait in these tests.
 const WAITING_MAX: u64 = 20_000;
 
 fn run_at(text: &str, pacing: Pacing) -> Result<Outcome, SimError> {
@@ -57,7 +57,7 @@ fn the_speed_named_for_a_load_that_is_too_fast_is_one_that_the_device_follows() 
     run_at(text, Pacing::Closed { depth: 32 }).expect("a closed loop never waits");
 }
 
-/// Requests that all come at one instant.
+/// Requests that all arrive at one instant.
 struct Burst {
     left: u64,
     bytes: u64,

@@ -1,4 +1,5 @@
-//! Several clients at once: rates, limits of requests in flight, and what a client that is behind does.
+//! Several clients at once: their rates, their limits of requests in flight, and the behaviour of a
+//! client that is behind its schedule.
 
 use flashtwin::{DeviceSpec, Ssd, Time};
 use flashtwin_sim::{run_clients, Client, ClientsOutcome, ClientsPlan, Control, SimError};

@@ -1,4 +1,4 @@
-//! The end of the clock: a run that would pass it ends with an error.
+//! The end of the clock: a run that would exceed its range ends with an error.
 
 use crate::common::{device, load};
 use flashtwin::{Ssd, Time};
@@ -7,7 +7,7 @@ use flashtwin_workload::Workload;
 
 const DAY_S: u64 = 86_400;
 
-/// A chip whose reads take 1.8 seconds each.
+/// Returns a chip whose reads take 1.8 seconds each.
 fn slow() -> Ssd {
     let mut ssd = Ssd::new(&device(&[
         ("geometry.chips", "1"),
@@ -37,7 +37,7 @@ fn run_on(
     run(ssd, workload, config, &Control::default(), None)
 }
 
-/// The request that was too late.
+/// Returns the number of the request that would have been too late.
 fn late<T>(result: Result<T, SimError>) -> u64 {
     match result.map(|_| ()) {
         Err(SimError::Clock { request }) => request,
@@ -45,7 +45,8 @@ fn late<T>(result: Result<T, SimError>) -> u64 {
     }
 }
 
-/// Ten requests a second apart, replayed so that the gaps are `days`.
+/// Replays ten requests, recorded at intervals of one second, so that the intervals are `days`
+/// long.
 fn apart(ssd: &mut Ssd, days: f64, config: RunConfig) -> Result<Outcome, SimError> {
     let mut requests = load(
         "uniform:write=0,arrival=constant,rate=1/s,requests=10",

@@ -1,11 +1,11 @@
-//! Policies with many requests at a time: what one saves in evictions, no other access may pay for in
-//! waiting (D-36).
+//! Policies with many requests in flight: a policy that saves evictions must not make other
+//! accesses wait longer for it (D-36).
 
 use crate::common::{load, run_all};
 use flashtwin::{DeviceSpec, Ssd};
 use flashtwin_sim::{Pacing, RunConfig};
 
-/// Mean response in us and hit ratio of a run from the steady state.
+/// Runs a load from the steady state; returns the mean response time in us and the hit ratio.
 fn result(device: &str, more: &[(&str, &str)], text: &str, config: &RunConfig) -> (f64, f64) {
     let toml = flashtwin::spec::builtin(device).expect("it is built in");
     let spec = DeviceSpec::with_overrides(toml, device, more).expect("a sound device");
@@ -51,7 +51,8 @@ fn policies_that_hit_more_are_not_slower_at_any_depth() {
     }
 }
 
-/// ECR-F13, in short: the order of the policies, and a gain that is largest at 80 % writes.
+/// A short form of claim ECR-F13: the order of the policies, and a gain that is largest at 80 %
+/// writes.
 #[test]
 fn ecr_gains_on_uniform_loads_and_most_where_most_is_written() {
     let run = |policy, write: &str| {

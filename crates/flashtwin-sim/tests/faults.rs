@@ -1,4 +1,4 @@
-//! Members that fail and are replaced in the course of a run.
+//! Members that fail and are replaced during a run.
 
 use std::sync::atomic::Ordering;
 
@@ -128,7 +128,7 @@ fn results_separate_a_failure_from_a_rebuild() {
     }
 }
 
-/// Faults that never come change nothing, and are mentioned.
+/// Faults planned for after the end of the run change nothing, and the results list them.
 #[test]
 fn a_fault_after_the_end_is_left_out() {
     for pacing in [RunConfig::default().pacing, Pacing::Closed { depth: 4 }] {
@@ -207,7 +207,8 @@ fn faults_that_cannot_happen_are_refused_before_the_run() {
     assert!(message.contains("needs an array"), "{message}");
 }
 
-/// A rebuild that outlasts the workload runs to its end; it can be watched and stopped there.
+/// A rebuild that outlasts the workload runs to its end, and can be observed and stopped in that
+/// time.
 #[test]
 fn a_long_rebuild_ends_with_the_run_or_is_stopped() {
     let faults = config(&[fault(Fail, 3, 10), fault(Replace, 3, 20)]);
@@ -245,7 +246,7 @@ fn a_long_rebuild_ends_with_the_run_or_is_stopped() {
     assert_eq!(device.outstanding(), 0);
 }
 
-/// Where no one takes the completions they are not kept, and nothing else differs.
+/// If the caller takes no completions, they are not stored, and nothing else differs.
 #[test]
 fn completions_that_are_not_taken_are_counted() {
     let with_faults = config(&[fault(Fail, 3, 10), fault(Replace, 3, 20)]);

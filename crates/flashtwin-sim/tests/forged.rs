@@ -1,5 +1,6 @@
-//! Saved states with a changed number, with a checksum that is right: each is refused with a message, or
-//! the device agrees with itself, takes requests and reports, within bounded memory.
+//! Saved states in which a number was changed and the checksum corrected. Each is either rejected
+//! with a message, or loaded into a device that is consistent, accepts requests and reports, within
+//! bounded memory.
 
 use std::path::{Path, PathBuf};
 
@@ -10,9 +11,9 @@ use flashtwin_sim::{
 };
 use flashtwin_workload::GeneratorSpec;
 
-/// After the state: its length, a checksum, an end mark.
+/// Bytes after the state: its length, a checksum and an end mark.
 const TRAILER_BYTES: usize = 16;
-/// Forged states of each device.
+/// Number of forged states per device.
 const FORGERIES: u64 = 60;
 const VALUES: [u32; 8] = [
     0,
@@ -80,7 +81,7 @@ fn array(keys: &[(&str, &str)]) -> Array {
     Array::new(&spec.unwrap_or_else(|e| panic!("{keys:?}: {e}")))
 }
 
-/// Runs requests and makes the report.
+/// Runs requests, then makes the report.
 fn use_it<S: Drivable>(device: &mut Device<S>, requests: u32) -> Result<(), SimError> {
     let text = format!("uniform:write=0.8,size=4k,rate=2k/s,requests={requests}");
     let load = GeneratorSpec::parse(&text).expect("a sound load");
@@ -99,7 +100,7 @@ fn use_it<S: Drivable>(device: &mut Device<S>, requests: u32) -> Result<(), SimE
     Ok(())
 }
 
-/// Address space of this process at its largest, where the system reports it.
+/// Returns the peak address space of this process; 0 if the system does not report it.
 fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmPeak:"));
@@ -107,7 +108,8 @@ fn peak_bytes() -> u64 {
     1024 * number.unwrap_or(0)
 }
 
-/// Where the state begins: after the mark, the version of the format and three texts.
+/// Returns the offset of the state in the file. Before it are the mark, the version of the format,
+/// and three texts.
 fn header_bytes(file: &[u8]) -> usize {
     (0..3).fold(20, |at, _| {
         let length = file[at..at + 4].try_into().expect("four bytes");
@@ -143,7 +145,7 @@ impl Drop for File {
     }
 }
 
-/// Forges states of a device: those taken and those refused.
+/// Forges states of a device; returns how many were accepted and how many rejected.
 fn forge_states<S: Drivable + Clone>(name: &str, mut device: Device<S>) -> [u64; 2] {
     let file = format!("flashtwin-forged-{name}-{}", std::process::id());
     let file = File(std::env::temp_dir().join(file));
@@ -216,7 +218,8 @@ fn forged_states_are_refused_or_sound() {
     assert!(grown < 1 << 30, "{grown} bytes of memory");
 }
 
-/// One count beyond what flash survives made the report of wear allocate a place for each value up to it.
+/// An earlier version allocated, for the report of wear, one entry for each value up to the largest
+/// erase count, however large.
 #[test]
 fn an_erase_count_beyond_the_life_of_flash_is_refused_by_name() {
     let mut ssd = ssd("demo", &MSR, &[]);

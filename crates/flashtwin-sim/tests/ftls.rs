@@ -1,5 +1,6 @@
-//! Translation layers of chips behind the queues of a device: each costs there what it costs by
-//! itself, its operations take the time they must, and pages are conserved at any fill.
+//! Translation layers of chips in a device with queues: the flash operations equal those of the
+//! layer alone, they take the required time, and the number of pages is conserved at any fill
+//! level.
 
 use crate::common::{device, load, run_all};
 use flashtwin::ftl::chip::trace::Cost;
@@ -9,7 +10,7 @@ use flashtwin_sim::{Pacing, RunConfig};
 
 const KINDS: [&str; 4] = ["dftl", "bast", "fast", "faster"];
 
-/// Two small chips without a buffer.
+/// Returns a device of two small chips without a buffer.
 fn small(kind: &str, further: &[(&str, &str)]) -> DeviceSpec {
     let mut all = vec![
         ("geometry.chips", "2"),
@@ -46,7 +47,8 @@ fn pass(ssd: &mut Ssd, op: Op, page: u64) -> Option<Completion> {
     ssd.completions().pop()
 }
 
-/// Programs that the erases and the change in erased pages explain.
+/// Returns the number of programs that follows from the erases and the change in the number of
+/// erased pages.
 fn explained(ssd: &Ssd, erased_before: u64) -> i64 {
     let report = ssd.flash_report();
     let n = u64::from(ssd.spec().geometry.pages_per_block);
@@ -108,7 +110,8 @@ fn pages_are_conserved_at_any_fill() {
     }
 }
 
-/// The time that operations take on a chip with its own pins, by whether they count as GC.
+/// Returns the time that operations take on a chip with its own pins, separately for those that
+/// count as GC.
 fn durations(spec: &DeviceSpec, ops: &[flashtwin::ftl::chip::FlashOp]) -> (Time, Time) {
     let (t, transfer) = (&spec.timing, spec.page_transfer());
     let mut sums = (Time::ZERO, Time::ZERO);
@@ -128,8 +131,8 @@ fn durations(spec: &DeviceSpec, ops: &[flashtwin::ftl::chip::FlashOp]) -> (Time,
     sums
 }
 
-/// One chip, one request at a time: what the device does and how long it takes is what the
-/// translation layer by itself asks for.
+/// With one chip and one request at a time, the device executes exactly the operations that the
+/// translation layer alone returns, and takes their time.
 #[test]
 fn a_device_performs_the_operations_of_its_translation_layer() {
     for seed in flashtwin::seeds(3) {
@@ -209,7 +212,8 @@ fn a_device_performs_the_operations_of_its_translation_layer() {
     }
 }
 
-/// A read that comes during a merge waits for its end, and its report contains the wait for GC.
+/// A read that arrives during a merge waits for its end, and the read's breakdown shows the wait
+/// for GC.
 #[test]
 fn waiting_for_a_merge_counts_as_gc() {
     let further = [
@@ -255,7 +259,7 @@ fn waiting_for_a_merge_counts_as_gc() {
     assert_eq!(ssd.flash_report().gc_time[0], merge);
 }
 
-/// Every buffer policy runs before every translation layer, on either back end.
+/// Every buffer policy works with every translation layer, on either back end.
 #[test]
 fn every_policy_runs_with_every_translation_layer() {
     let names = flashtwin::buffer::ChosenPolicy::names();
@@ -292,8 +296,8 @@ fn every_policy_runs_with_every_translation_layer() {
     }
 }
 
-/// A device of several chips on a shared channel is slower than one with a channel a chip, and as
-/// fast where nothing crosses.
+/// A device of several chips on a shared channel is slower than one with a channel per chip, and
+/// equally fast if no data cross the channel.
 #[test]
 fn copies_share_the_channel_unless_they_stay_in_the_chip() {
     let elapsed = |channels: &str, copy_back: &str| {

@@ -1,4 +1,4 @@
-//! Runs that must equal one another, request by request.
+//! Runs that must have the same result for every request.
 
 use crate::common::{device, essence, load, run_all};
 use flashtwin::{Cause, DeviceSpec, Ssd};
@@ -7,7 +7,7 @@ use flashtwin_sim::{
     RunInfo, Speed, Summary,
 };
 
-/// A load with everything in it.
+/// A load with requests of all kinds and sizes.
 const MIXED: &str =
     "zipf:theta=0.9,size=exp(12k),align=512,write=0.6,trim=0.03,flush=0.02,fua=0.1,\
                      range=64M,rate=4000/s,requests=15000";
@@ -36,7 +36,7 @@ const MODERN: [(&str, &str); 4] = [
     ("ftl.placement", "dynamic"),
 ];
 
-/// Asserts that two runs are equal; shows only where they part.
+/// Asserts that two runs are equal; shows only the first requests that differ.
 fn assert_same(what: &str, got: &[(u64, u64, u64, u32)], expected: &[(u64, u64, u64, u32)]) {
     let parts_at = got.iter().zip(expected).position(|(a, b)| a != b);
     if let Some(i) = parts_at {
@@ -134,7 +134,7 @@ fn a_loaded_snapshot_continues_as_the_saved_device_does() {
     }
 }
 
-/// Completions alone: the names of policies stand in the summaries.
+/// Returns the completions only, since summaries contain the names of the policies.
 fn completions(
     policy: &[(&str, &str)],
     kind: Precondition,
@@ -173,8 +173,8 @@ fn gcar_without_gc_is_its_base_policy() {
 
 #[test]
 fn gcar_with_gc_differs_from_its_base_policy() {
-    // So that the identity above is no identity of names. At a tenth of the load: at all of it every
-    // page is in flight, and no policy has a choice.
+    // The policies that the test above found to be equal differ in general. This test uses a tenth
+    // of the load, because at the full load every page is in flight and no policy has a choice.
     let slower = RunConfig {
         pacing: open(0.1),
         ..RunConfig::default()
@@ -243,7 +243,8 @@ fn a_span_ends_the_submissions_and_nothing_else() {
     }
 }
 
-/// Blocks in SLC mode hold fewer pages than an erase gives back.
+/// The number of pages is conserved although blocks in SLC mode hold fewer pages than their erase
+/// returns.
 #[test]
 fn pages_balance_while_blocks_change_their_mode() {
     let spec = device(&[

@@ -1,10 +1,10 @@
-//! Workloads that are repeated until their write amplification is level.
+//! Workloads repeated until their write amplification is level.
 
 use flashtwin::{DeviceSpec, Ssd};
 use flashtwin_sim::{run, Control, DriveWrites, Pacing, Passes, RunConfig};
 use flashtwin_workload::{repeat, GeneratorSpec, Open, Shift};
 
-/// A device of 128 MiB with a reserve of 12 %.
+/// Returns a device of 128 MiB with a reserve of 12 %.
 fn device() -> Ssd {
     let toml = flashtwin::spec::builtin("gcar").expect("it is built in");
     let keys = [

@@ -1,4 +1,4 @@
-//! The model against closed forms: queueing, write amplification, hit ratios, Little's law.
+//! The model compared with closed forms: queueing, write amplification, hit ratios, Little's law.
 
 use crate::common::{assert_near, device, load, one_pool, run_all};
 use flashtwin::{Cause, DeviceSpec, Op, Rng, Ssd};
@@ -70,10 +70,11 @@ fn waiting_on_one_die_is_that_of_m_d_1() {
 
 // ---- write amplification ----
 
-/// Greedy under uniform random writes, blocks of 64 pages (theory: an independent simulation).
+/// Write amplification of greedy collection under uniform random writes, with blocks of 64 pages,
+/// from an independent simulation.
 const GREEDY: [(f64, f64); 4] = [(0.9, 4.825), (0.85, 3.356), (0.8, 2.601), (0.6667, 1.681)];
 
-/// Write amplification of `times` uniformly random overwrites of the whole device.
+/// Returns the write amplification of `times` uniformly random overwrites of the whole device.
 fn amplification(ssd: &mut Ssd, times: u64, rng: &mut Rng) -> f64 {
     ssd.reset_metrics(None);
     assert!(ssd.write_random(rng, times * u64::from(ssd.spec().exported_pages())));
@@ -133,8 +134,8 @@ fn write_amplification_in_timed_runs_is_that_of_the_table() {
     }
 }
 
-/// Pages that are all written equally often gain nothing from two streams and lose little: hot blocks
-/// and cold ones are written and collected in the same planes.
+/// If all pages are written equally often, two streams gain nothing and lose little: hot and cold
+/// blocks are written and collected in the same planes.
 #[test]
 fn two_write_streams_amplify_uniform_writes_no_more_than_one() {
     let amplification = |of_policy: &[(&str, &str)]| {
@@ -165,8 +166,9 @@ fn two_write_streams_amplify_uniform_writes_no_more_than_one() {
     assert_near("two streams", two, one, 0.02);
 }
 
-/// From the steady state, a policy with a second open block that never names a hot page erases as often as LRU: the
-/// state itself gives nothing away. Its filter forgets at each write.
+/// Starting from the steady state, a policy that has a second open block but never classifies a
+/// page as hot erases as often as LRU, so the initial state gives it no advantage. Its filter is
+/// reset at each write.
 #[test]
 fn a_policy_without_hot_pages_gains_nothing_from_the_initial_state() {
     for backend in ["msr", "modern"] {
@@ -236,7 +238,7 @@ fn the_steady_state_is_the_limit_of_random_writing() {
 
 // ---- hit ratios ----
 
-/// Che's approximation of the LRU hit ratio for references of these weights.
+/// Returns Che's approximation of the LRU hit ratio for independent references with these weights.
 fn che(weights: &[f64], capacity: f64) -> f64 {
     let sum: f64 = weights.iter().sum();
     let filled = |t: f64| {
@@ -260,7 +262,7 @@ fn che(weights: &[f64], capacity: f64) -> f64 {
         .sum()
 }
 
-/// Hit ratio of a 32 MiB LRU buffer, after warming up.
+/// Returns the hit ratio of a 32 MiB LRU buffer after a warm-up.
 fn hit_ratio(workload: &str) -> f64 {
     let spec = device(&[
         ("buffer.capacity", "32MiB"),
@@ -348,9 +350,10 @@ fn little_s_law_holds_on_every_run() {
     }
 }
 
-/// Requests of three pages that seldom hit and come one at a time: each evicts a block of three pages. Where blocks take
-/// the room of all their pages, a request waits for all write-backs of the block in whose room its pages come. Where pages
-/// take their own room, slots that an earlier eviction left over shorten the wait.
+/// Requests of three pages seldom hit and arrive one at a time, so that each evicts a block of
+/// three pages. If blocks occupy the room of all their pages, a request waits for all write-backs
+/// of the block whose room it gets. If pages occupy room individually, slots left over by an
+/// earlier eviction shorten the wait.
 #[test]
 fn requests_wait_for_all_write_backs_of_the_evicted_block() {
     for policy in ["bplru", "fab"] {

@@ -1,5 +1,6 @@
-//! Effects of a power loss under every policy: it loses exactly the pages of a volatile buffer that flash lacks,
-//! nothing of a non-volatile one; and flush and forced unit access keep their promises.
+//! Effects of a power loss under every policy: a volatile buffer loses exactly the pages that flash
+//! lacks, and a non-volatile one loses nothing. Data covered by a completed flush or forced write
+//! are never lost.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -22,7 +23,7 @@ fn request(op: Op, first: u64, pages: u64, fua: bool) -> Request {
     }
 }
 
-/// A random request on few pages.
+/// Returns a random request to one of few pages.
 fn draw(rng: &mut Rng, reach: u64) -> Request {
     let pages = 1 + rng.below(6);
     let first = rng.below(reach - pages);
@@ -39,7 +40,8 @@ fn pages_of(r: &Request) -> std::ops::Range<u32> {
     (r.offset / PAGE) as u32..((r.offset + r.bytes) / PAGE) as u32
 }
 
-/// The demo device with a small buffer of a policy, and a load that makes it collect.
+/// Returns the demo device with a small buffer and a policy, and a load that makes the device
+/// collect.
 fn device(policy: &str, rng: &mut Rng) -> Ssd {
     let evict = if rng.below(2) == 0 {
         "blocking"
@@ -64,10 +66,12 @@ fn device(policy: &str, rng: &mut Rng) -> Ssd {
     ssd
 }
 
-/// Contents of the flash by the log of programs alone, as a keeper of the data beside the model knows them.
+/// Contents of the flash, derived only from the log of programs, as a server that stores the data
+/// outside the model knows them.
 #[derive(Default)]
 struct ByLog {
-    /// Numbers of a page's contents: what it holds, what flash has, what running programs carry.
+    /// Numbered contents of each page: those last written, those on flash, and those that running
+    /// programs write.
     pages: BTreeMap<Lpn, (u32, u32, VecDeque<u32>)>,
 }
 
@@ -114,7 +118,8 @@ fn every_policy(test: impl Fn(&str, &mut Rng)) {
     }
 }
 
-/// One request at a time: then a page is lost exactly if no program of it began after its last write.
+/// With one request in flight at a time, a page is lost exactly if none of its programs began after
+/// its last write.
 #[test]
 fn exactly_the_unflushed_dirty_pages_are_lost() {
     every_policy(|policy, rng| {
@@ -127,8 +132,8 @@ fn exactly_the_unflushed_dirty_pages_are_lost() {
         for tag in 0..300 {
             let mut r = draw(rng, 120);
             if r.op == Op::Write {
-                // Of several pages one may be programmed, with its old contents, to make room for
-                // another, before its own turn comes.
+                // If a request had several pages, one of them could be programmed, with its old
+                // contents, to make room for another one before it is written itself.
                 r.bytes = PAGE;
             }
             let at = ssd.now() + Time::from_us(rng.below(500));
@@ -179,7 +184,7 @@ fn exactly_the_unflushed_dirty_pages_are_lost() {
     });
 }
 
-/// With power-loss protection nothing is lost, whatever the policy.
+/// With power-loss protection no data are lost, whatever the policy.
 #[test]
 fn protected_memory_loses_nothing() {
     every_policy(|policy, rng| {
@@ -198,8 +203,8 @@ fn protected_memory_loses_nothing() {
     });
 }
 
-/// Many requests at once: what a finished flush or forced write covers is never lost, unless it was
-/// written again; what was never written is never lost.
+/// With many requests in flight, data covered by a completed flush or forced write are never lost,
+/// unless they were written again; pages that were never written are never reported as lost.
 #[test]
 fn flush_and_forced_writes_keep_their_promises() {
     every_policy(|policy, rng| {
@@ -207,8 +212,8 @@ fn flush_and_forced_writes_keep_their_promises() {
         ssd.set_program_log(true);
         let mut by_log = ByLog::default();
         let mut requests: Vec<Request> = Vec::new();
-        // Pages with a write submitted since they were last known to be on flash; what was ever
-        // written.
+        // `at_stake`: pages to which a write was submitted since they were last known to be on
+        // flash. `written`: all pages ever written.
         let mut at_stake: BTreeSet<u32> = BTreeSet::new();
         let mut ever: BTreeSet<u32> = BTreeSet::new();
         // By page, the last write submitted; by request, the requests submitted before it.
@@ -283,7 +288,8 @@ fn flush_and_forced_writes_keep_their_promises() {
     });
 }
 
-/// A device that was cut off in the middle of its work has nothing in its buffer, is at rest, and works on.
+/// After a power loss while it was busy, a device has an empty buffer, is idle, and continues to
+/// work.
 #[test]
 fn the_buffer_is_empty_after_a_power_loss() {
     every_policy(|policy, rng| {

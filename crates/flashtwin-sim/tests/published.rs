@@ -1,13 +1,15 @@
-//! The profiles that stand for drives one can buy against what is published of these drives.
+//! The profiles of drives on the market, compared with the published figures of these drives.
 
 use flashtwin::spec::builtin;
 use flashtwin::{DeviceSpec, Rng};
 use flashtwin_sim::{measure, Control};
 
-/// Published figures that the model does not meet (docs/devices.md explains why); no other is more than 10 % off.
+/// Published figures that the model does not meet (docs/devices.md explains why). All others are
+/// met within 10 %.
 const MISSED: [(&str, &str); 1] = [("nvme-tlc", "beside_p75_us")];
 
-/// The ranges that every profile of a drive states (docs/devices.md, "Under steady writes").
+/// The keys of the ranges that every profile of a drive states (docs/devices.md, "Under steady
+/// writes").
 const BOUNDS: [&str; 6] = [
     "write_steady_iops_min",
     "write_steady_iops_max",
@@ -104,8 +106,9 @@ fn too_small_devices_are_refused() {
     assert!(message.contains("must export 16 MiB"), "{message}");
 }
 
-/// Write amplification under exact Zipf writes of a naive device with one open unit and greedy collection, after two
-/// overwrites, over one; with `in_place`, a write to a page of the open unit replaces it there.
+/// Returns the write amplification under exact Zipf writes of a naive device with one open unit and
+/// greedy collection. The device is overwritten twice, and then once for the measurement. With
+/// `in_place`, a write to a page of the open unit replaces the page there.
 fn naive_zipf(units: usize, pages: usize, theta: f64, in_place: bool) -> f64 {
     const LOW: usize = 3;
     let logical = (0.875 * (units as f64) * pages as f64) as usize;
@@ -181,9 +184,10 @@ fn naive_zipf(units: usize, pages: usize, theta: f64, in_place: bool) -> f64 {
     (programs - at_start) as f64 / logical as f64
 }
 
-/// SSD-iq's simulator (VLDB 2025) has less write amplification under Zipf writes than a device that programs every write:
-/// its figures are those of a device with 100 to 200 units of 2048 pages that overwrites a page of its open unit in
-/// place. Its unit has 2048 pages by its text; the number of units and the overwrites are inferred.
+/// SSD-iq's simulator (VLDB 2025) has less write amplification under Zipf writes than a device that
+/// programs every write. Its figures are those of a device with 100 to 200 units of 2048 pages that
+/// overwrites a page of its open unit in place. The unit of 2048 pages is from its text; the number
+/// of units and the overwriting are inferred.
 #[test]
 fn zipf_figures_of_ssd_iq_follow_from_overwrites_in_the_open_unit() {
     for (theta, published) in [(0.6, 4.532), (0.8, 4.878), (0.9, 4.660), (1.0, 3.940)] {

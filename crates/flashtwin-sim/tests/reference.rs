@@ -1,4 +1,4 @@
-//! The model against the reference simulator, and proof that the comparison can fail.
+//! The model compared with the reference simulator, and proof that this comparison can fail.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ fn every_response_time_of_the_random_replays_is_reproduced() {
 
 // ---- planted faults ----
 
-/// A copy of a case with its files decompressed, to plant faults in.
+/// A copy of a case with decompressed files, into which faults are planted.
 struct Copied {
     directory: PathBuf,
     name: &'static str,
@@ -86,14 +86,14 @@ impl Copied {
         fs::write(&path, lines.join("\n") + "\n").expect("room on the disk");
     }
 
-    /// The report of a case that can be read.
+    /// Returns the report of a valid case.
     fn report(&self) -> CaseReport {
         validate(&self.directory)
             .expect("a readable case")
             .remove(0)
     }
 
-    /// The message about a case that cannot.
+    /// Returns the message about an invalid case.
     fn error(&self) -> String {
         validate(&self.directory)
             .expect_err("a malformed case")
@@ -107,7 +107,7 @@ impl Drop for Copied {
     }
 }
 
-/// Number of the `n`-th line that begins with `kind`, from 0.
+/// Returns the number of the `n`-th line that begins with `kind`, counted from 0.
 fn nth(lines: &[String], kind: &str, n: usize) -> usize {
     let mut of_kind = lines
         .iter()

@@ -1,6 +1,6 @@
-//! Random requests on random small devices: whatever the configuration, every request completes once, its parts
-//! sum to its time, the device comes to rest, and the page map holds exactly the pages that were written
-//! according to a shadow of it. The model's own assertions are on.
+//! Random requests on random small devices. Whatever the configuration, every request completes
+//! once, its parts sum to its response time, the device becomes idle, and the page map holds
+//! exactly the pages that a shadow recorded as written. The model's own assertions are enabled.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,10 @@ struct Shadow {
     either: BTreeSet<u64>,
 }
 
-/// More than any drawn load needs between two requests.
+/// Largest number of events between two requests; no random load needs as many.
 const STEPS_MAX: u32 = 1_000_000;
 
-/// Lets all happen that is still to happen.
+/// Runs the device until it is idle.
 fn rest(ssd: &mut Ssd) {
     let mut steps = 0;
     while ssd.step() {
@@ -27,7 +27,8 @@ fn rest(ssd: &mut Ssd) {
     }
 }
 
-/// Runs one drawn device under one drawn load; panics with the seed's device on any fault.
+/// Runs one random device under one random load; panics with the device's description if anything
+/// is wrong.
 fn try_seed(seed: u64, mapping: &str) {
     let mut rng = Rng::new(seed);
     let spec = draw_device(&mut rng, mapping);
@@ -244,7 +245,8 @@ fn random_requests_on_random_devices_with_faster() {
     try_seeds_with("faster", 0..seed_count(100));
 }
 
-/// More of them, for a day on which the buffer was changed: `cargo test -- --ignored`.
+/// A test with many more seeds, to be run after changes of the buffer: `cargo test --
+/// --ignored`.
 #[test]
 #[ignore = "minutes"]
 fn random_requests_on_very_many_random_devices() {

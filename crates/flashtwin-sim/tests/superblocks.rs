@@ -1,10 +1,11 @@
-//! Superblocks: what they amplify, that they hold all that was written, and what a worn die costs.
+//! Superblocks: their write amplification, the conservation of written data, and the cost of a worn
+//! die.
 
 use crate::common::{assert_near, device, load, one_pool, run_all};
 use flashtwin::{Cause, DeviceSpec, Op, Request, Rng, Ssd, Time};
 use flashtwin_sim::{Pacing, RunConfig};
 
-/// `dies` dies of `blocks` blocks of `pages` pages on two channels.
+/// Returns a device of `dies` dies on two channels, each with `blocks` blocks of `pages` pages.
 fn dies(dies: u32, blocks: u32, pages: u32, rho: f64, more: &[(&str, &str)]) -> DeviceSpec {
     let mut of = one_pool("modern", blocks, rho, &[]);
     of.geometry.chips = dies;
@@ -30,8 +31,9 @@ fn dies(dies: u32, blocks: u32, pages: u32, rho: f64, more: &[(&str, &str)]) -> 
     device(&overrides)
 }
 
-/// Write amplification of the least valid among `d` blocks of `b` pages drawn at random, under uniform
-/// writes (Van Houdt, SIGMETRICS 2013), which for a large `d` is that of greedy.
+/// Returns the write amplification of collecting the block with the fewest valid pages among `d`
+/// random blocks of `b` pages, under uniform writes (Van Houdt, SIGMETRICS 2013). For large `d` it
+/// equals that of the greedy rule.
 fn mean_field(b: usize, d: i32, rho: f64) -> f64 {
     let mut pi = vec![0.0; b + 1];
     let mean = rho * b as f64;
@@ -76,8 +78,9 @@ fn amplification(ssd: &mut Ssd, times: u64, rng: &mut Rng) -> f64 {
     ssd.flash_report().gc_write_amplification().unwrap()
 }
 
-/// A superblock of four blocks amplifies as a block of four times the pages, which is more than the four
-/// by themselves: what a large block holds varies less.
+/// A superblock of four blocks has the write amplification of a block with four times as many
+/// pages. That is more than the amplification of single blocks, since the number of valid pages
+/// varies less between large blocks.
 #[test]
 fn superblocks_amplify_as_blocks_of_their_size() {
     for seed in flashtwin::seeds(2) {
@@ -107,8 +110,9 @@ fn superblocks_amplify_as_blocks_of_their_size() {
     }
 }
 
-/// With time, at three fills of what the host sees: the amplification of the load on the blocks in use,
-/// superblocks erased as one, the books of pages balanced; and the same with trims and reads between.
+/// Timed runs at three fill levels: write amplification follows from the load on the blocks in use,
+/// superblocks are erased together, and the number of pages is conserved. The same holds with trims
+/// and reads in between.
 #[test]
 fn timed_runs_keep_all_pages_and_amplify_as_much() {
     for fill in [0.7, 0.9, 0.99] {
@@ -145,7 +149,7 @@ fn timed_runs_keep_all_pages_and_amplify_as_much() {
     }
 }
 
-/// Dies lose blocks one after the other. All dies write in step until one has none left.
+/// Dies lose blocks one after the other. All dies write in step until one has no block left.
 #[test]
 fn a_die_that_loses_blocks_leaves_the_others_usable() {
     for seed in flashtwin::seeds(2) {
@@ -186,8 +190,9 @@ fn a_die_that_loses_blocks_leaves_the_others_usable() {
     }
 }
 
-/// Reads of one page keep its die from writing, while more is written than the dies ahead have room for: they
-/// wait, at most two blocks ahead, and all is written in the end.
+/// Reads of one page delay the writes of its die, while the host writes more than the other dies
+/// have room for. The other dies get at most two blocks ahead and then wait, and all data are
+/// written in the end.
 #[test]
 fn dies_wait_for_one_that_lags() {
     let spec = dies(4, 64, 16, 0.7, &[]);
@@ -222,8 +227,9 @@ fn dies_wait_for_one_that_lags() {
     assert!(!ssd.is_read_only());
 }
 
-/// The first write of the drive after the steady state amplifies as the fifth and later ones do. Superblocks are
-/// collected in waves, so a single drive write varies by some percent.
+/// The first drive write after the steady state has the same write amplification as the fifth and
+/// later ones. Superblocks are collected in waves, so the values of single drive writes vary by
+/// some percent.
 #[test]
 fn steady_state_is_that_of_long_random_writing() {
     for seed in flashtwin::seeds(2) {

@@ -1,4 +1,4 @@
-//! Members of an array on several threads: the same results to the last bit.
+//! Members of an array on several threads give the same results to the last bit.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use flashtwin::{Array, ArraySpec, Completion, Op, Request, Rng, Time};
 use flashtwin_sim::{run, Beyond, Control, Outcome, Pacing, RunConfig, SimError, Speed, Threads};
 use flashtwin_workload::{Workload, WorkloadError};
 
-/// Requests handed out a batch at a time.
+/// A workload of prepared requests, returned one batch at a time.
 struct Prepared {
     requests: Vec<Request>,
     next: usize,
@@ -31,12 +31,12 @@ impl Workload for Prepared {
     }
 }
 
-/// Requests of the load beside reads and writes of whole pages.
+/// Requests of the load other than reads and writes of whole pages.
 #[derive(Clone, Copy, Debug)]
 enum Odd {
     Nothing,
     Trims,
-    /// Flushes, parts of pages, and addresses beyond the array.
+    /// Flushes, requests for parts of pages, and addresses beyond the array.
     All,
 }
 

@@ -1,4 +1,4 @@
-//! Write amplification of victim selections against closed forms and mean fields.
+//! Write amplification of the victim rules, compared with closed forms and mean-field models.
 
 use crate::common::{assert_near, load, one_pool, run_all};
 use flashtwin::{Rng, Ssd};
@@ -7,13 +7,15 @@ use flashtwin_sim::{Pacing, RunConfig};
 const PAGES: usize = 64;
 const LOADS: [f64; 4] = [0.9, 0.85, 0.8, 0.6667];
 
-/// FIFO: x = exp(-(1 - x) / rho) is the valid share of a block when its turn comes; 1 / (1 - x).
+/// Returns the write amplification of FIFO, 1 / (1 - x). The valid fraction x of a block at its
+/// collection solves x = exp(-(1 - x) / rho).
 fn fifo(rho: f64) -> f64 {
     let x = (0..10_000).fold(0.5, |x: f64, _| (-(1.0 - x) / rho).exp());
     1.0 / (1.0 - x)
 }
 
-/// d choices: the fixed point of Van Houdt's mean field (SIGMETRICS 2013), by Euler's method.
+/// Returns the write amplification of d choices: the fixed point of Van Houdt's mean-field model
+/// (SIGMETRICS 2013), by Euler's method.
 fn d_choices(d: i32, rho: f64) -> f64 {
     let b = PAGES as f64;
     // Blocks with i valid pages, as a share.
@@ -55,12 +57,12 @@ fn d_choices(d: i32, rho: f64) -> f64 {
     b / written
 }
 
-/// A device of one pool that collects in this way.
+/// Returns a device with one pool and the given victim rule.
 fn ssd(backend: &str, rho: f64, of: &[(&str, &str)]) -> Ssd {
     Ssd::new(&one_pool(backend, 2048, rho, of))
 }
 
-/// Write amplification under uniform writes, in the steady state.
+/// Returns the write amplification under uniform writes, in the steady state.
 fn uniform(mut ssd: Ssd, seed: u64) -> f64 {
     let mut rng = Rng::new(seed);
     let pages = u64::from(ssd.spec().exported_pages());
@@ -105,7 +107,8 @@ fn d_choices_amplify_as_their_mean_field() {
     }
 }
 
-/// A window of all blocks is greedy, one of one block is FIFO; random is one choice.
+/// Rules coincide at the ends of their parameters: a window of all blocks equals greedy, a window
+/// of one block equals FIFO, and random equals one choice.
 #[test]
 fn selections_meet_at_their_ends() {
     for seed in flashtwin::seeds(1) {
@@ -126,12 +129,12 @@ fn selections_meet_at_their_ends() {
 
 // ---- hot and cold pages ----
 
-/// A fifth of the pages gets four fifths of the writes.
+/// Fraction of the pages that are hot; they get four fifths of the writes.
 const HOT_PAGES: f64 = 0.2;
 const HOT_WRITES: f64 = 0.8;
 
-/// Invalidations of a hot and of a cold page while the host writes one page, in units of a block
-/// of the pool.
+/// Returns the number of hot and of cold pages of a block that become invalid while the host writes
+/// one page, in units of a block of the pool.
 fn decays(rho: f64) -> [f64; 2] {
     let live = rho * PAGES as f64;
     [
@@ -140,8 +143,8 @@ fn decays(rho: f64) -> [f64; 2] {
     ]
 }
 
-/// The share of the blocks of a level that is collected, all alike, when each frees `gain` pages and
-/// `owed` are still to be freed.
+/// Returns the fraction of the blocks of a level that is collected, if each of them frees `gain`
+/// pages and `owed` pages must still be freed; reduces `owed` by the pages freed.
 fn share_taken(level: f64, gain: usize, owed: &mut f64) -> f64 {
     if level * gain as f64 <= *owed {
         *owed -= level * gain as f64;
@@ -150,10 +153,12 @@ fn share_taken(level: f64, gain: usize, owed: &mut f64) -> f64 {
     std::mem::take(owed) / (level * gain as f64)
 }
 
-/// Greedy with hot and cold pages in blocks of their own: blocks of two classes by place in the pool
-/// and valid pages, victims from the fewest up until they free as many pages as the host writes. Of
-/// equals the first in the pool goes, so that a block far behind is left until it has a page less:
-/// with levels as high as these that is felt. A freed place is used again by either class.
+/// Returns the write amplification of greedy collection with hot and cold pages in separate blocks,
+/// from a model of the blocks by class, position in the pool and number of valid pages. Victims are
+/// taken from the fewest valid pages up until they free as many pages as the host writes. Among
+/// equal blocks, the first in the pool is the victim, so that a block at the end of the pool stays
+/// until it has one valid page less; this matters with so many valid pages per block. A freed
+/// position is reused by either class.
 fn separated(rho: f64) -> f64 {
     const PLACES: usize = 16;
     let b = PAGES as f64;
@@ -210,8 +215,9 @@ fn separated(rho: f64) -> f64 {
     1.0 + moved_mean / f64::from(steps)
 }
 
-/// Greedy with hot and cold pages mixed: blocks by hot and cold valid pages. A new block has as many
-/// hot pages as independent draws from all that is written give it.
+/// Returns the write amplification of greedy collection with hot and cold pages mixed, from a model
+/// of the blocks by their numbers of hot and cold valid pages. The number of hot pages in a new
+/// block has the distribution of independent draws from all written pages.
 fn mixed(rho: f64) -> f64 {
     const STATES: usize = PAGES + 1;
     let b = PAGES as f64;

@@ -5,7 +5,8 @@ use flashtwin::{Completion, DeviceSpec, Op, Request, Rng, Ssd, Time};
 use flashtwin_sim::{run, Control, Outcome, RunConfig, SimError, WorkPhase};
 use flashtwin_workload::{Workload, WorkloadError};
 
-/// Writes of a page each. `pages` gives the range of addresses by number of the request.
+/// A workload of one-page writes. `pages` returns the range of addresses for the number of a
+/// request.
 struct Writes<F> {
     pages: F,
     gap: Time,
@@ -50,7 +51,7 @@ fn writes<F: Fn(u64) -> u64 + Send>(seed: u64, pages: F, gap_us: u64, count: u64
     }
 }
 
-/// A device with a buffer of 256 pages.
+/// Returns a device with a buffer of 256 pages.
 fn device() -> Ssd {
     let toml = flashtwin::spec::builtin("demo").expect("it is built in");
     let keys = [("buffer.capacity", "1 MiB"), ("buffer.policy", "lru")];
@@ -75,11 +76,12 @@ fn until_steady(first: u64, most: u64) -> RunConfig {
     }
 }
 
-/// Pages of a range that the buffer holds an eighth of.
+/// Number of pages in a range of which the buffer holds an eighth.
 const RANGE: u64 = 8 * 256;
 
-/// An eighth of the writes hit. Of a part of 10 000 that share varies by 3 % of itself by chance, of one of 1000 by more
-/// than half of what the criterion allows between the parts.
+/// An eighth of the writes hit. By chance, this fraction varies by 3 % of its value between parts
+/// of 10 000 requests. Between parts of 1000, it varies by more than half of the variation that the
+/// criterion permits.
 #[test]
 fn a_load_that_changes_is_not_steady_until_long_after() {
     for seed in flashtwin::seeds(2) {
@@ -166,9 +168,9 @@ fn a_steady_warm_up_ends_like_a_counted_one() {
     }
 }
 
-/// At least as many requests are measured as after the shortest warm-up, or half of a short workload. Whether the drift
-/// is noticed in so few requests is chance: looks at 3000, 6000 and 12 000 are possible, and the last one leaves too
-/// little of 20 000.
+/// At least as many requests are measured as after the shortest warm-up, or half of a short
+/// workload. Whether the drift of the load is detected in so few requests depends on chance. The
+/// warm-up may end after 3000, 6000 or 12 000 requests; the last would leave too few of the 20 000.
 #[test]
 fn a_steady_warm_up_leaves_enough_of_a_short_workload() {
     let drifting = |i| RANGE - RANGE * 9 / 10 * i / 20_000;
@@ -218,7 +220,7 @@ fn senseless_limits_are_refused() {
     assert!(message.contains("the run has 2000"), "{message}");
 }
 
-/// Writes that note the phase in which each batch is read.
+/// A workload that records the phase in which each batch is read.
 struct Phases<'a, W> {
     writes: W,
     control: &'a Control,

@@ -46,7 +46,7 @@ enum Reader {
 
 struct Batch {
     requests: Vec<Request>,
-    /// 0 at the end.
+    /// Number of requests read, 0 at the end; or the error.
     read: Result<usize, WorkloadError>,
     warnings: Vec<String>,
     passes: u64,

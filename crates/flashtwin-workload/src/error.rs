@@ -44,7 +44,7 @@ impl WorkloadError {
         Self::new(ErrorKind::Io, format!("{name}: cannot {doing}: {e}"))
     }
 
-    /// The sort of error, for programs.
+    /// Returns the kind of the error, for programs.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

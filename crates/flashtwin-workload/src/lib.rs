@@ -1,8 +1,8 @@
 //! Block traces and generated loads.
 //!
-//! A [`Workload`] is a stream of requests in batches. Traces come from [`open_trace`], which finds
-//! compression and format by content; generated loads come from [`LoadSpec::build`]. Neither
-//! knows the device: an address beyond it, pacing and queue depth are the driver's matter.
+//! A [`Workload`] is a stream of requests in batches. Traces come from [`open_trace`], which
+//! detects compression and format from the content; generated loads come from [`LoadSpec::build`].
+//! Neither knows the device: the driver handles addresses beyond it, pacing and queue depth.
 #![warn(missing_docs)]
 
 mod ahead;
@@ -51,8 +51,8 @@ pub trait Workload: Send {
     /// Returns a one-line description: the detected format and units, or the generator's parameters and seed.
     fn describe(&self) -> String;
 
-    /// Returns the number of passes of a repeated workload that were handed out completely. A batch has requests of
-    /// one pass only.
+    /// Returns the number of passes of a repeated workload whose requests have all been returned. A
+    /// batch has requests of one pass only.
     fn passes(&self) -> u64 {
         0
     }

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 /// A file that is being written in the directory of its final name. It is removed unless it is published.
 ///
-/// The file is called `.NAME.flashtwin-PID-RANDOM.partial`, and is locked while it is open. By both, the Python
-/// package finds and removes the files of killed processes (`_support/partials.py`).
+/// The file is called `.NAME.flashtwin-PID-RANDOM.partial`, and is locked while it is open. By the
+/// name and the lock, the Python package recognises files left by killed processes, and removes
+/// them (`_support/partials.py`).
 #[derive(Debug)]
 pub struct Partial {
     path: PathBuf,
@@ -58,16 +59,16 @@ impl Partial {
         }
     }
 
-    /// The file to write to.
+    /// Returns the file to write to.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Puts the bytes on disk and gives the file its name; returns its length. The name is on disk once the directory
-    /// is ([`sync_directory`]).
+    /// Syncs the file to disk and gives it its final name; returns its length. The name itself is
+    /// on disk only after [`sync_directory`].
     ///
     /// # Errors
-    /// Fails if the bytes cannot be stored or the file cannot be renamed; it is removed then.
+    /// Fails if the file cannot be stored or renamed; it is then removed.
     pub fn publish(mut self, dst: &Path) -> io::Result<u64> {
         self.file.sync_all()?;
         let bytes = self.file.metadata()?.len();
@@ -86,7 +87,7 @@ impl Drop for Partial {
     }
 }
 
-/// Puts the entry of `path` in its directory on disk.
+/// Syncs the directory that contains `path`, so that the file's name is on disk.
 ///
 /// # Errors
 /// Fails if the directory cannot be opened or synced.

@@ -1,4 +1,4 @@
-//! A workload that ends, run again and again.
+//! A finite workload that is repeated.
 
 use flashtwin::{Request, Time};
 
@@ -10,14 +10,15 @@ pub type Open = Box<dyn FnMut() -> Result<Box<dyn Workload>, WorkloadError> + Se
 /// Shift of addresses from pass to pass, modulo a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shift {
-    /// Distance in bytes between the addresses of one pass and those of the next; 0 repeats the addresses.
+    /// Distance in bytes between the addresses of one pass and the addresses of the next; 0 repeats
+    /// the addresses.
     pub bytes: u64,
     /// Range in bytes within which addresses stay. The part of a request beyond it is cut off.
     pub range_bytes: u64,
 }
 
-/// Makes a workload of `passes` passes, or without end if that is `None`. A pass begins one mean interval after the
-/// last request of the previous pass.
+/// Repeats a workload for `passes` passes, or without end if `passes` is `None`. A pass begins one
+/// mean interval after the last request of the previous pass.
 ///
 /// # Errors
 /// Fails if the workload cannot be opened.
@@ -54,24 +55,24 @@ struct Repeat {
     open: Open,
     description: String,
     requests_total: Option<u64>,
-    /// Warnings of the first pass, once it has ended; later passes have the same ones.
+    /// Warnings of the first pass, once it has ended; all later passes have the same warnings.
     first_warnings: Option<Vec<String>>,
-    /// The present pass.
+    /// The workload of the current pass.
     pass: Box<dyn Workload>,
     passes_max: Option<u64>,
     /// Passes completed.
     passes: u64,
     shift: Shift,
-    /// Start of the present pass.
+    /// Start of the current pass.
     begin: Time,
     /// Arrival of the last request of the pass so far, from the start of the pass.
     last: Time,
-    /// Requests of it so far.
+    /// Number of requests of the current pass so far.
     requests: u64,
 }
 
 impl Repeat {
-    /// Opens the next pass; false if there is none.
+    /// Opens the next pass; returns false if there is none.
     fn begin_next(&mut self) -> Result<bool, WorkloadError> {
         let empty = self.requests == 0;
         if empty || self.passes_max == Some(self.passes) {
@@ -157,7 +158,7 @@ mod tests {
         })
     }
 
-    /// Requests, with the passes completed before each.
+    /// Returns up to `most` requests, each with the number of passes completed before it.
     fn all(mut workload: Box<dyn Workload>, most: usize) -> Vec<(u64, Request)> {
         let (mut all, mut batch) = (Vec::new(), Vec::new());
         while all.len() < most {

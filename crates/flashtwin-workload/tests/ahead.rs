@@ -1,10 +1,12 @@
-//! A trace read on another thread is the trace read on this one, as far as the consumer takes it.
+//! Reading a trace on another thread gives the same result as on the same thread, however much of
+//! it the consumer takes.
 
 use flashtwin::Request;
 use flashtwin_workload::{open_trace, read_ahead, TraceOptions, Workload};
 use std::path::PathBuf;
 
-/// 20 000 lines with an unreadable one near each end, then a line that is one too many.
+/// Creates a trace of 20 000 lines, with an unreadable line near each end, and a last line that is
+/// one unreadable line too many.
 fn trace() -> PathBuf {
     let mut lines: Vec<String> = (0..20_000)
         .map(|i| format!("{i},W,{},4096\n", i * 4096))
@@ -18,7 +20,7 @@ fn trace() -> PathBuf {
     path
 }
 
-/// Output to a consumer that takes so many batches.
+/// Returns the output to a consumer that takes at most `most` batches.
 fn taken(mut workload: Box<dyn Workload>, most: usize) -> (Vec<Request>, Vec<String>, String) {
     let mut requests = Vec::new();
     for _ in 0..most {

@@ -1,4 +1,4 @@
-//! Converting: what is written reads back the same, and nothing half-written is left.
+//! Conversion: written traces read back as the same requests, and no incomplete file remains.
 
 use flashtwin::Request;
 use flashtwin_workload::{
@@ -12,7 +12,7 @@ fn sample(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// A directory of its own, removed at the end.
+/// A directory of the test's own, which is removed at the end.
 struct Dir(PathBuf);
 
 impl Dir {

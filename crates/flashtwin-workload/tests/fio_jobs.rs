@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 const MIB: u64 = 1 << 20;
 
-/// A job file, removed at the end.
+/// A job file that is removed at the end of the test.
 struct Job(PathBuf);
 
 impl Job {
@@ -292,7 +292,7 @@ fn errors_name_the_line_and_the_remedy() {
     );
 }
 
-/// Any job file is read or refused, and what is read can be built or is refused.
+/// Any job file is either read or rejected, and a job that was read is either built or rejected.
 #[test]
 fn mutated_jobs_never_panic() {
     const SAMPLE: &str = "[global]\nbs=4k\nfdp=1\n[a]\nrw=write\nsize=90%\nfdp_pli=0\n[b]\nstonewall\nrw=randrw\n\

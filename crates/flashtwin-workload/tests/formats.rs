@@ -1,4 +1,4 @@
-//! Every format has the same few requests in its own notation; the reader must return the same.
+//! A few requests in the notation of each format; the reader must return the same requests.
 
 use flashtwin::{Op, Request, Time};
 use flashtwin_workload::{
@@ -39,7 +39,8 @@ fn transfers() -> Vec<Request> {
     ]
 }
 
-/// The requests of all formats, and those that only some can express: trim, flush, forced unit access.
+/// Returns the requests of all formats, and those that only some formats can express: trim, flush,
+/// forced write.
 fn with(trim: bool, flush: bool, last: Option<bool>) -> Vec<Request> {
     let mut list = transfers();
     if trim {
@@ -150,7 +151,7 @@ fn parse(format: Format, text: &str) -> Result<Vec<Request>, flashtwin_workload:
     )
 }
 
-/// One good line of each text format.
+/// One valid line of each text format.
 const GOOD: &[(Format, &str)] = &[
     (Format::Csv, "5,W,8192,4096"),
     (Format::Msr, "128166372003061629,hm,0,Write,8192,4096,100"),
@@ -217,7 +218,7 @@ fn header_lines_are_passed_over() {
     );
 }
 
-/// Values that no column of any format may hold.
+/// Values that are not valid in any column of any format.
 #[test]
 fn a_damaged_column_is_named_with_its_line() {
     for (format, line) in GOOD {

@@ -1,4 +1,4 @@
-//! The written forms of a generated load: short text, TOML, presets, and the errors of wrong ones.
+//! Every generated load in `docs/traces.md` is parsed; command lines are not.
 
 use flashtwin_workload::{
     Address, Arrival, ErrorKind, GeneratorSpec, LoadSpec, Part, Range, Size, PRESETS,
@@ -189,7 +189,8 @@ fn errors_name_parameters_and_valid_values() {
     }
 }
 
-/// Every generated load in `docs/traces.md` is tried; command lines are not.
+/// Generated loads: the same seed gives the same requests, which are within the range and have the
+/// requested statistics.
 #[test]
 fn the_documented_examples_parse() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/traces.md");

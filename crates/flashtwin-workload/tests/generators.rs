@@ -1,4 +1,5 @@
-//! Generated loads: the same for the same seed, within the range, and with the statistics asked for.
+//! Generated loads are the same for the same seed, stay within their range, and have the requested
+//! statistics.
 
 use flashtwin::{Op, Request};
 use flashtwin_workload::{ErrorKind, GeneratorSpec, TraceInfo};
@@ -24,7 +25,7 @@ fn info(text: &str, seed: u64) -> TraceInfo {
     TraceInfo::measure(&mut *workload).unwrap()
 }
 
-/// FNV-1a over every field.
+/// Returns an FNV-1a hash of all fields.
 fn hash(requests: &[Request]) -> u64 {
     let words = requests.iter().flat_map(|r| {
         [

@@ -1,10 +1,10 @@
-//! No byte of a file may bring the reader down: samples with bytes changed, cut, doubled and
-//! swapped must read or be refused, never panic, never run on without end.
+//! Damaged files: samples with bytes changed, cut, doubled and swapped must be read or rejected,
+//! without a panic or an endless loop.
 
 use flashtwin_workload::{read_bytes, Addresses, BlkEvent, Format, TraceOptions, Volumes};
 use std::path::PathBuf;
 
-/// xorshift64*: enough to pick bytes.
+/// The generator xorshift64*, which suffices to choose bytes.
 struct Dice(u64);
 
 impl Dice {

@@ -1,4 +1,5 @@
-//! Placement ids of traces: read from text and tables, kept by every form that has a place for them.
+//! Placement ids of traces: they are read from text and tables, and preserved by every form that
+//! can store them.
 
 use flashtwin::{Op, Request};
 use flashtwin_workload::{convert, open_trace, read_bytes, ErrorKind, TraceOptions};
@@ -82,7 +83,7 @@ fn columns_name_ids() {
     );
 }
 
-/// A directory of its own, removed at the end.
+/// A directory of the test's own, which is removed at the end.
 struct Dir(PathBuf);
 
 impl Dir {
@@ -107,7 +108,8 @@ fn read(path: &Path) -> Vec<Request> {
     requests
 }
 
-/// A trace of all operations, with ids on some, whose trims are larger than a record of version 2.
+/// Returns a trace with all operations, some with placement ids, whose trims are too large for one
+/// record of version 2.
 fn trace() -> String {
     let mut text = HEADER.to_string();
     for i in 0..10_000u64 {

@@ -1,4 +1,4 @@
-//! Behaviour of the reader beyond the lines: order, volumes, limits, and errors that help.
+//! Behaviour of the reader beyond single lines: order, volumes, limits, and helpful errors.
 
 use flashtwin::{Op, Time};
 use flashtwin_workload::{
@@ -19,7 +19,7 @@ fn csv(rows: &[(u64, &str, u64, u64)]) -> String {
     format!("time_us,op,offset_bytes,size_bytes\n{}", rows.concat())
 }
 
-/// A file of its own in the temporary directory, removed at the end.
+/// A file in the temporary directory that is removed at the end of the test.
 struct Temp(PathBuf);
 
 impl Temp {

@@ -297,7 +297,8 @@ fn fio_zipf_leaves_places_out_and_ours_does_not() {
     assert!(touched("zipf:theta=0.5,requests=100000") > 990);
 }
 
-/// The shares, ranges and ids of the published jobs, and what fills the device before them.
+/// The shares, ranges and ids equal those of the published jobs; so do the requests that fill the
+/// device before them.
 #[test]
 fn warp_3stream_is_the_published_job() {
     let pages = 100_000u64;
@@ -405,7 +406,7 @@ fn cachelib_writes_buckets_at_random_and_a_log() {
     }
 }
 
-/// `docs/traces.md` has the named loads as they are.
+/// `docs/traces.md` describes the named loads as they are defined.
 #[test]
 fn named_loads_are_documented() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/traces.md");
@@ -427,7 +428,7 @@ fn named_loads_are_documented() {
     }
 }
 
-/// Any text is read or refused, and what is read can be built or is refused.
+/// Any text is either read or rejected, and a load that was read is either built or rejected.
 #[test]
 fn mutated_loads_never_panic() {
     let texts = [

@@ -583,7 +583,7 @@ fn oracle_general_is_known_by_its_references() {
     assert_eq!(read_bytes(&whole, &bytes).unwrap()[3].offset, 2048);
 }
 
-/// An lcs trace of one header size and version; the rows have operations.
+/// Creates an lcs trace with this header size and version; the rows have operations.
 fn lcs(header: usize, version: u64, rows: &[(u32, u64, u32, u8)]) -> Vec<u8> {
     let mark = 0x1234_5678_9abc_def0_u64.to_le_bytes();
     let mut bytes = vec![0; header];

@@ -1,10 +1,12 @@
-//! Units that a trace does not state: what is chosen, what is called doubtful, what is refused.
+//! Units that a trace does not state: which are chosen, which are reported as doubtful, and which
+//! are rejected.
 
 use flashtwin_workload::{
     read_bytes, trace_info, AddressUnit, ErrorKind, Format, TimeUnit, TraceInfo, TraceOptions,
 };
 
-/// Lines `time device address size flag`; `gap` is the mean span between two, in units of the column.
+/// Returns lines of the form `time device address size flag`; `gap` is the mean time between two
+/// requests, in units of the column.
 fn five_columns(gap: f64, decimals: usize, address: u64, size: u64) -> String {
     let mut time = 0.0;
     (0..500u64)

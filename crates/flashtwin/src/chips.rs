@@ -45,7 +45,7 @@ impl ChipSet {
         self.words[chip.0 as usize / 64] >> (chip.0 % 64) & 1 == 1
     }
 
-    /// Returns the bits of the chips from 64 * `i` on.
+    /// Returns the word of bits for the chips numbered from 64 * `i` on.
     #[inline]
     pub(crate) fn word(&self, i: usize) -> u64 {
         self.words[i]

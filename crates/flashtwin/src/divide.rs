@@ -25,8 +25,8 @@ impl Divider {
         self.by
     }
 
-    /// The inverse is rounded down, so the dividend is increased by one. The result is exact for 32 bits, and 1 needs
-    /// no special case.
+    /// Divides `n` by the divisor. The stored inverse is rounded down, so the dividend is increased
+    /// by one. The result is exact for 32 bits, and a divisor of 1 needs no special case.
     #[inline(always)]
     pub fn div(self, n: u32) -> u32 {
         ((self.inverse as u128 * (n as u128 + 1)) >> 64) as u32

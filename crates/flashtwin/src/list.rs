@@ -66,7 +66,7 @@ pub(crate) struct Lists<const N: usize> {
 }
 
 impl<const N: usize> Lists<N> {
-    /// Empty lists.
+    /// Creates empty lists.
     pub fn new() -> Self {
         let none = Ends {
             newest: NONE,
@@ -157,7 +157,7 @@ impl<const N: usize> Lists<N> {
         links[page.0 as usize] = APART;
     }
 
-    /// The list has four pages or more, and the table of links reaches as far as `page`.
+    /// Whether the list has four pages or more, and the table of links reaches as far as `page`.
     #[inline(always)]
     pub fn can_exchange(&self, list: usize, page: PageId) -> bool {
         self.ends[list].len > 3 && self.links.0.len() > page.0 as usize
@@ -217,13 +217,13 @@ impl List {
         self.len() == 0
     }
 
-    /// The least recent page.
+    /// Returns the least recent page.
     #[inline(always)]
     pub fn oldest(&self) -> Option<PageId> {
         self.0.oldest(0)
     }
 
-    /// The most recent page.
+    /// Returns the most recent page.
     #[inline]
     pub fn newest(&self) -> Option<PageId> {
         id(self.0.ends[0].newest)

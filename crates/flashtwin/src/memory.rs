@@ -11,7 +11,7 @@ use std::ops::{Deref, DerefMut, Index, IndexMut};
 pub(crate) struct TrustedTable<T>(Vec<T>);
 
 impl<T> TrustedTable<T> {
-    /// Creates a table of these records.
+    /// Creates a table of the given records.
     ///
     /// # Safety
     /// All code that can reach the table must index it only with numbers of its records, that is, below its length or

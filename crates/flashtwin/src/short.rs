@@ -1,5 +1,5 @@
-//! A queue that often becomes empty, such as the steps of a chip. Items that were taken keep their memory until then,
-//! so that the queue never wraps around.
+//! A queue that often becomes empty, such as the steps of a chip. The memory of taken items is
+//! reused only once the queue is empty, so that the queue never wraps around.
 
 use std::ops::{Deref, DerefMut};
 

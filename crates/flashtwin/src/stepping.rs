@@ -1,11 +1,11 @@
-//! Steps a policy without a run: a small device around it, and its buffer.
+//! Steps a policy through accesses without a run, in the buffer of a small device.
 
 use crate::buffer::trace::{step_through, BadToken, Step};
 use crate::buffer::untimed::UntimedBuffer;
 use crate::buffer::{Setup, UserPolicy};
 use crate::spec::{builtin, DeviceSpec, SpecError};
 
-/// Input of a trace: a policy by name, and the small device around it.
+/// Input of a trace: the name of a policy, and the sizes of a small device around it.
 #[derive(Clone, Debug)]
 pub struct Traceable<'a> {
     /// Name of the policy.

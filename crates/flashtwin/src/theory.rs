@@ -1,4 +1,5 @@
-//! Closed forms of hit ratios and of response times, and the popularity of pages that they take.
+//! Closed forms of hit ratios and of response times, and the popularity of pages from which they
+//! are computed.
 //!
 //! The forms of write amplification are in [`crate::placement::theory`]. All forms are for independent references: each access
 //! draws its page anew, with probabilities that do not change.
@@ -6,7 +7,8 @@
 use crate::placement::theory::uniform_fifo;
 use crate::spec::{DeviceSpec, Nand};
 
-/// Steps of a bisection: more than a double has digits, since it also finds the magnitude.
+/// Number of steps of a bisection. It exceeds the number of binary digits of a double, since the
+/// bisection also finds the magnitude.
 const STEPS: usize = 200;
 
 /// Pages that are accessed equally often.
@@ -14,11 +16,12 @@ const STEPS: usize = 200;
 pub struct PageClass {
     /// Number of pages.
     pub pages: f64,
-    /// Share of the accesses that go to them together.
+    /// Share of all accesses that go to the pages of the class.
     pub accesses: f64,
 }
 
-/// Blocks, or superblocks, among which collection selects victims; a device has many such pools, all alike.
+/// A pool: the blocks or superblocks among which a collection selects its victim. A device has many
+/// such pools, all alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pool {
     /// Number of pools.
@@ -32,7 +35,7 @@ pub struct Pool {
     /// Blocks that are neither free nor candidates when a collection begins. Measured in long runs: on `modern` the
     /// open block, on `msr` one more.
     pub unsealed: u32,
-    /// Pages of the host in a pool, if all are written.
+    /// Number of host pages in a pool if all exported pages are written.
     pub live_pages: u32,
 }
 
@@ -69,9 +72,10 @@ impl Pool {
         }
     }
 
-    /// Returns the blocks in use when a collection begins, for whose load the closed forms hold: sealed blocks, less
-    /// half of the share of a block that the host writes. In the time of the host, a block receives all moved pages at
-    /// its opening, and pages of the host one by one until it is sealed.
+    /// Returns the number of blocks in use when a collection begins, for which the closed forms
+    /// hold: the sealed blocks, minus half of the share of a block that the host writes. Measured
+    /// in host writes, a block receives all its moved pages at once when it is opened, and host
+    /// pages one by one until it is sealed.
     pub fn units_in_use(&self) -> f64 {
         let sealed = f64::from(self.units) - f64::from(self.low) - f64::from(self.unsealed);
         let live = f64::from(self.live_pages) / f64::from(self.unit_pages);
@@ -85,20 +89,21 @@ impl Pool {
     }
 }
 
-/// Hit ratio of LRU by Che's approximation (IEEE JSAC 20(7), 2002): a page stays for the time T after its last access,
-/// in which `capacity` different pages are accessed.
+/// Returns the hit ratio of LRU by Che's approximation (IEEE JSAC 20(7), 2002): a page stays in the
+/// buffer for the time T after its last access in which `capacity` different pages are accessed.
 pub fn lru_hits(classes: &[PageClass], capacity: f64) -> f64 {
     hits(classes, capacity, |accesses| -(-accesses).exp_m1())
 }
 
-/// Hit ratio of FIFO and of RANDOM, which are equal (Gelenbe, IEEE Trans. Comput. C-22(6), 1973), by the same
-/// approximation: a page that is accessed `a` times in the time it stays, on average, is there with probability
-/// a / (1 + a).
+/// Returns the hit ratio of FIFO and of RANDOM, which are equal (Gelenbe, IEEE Trans. Comput.
+/// C-22(6), 1973), by the same approximation: if a page is accessed `a` times on average while it
+/// stays in the buffer, it is cached with probability a / (1 + a).
 pub fn fifo_hits(classes: &[PageClass], capacity: f64) -> f64 {
     hits(classes, capacity, |accesses| accesses / (1.0 + accesses))
 }
 
-/// `present` is the probability that a page is cached which is accessed so many times in the characteristic time.
+/// Computes a hit ratio. `present` returns the probability that a page is cached, given the mean
+/// number of its accesses in the characteristic time.
 fn hits(classes: &[PageClass], capacity: f64, present: impl Fn(f64) -> f64) -> f64 {
     let used: Vec<&PageClass> = classes
         .iter()
@@ -127,8 +132,9 @@ fn hits(classes: &[PageClass], capacity: f64, present: impl Fn(f64) -> f64) -> f
     used.iter().map(of).sum()
 }
 
-/// Mean response time of a queue with Poisson arrivals and one server (Pollaczek and Khinchine): `rate` arrivals in a
-/// unit of time; `service` times, each with its probability. `None` if the queue grows without end.
+/// Returns the mean response time of a queue with Poisson arrivals and one server (Pollaczek and
+/// Khinchine). `rate` is the number of arrivals per unit of time; `service` has the service times,
+/// each with its probability. `None` if the queue grows without limit.
 pub fn mean_response(rate: f64, service: &[(f64, f64)]) -> Option<f64> {
     let moment = |n: i32| -> f64 {
         let of = |&(time, chance): &(f64, f64)| chance * time.powi(n);

@@ -16,19 +16,19 @@ impl Time {
     /// Later than every instant that a run can reach.
     pub const NEVER: Time = Time(u64::MAX);
 
-    /// A span of `ns` nanoseconds.
+    /// Returns a span of `ns` nanoseconds.
     pub const fn from_ns(ns: u64) -> Time {
         Time(ns * 1_000)
     }
-    /// A span of `us` microseconds.
+    /// Returns a span of `us` microseconds.
     pub const fn from_us(us: u64) -> Time {
         Time(us * 1_000_000)
     }
-    /// A span of `ms` milliseconds.
+    /// Returns a span of `ms` milliseconds.
     pub const fn from_ms(ms: u64) -> Time {
         Time(ms * 1_000_000_000)
     }
-    /// A span of `s` seconds.
+    /// Returns a span of `s` seconds.
     pub const fn from_s(s: u64) -> Time {
         Time(s * 1_000_000_000_000)
     }

@@ -1,4 +1,4 @@
-//! Arrays as devices: what must hold of any of them.
+//! Properties that every array must have as a device.
 
 use flashtwin::{
     Array, ArrayEvent, ArraySpec, Backend, Cause, Completion, Device, DeviceSpec, Op, Request, Rng,
@@ -25,14 +25,14 @@ fn array(level: &str, members: &str, more: &[(&str, &str)]) -> Array {
     Array::new(&ArraySpec::with_overrides(text, "harmonia-array", &all).unwrap())
 }
 
-/// Random requests, some at the same instant, until the device has had `count`.
+/// Submits random requests, some at the same instant, until the device has completed `count`.
 fn drive<B: Backend>(device: &mut Device<B>, seed: u64, count: u64) -> Vec<Completion> {
     drive_by(device, seed, count, 12, |rng| {
         Time::from_us(rng.below(4) * 200)
     })
 }
 
-/// Random requests of up to `pages_max` pages, as far `apart` as this gives.
+/// Submits random requests of up to `pages_max` pages, at intervals given by `apart`.
 fn drive_by<B: Backend>(
     device: &mut Device<B>,
     seed: u64,
@@ -77,7 +77,7 @@ fn once_each(done: &[Completion], count: u64) {
     assert!(tags.into_iter().eq(0..count), "each request completes once");
 }
 
-/// An array of one member is that member.
+/// An array with one member has the same results as that member alone.
 #[test]
 fn one_member_striped_is_that_member() {
     let mut one = array("raid0", "harmonia", &[]);
@@ -103,9 +103,10 @@ fn one_member_striped_is_that_member() {
     assert_eq!(a.erase_spread, s.erase_spread);
 }
 
-/// Pages that go straight to a member's flash meet what requests through its front end meet. A limit on
-/// commands that is never reached keeps the front end in the way. One page at a time at instants that never meet, and
-/// few enough that members seldom end at the same one: what falls on one instant happens in another order.
+/// Pages sent directly to a member's flash have the same results as requests through its front end.
+/// A limit on commands that is never reached forces the second path. Requests have one page, arrive
+/// at different instants, and are few enough that members seldom end operations at the same
+/// instant, since the two paths process simultaneous events in different orders.
 #[test]
 fn members_without_costs_are_as_through_their_front_ends() {
     let bare = ("member.link.bus_ns_per_sector", "0");
@@ -187,8 +188,9 @@ fn members_without_costs_go_wrong_as_through_their_front_ends() {
             let mut done = std::mem::take(device.completions());
             once_each(&done, 6000);
             done.sort_by_key(|c| (c.done, c.tag));
-            // Which of two simultaneous operations was waited for last, and to when a member that is gone is
-            // reported, are other matters.
+            // The comparison leaves out the parts of the response time, because two simultaneous
+            // operations may be attributed differently, and the order of completions that concern a
+            // failed member.
             let done = done.iter().map(|c| (c.tag, c.done, c.status));
             let members = device.member_reports();
             let counts: Vec<_> = members.iter().map(|m| (&m.flash, &m.gc_time)).collect();
@@ -204,7 +206,7 @@ fn members_without_costs_go_wrong_as_through_their_front_ends() {
     }
 }
 
-/// The log of such an array names every page that members read and write.
+/// The log of an array of bare members names every page that members read and write.
 #[test]
 fn pages_that_go_straight_to_members_are_logged() {
     let bare = ("member.link.bus_ns_per_sector", "0");
@@ -224,7 +226,8 @@ fn pages_that_go_straight_to_members_are_logged() {
     assert!(pages > 1000 && log.iter().any(|event| completes(&event)));
 }
 
-/// A log that is switched on while a write reads its page and its parity names the writes of both.
+/// If the log is switched on while a write reads its page and its parity, it names the writes of
+/// both.
 #[test]
 fn a_log_switched_on_amid_a_write_names_its_pages() {
     let bare = ("member.link.bus_ns_per_sector", "0");
@@ -257,8 +260,8 @@ fn a_log_switched_on_amid_a_write_names_its_pages() {
     assert_eq!(sent, [(Op::Write, 1); 2]);
 }
 
-/// Compares both paths behind a buffer, where the order of events at one instant has consequences: one page at a time,
-/// at instants that never coincide.
+/// Compares both paths behind a buffer, where the order of simultaneous events has consequences.
+/// Requests therefore have one page each and never arrive at the same instant.
 #[test]
 fn members_behind_a_buffer_are_as_through_their_front_ends() {
     for seed in flashtwin::seeds(3) {
@@ -345,7 +348,7 @@ fn every_level_completes_every_request_once() {
     }
 }
 
-/// Members that fail while requests are in flight cost no request.
+/// No request is lost if members fail while requests are in flight.
 #[test]
 fn requests_outlive_the_members_they_were_sent_to() {
     for seed in flashtwin::seeds(3) {
@@ -401,7 +404,7 @@ fn a_parameter_of_another_scheme_is_refused() {
     assert!(error.to_string().contains(wanted), "{error}");
 }
 
-/// RI, RS and PI whose thresholds are never reached equal the baseline.
+/// The schemes RI, RS and PI equal the baseline if their thresholds are never reached.
 #[test]
 fn coordination_that_is_never_asked_for_changes_nothing() {
     let run = |coordination: &str| {
@@ -425,7 +428,8 @@ fn coordination_that_is_never_asked_for_changes_nothing() {
     }
 }
 
-/// Compares block counts: the same blocks are erased where collecting takes no time, and nothing waits for it.
+/// Collections that take no time erase as many blocks as other collections, and nothing waits for
+/// them.
 #[test]
 fn ideal_erases_as_many_blocks_in_no_time() {
     for seed in flashtwin::seeds(3) {
@@ -463,7 +467,7 @@ fn ideal_erases_as_many_blocks_in_no_time() {
     }
 }
 
-/// Every scheme completes every request once, and does what its name promises.
+/// Every scheme completes every request once, and sends the messages that its rule requires.
 #[test]
 fn schemes_send_their_messages() {
     for (coordination, forced) in [
@@ -496,7 +500,8 @@ fn schemes_send_their_messages() {
     }
 }
 
-/// Around GC nothing is read from a chip that collects while the rest of its stripe is free.
+/// With reads around GC, no page is read from a chip that collects while the rest of the page's
+/// stripe is free.
 #[test]
 fn pages_of_a_collecting_chip_are_worked_out() {
     let run = |reads: &str| {
@@ -514,8 +519,8 @@ fn pages_of_a_collecting_chip_are_worked_out() {
     assert!(run("around-gc") > 0);
 }
 
-/// With a member missing, a page whose stripe has lost its parity is written without reading anything,
-/// though its stripe is not written whole.
+/// If a member is missing, a page whose stripe has lost its parity is written without any read,
+/// although the write does not cover the whole stripe.
 #[test]
 fn a_part_of_a_stripe_without_parity_is_not_a_whole_stripe() {
     let mut device = array("raid5", "harmonia*4", &[]);

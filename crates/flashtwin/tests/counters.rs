@@ -1,4 +1,5 @@
-//! Counters of the report beside what they count: waits for slots, sizes of evictions, erases by block.
+//! Counters of the report, compared with the events that they count: waits for slots, sizes of
+//! evictions, erases by block.
 
 use flashtwin::spec::builtin;
 use flashtwin::{Cause, DeviceSpec, Op, Request, Rng, Ssd, Time};
@@ -11,7 +12,8 @@ fn device(name: &str, more: &[(&str, &str)]) -> Ssd {
     Ssd::new(&spec)
 }
 
-/// Keeps `depth` random writes of a page in the device, `n` in all; the waits for slots of those that had one.
+/// Keeps `depth` random one-page writes in flight, `n` in all. Returns the waits for slots of the
+/// writes that waited.
 fn write_at_random(ssd: &mut Ssd, n: u64, depth: usize, seed: u64) -> Vec<Time> {
     let mut rng = Rng::new(seed);
     let pages = ssd.exported_bytes() / PAGE;

@@ -31,7 +31,7 @@ fn page(op: Op, page: u64, arrival: Time) -> Request {
     }
 }
 
-/// Response times in us, by tag, of pages accessed 1 us apart once the device has come to rest.
+/// Accesses pages 1 us apart on an idle device; returns the response times in us, by tag.
 fn responses(ssd: &mut Ssd, op: Op, pages: impl Iterator<Item = u64>) -> Vec<f64> {
     while ssd.step() {}
     ssd.completions().clear();
@@ -47,7 +47,8 @@ fn responses(ssd: &mut Ssd, op: Op, pages: impl Iterator<Item = u64>) -> Vec<f64
     done.iter().map(|c| (c.done - c.arrival).as_us()).collect()
 }
 
-/// 64 idle chips, a buffer of 4 pages of which 3 are dirty, eight reads of eight chips.
+/// Returns the time of eight reads from eight chips. The device has 64 idle chips and a buffer of 4
+/// pages, of which 3 are dirty.
 fn eight_reads(mut ssd: Ssd) -> f64 {
     ssd.fill_sequential();
     responses(&mut ssd, Op::Write, 100..103);
@@ -65,7 +66,7 @@ fn reads_of_idle_chips_are_served_side_by_side() {
     }
 }
 
-/// Evicts the page inserted last: with `looks`, the last that it may evict.
+/// A policy that evicts the page inserted last; with `looks`, the last one that it may evict.
 #[derive(Clone)]
 struct Newest {
     pages: Vec<PageId>,
@@ -110,7 +111,8 @@ fn users_policies_evict_nothing_in_flight() {
     }
 }
 
-/// A buffer of two pages: each pair of reads waits for the pair before it, and nothing overtakes.
+/// The buffer has two pages. Each pair of reads waits for the pair before it, and no read overtakes
+/// another.
 #[test]
 fn accesses_wait_in_order_where_all_pages_are_in_flight() {
     for evict in ["blocking", "background"] {
@@ -136,8 +138,9 @@ fn accesses_wait_in_order_where_all_pages_are_in_flight() {
     }
 }
 
-/// Requests far beyond what the buffer holds, of parts of pages, with trims and flushes: all complete, and
-/// the buffer asserts at each eviction that nothing in flight is evicted.
+/// Far more requests are in flight than the buffer has pages: reads and writes of parts of pages,
+/// trims and flushes. All complete, and at each eviction the buffer asserts that no page in flight
+/// is evicted.
 #[test]
 fn no_policy_evicts_a_page_in_flight_at_any_depth() {
     for seed in flashtwin::seeds(3) {
@@ -186,7 +189,8 @@ fn no_policy_evicts_a_page_in_flight_at_any_depth() {
     }
 }
 
-/// Eight pages of eight chips are dirty when the chips fall idle: as many are written back at once as the depth allows.
+/// Eight dirty pages belong to eight chips when the chips become idle. As many of them are written
+/// back at the same time as the depth allows.
 #[test]
 fn active_write_backs_are_limited_by_the_depth() {
     for (depth, at_once) in [("2", 2), ("5", 5), ("64", 8)] {

@@ -1,12 +1,12 @@
-//! The log of random devices under random loads: on no place do two things overlap, the logged work of chips is
-//! the time that they count as busy, and keeping the log changes nothing.
+//! Logs of random devices under random loads: operations on one place never overlap, the logged
+//! work of a chip equals its busy time, and logging changes nothing.
 
 use std::collections::BTreeMap;
 
 use flashtwin::spec::builtin;
 use flashtwin::{Cause, Completion, DeviceSpec, FlashEvent, Op, Place, Request, Rng, Ssd, Time};
 
-/// Devices that differ in how a chip works: their keys.
+/// Keys of devices whose chips work in different ways.
 const KINDS: [&[(&str, &str)]; 12] = [
     &[],
     &[("nand.copy_back", "false")],
@@ -73,7 +73,8 @@ fn device(keys: &[(&str, &str)], buffered: bool) -> DeviceSpec {
     DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", &all).unwrap()
 }
 
-/// Random requests, a few hundred at uneven distances; what was logged, and how each ended.
+/// Submits a few hundred random requests at irregular intervals; returns the log, and how each
+/// request ended.
 fn run(ssd: &mut Ssd, seed: u64) -> (Vec<FlashEvent>, Vec<Completion>) {
     let mut rng = Rng::new(seed);
     let (mut log, mut done) = (Vec::new(), Vec::new());
@@ -103,7 +104,7 @@ fn run(ssd: &mut Ssd, seed: u64) -> (Vec<FlashEvent>, Vec<Completion>) {
     (log, done)
 }
 
-/// Slices of each place in the order of the log, as a reader puts them together.
+/// Returns the operations of each place as intervals, in the order of the log.
 fn slices(log: &[FlashEvent]) -> BTreeMap<Place, Vec<(Time, Time)>> {
     let mut all: BTreeMap<Place, Vec<(Time, Time)>> = BTreeMap::new();
     let mut open: BTreeMap<Place, Time> = BTreeMap::new();

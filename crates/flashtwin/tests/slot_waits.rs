@@ -1,5 +1,6 @@
-//! The wait for a buffer slot, by what the operation that freed the slot waited for: vectors by hand on one chip with a
-//! buffer of one page. A page takes 102.4 us to transfer, 200 us to program, 25 us to read; an erase 1500 us.
+//! The wait for a buffer slot, split by what delayed the operation that freed the slot. Test
+//! vectors are computed by hand for one chip and a buffer of one page. A page takes 102.4 us to
+//! transfer, 200 us to program and 25 us to read; an erase takes 1500 us.
 
 use flashtwin::spec::builtin;
 use flashtwin::{Breakdown, Cause, Completion, DeviceSpec, Op, Rng, Ssd, Time};
@@ -9,7 +10,7 @@ const TRANSFER: Time = Time::from_ns(102_400);
 const PROGRAM: Time = Time::from_us(200);
 const READ: Time = Time::from_us(25);
 
-/// A full device whose buffer has one page, page 0 of the device, dirty.
+/// Returns a full device whose buffer has one page: page 0 of the device, dirty.
 fn device(more: &[(&str, &str)]) -> Ssd {
     let mut keys = vec![
         ("geometry.chips", "1"),
@@ -48,7 +49,7 @@ fn rest(ssd: &mut Ssd) {
     while ssd.step() {}
 }
 
-/// Completions in their order, once the device is at rest.
+/// Runs the device until it is idle; returns the completions in order.
 fn completed(ssd: &mut Ssd) -> Vec<Completion> {
     rest(ssd);
     let done: Vec<Completion> = ssd.completions().drain(..).collect();
@@ -58,7 +59,7 @@ fn completed(ssd: &mut Ssd) -> Vec<Completion> {
     done
 }
 
-/// Parts of a wait for a slot that a program ended.
+/// Returns the parts of a wait for a slot that the end of a program ended.
 fn slot(order: Time, queue_gc: Time) -> Breakdown {
     Breakdown {
         slot_order: order,
@@ -69,8 +70,8 @@ fn slot(order: Time, queue_gc: Time) -> Breakdown {
     }
 }
 
-/// Two writes at a time: the first waits for the program of page 0 or of what is there, the second for that of the
-/// first, and for what the chip collects in between.
+/// Two writes arrive at the same time. The first waits for the program of the cached page, the
+/// second for the program of the first, and for the collection that the chip performs in between.
 #[test]
 fn second_write_waits_for_its_turn_then_for_gc_and_the_program() {
     let mut ssd = device(&[]);
@@ -139,8 +140,9 @@ fn read_has_the_wait_for_its_slot_and_its_own_operation() {
     assert_eq!(completed(&mut ssd)[0].breakdown, parts);
 }
 
-/// One write-back at a time: the first write takes the slot at once, the second waits for the end of the first
-/// write-back, the third until the second page is there, then for the end of the second write-back.
+/// One write-back may run at a time. The first write takes a slot immediately. The second waits for
+/// the end of the first write-back. The third waits until the second page is cached, and then for
+/// the end of the second write-back.
 #[test]
 fn limit_of_write_backs_is_the_order() {
     let mut ssd = device(&[
@@ -158,7 +160,7 @@ fn limit_of_write_backs_is_the_order() {
     );
 }
 
-/// A slot that no operation freed: a trim dropped the page.
+/// If a trim drops a page, its slot becomes free without a flash operation.
 #[test]
 fn slot_of_a_trimmed_page_is_waited_for_in_order() {
     let mut ssd = device(&[

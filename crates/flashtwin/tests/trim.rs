@@ -1,4 +1,4 @@
-//! A trim reaches every copy of its page, those still being written among them.
+//! A trim reaches every copy of its page, including copies that are still being written.
 
 use flashtwin::{spec, DeviceSpec, Op, Request, Ssd, Time};
 
@@ -24,8 +24,9 @@ fn a_trim_forgets_an_older_copy_whose_program_waits() {
         // Lets it cross the host link, but no program end.
         ssd.advance(now + Time::from_us(4));
     };
-    // Two pages fill the buffer; 6 evicts 5, whose program keeps the chip; 7 evicts 0, whose
-    // program waits behind it; then 0 comes again, and is trimmed.
+    // The buffer has two pages. Page 6 evicts page 5, whose program occupies the chip. Page 7
+    // evicts page 0, whose program waits behind that of page 5. Then page 0 is written again, and
+    // trimmed.
     for page in [5, 0, 6, 7, 0] {
         submit(&mut ssd, Op::Write, page);
     }

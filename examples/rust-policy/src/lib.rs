@@ -1,25 +1,28 @@
-//! Random replacement, with clean pages first: a policy of one's own for flashtwin's device.
+//! Random replacement that prefers clean pages: an example of a user-defined policy for flashtwin's
+//! device.
 //!
-//! insert, hit: nothing is ranked. Victim: a page drawn at random; where the first of a few draws
-//! that is clean, that one, for a clean page need not be written back.
+//! insert, hit: pages are not ranked. Victim: a few pages are drawn at random, and the first clean
+//! one among them is the victim, since it need not be written back; if none is clean, the last one
+//! drawn.
 
 use flashtwin::buffer::{pages_text, Access, DeviceView, Eviction, PageId, Policy, Skip};
 use flashtwin::Rng;
 
-/// Draws for a clean page before a dirty one is taken.
+/// Number of draws in search of a clean page.
 const DRAWS: usize = 8;
 
-/// Random replacement.
+/// The policy of random replacement.
 #[derive(Clone, Debug)]
 pub struct Random {
     rng: Rng,
     held: Vec<PageId>,
-    /// Place in `held` of each page. Page numbers are small and used again: an array does.
+    /// For each page, its position in `held`. Page numbers are small and reused, so an array
+    /// suffices.
     places: Vec<usize>,
 }
 
 impl Random {
-    /// An empty buffer; the seed makes runs repeatable.
+    /// Creates the policy of an empty buffer; the seed makes runs repeatable.
     pub fn new(seed: u64) -> Random {
         Random {
             rng: Rng::new(seed),
@@ -53,7 +56,7 @@ impl Policy for Random {
         self.remove(page);
     }
 
-    /// Pages that `skip` passes over are no candidates: with that the policy works under GCaR too.
+    /// Pages that `skip` excludes are not candidates, so that the policy also works under GCaR.
     fn evict(
         &mut self,
         device: &dyn DeviceView,

@@ -26,7 +26,7 @@ fn main() {
     }
 }
 
-/// The device `demo`, with less flash behind its buffer.
+/// Returns the device `demo` with less flash behind its buffer.
 fn spec() -> DeviceSpec {
     let demo = flashtwin::spec::builtin("demo").expect("demo comes with flashtwin");
     let smaller = [
@@ -36,10 +36,10 @@ fn spec() -> DeviceSpec {
     DeviceSpec::with_overrides(demo, "demo", &smaller).expect("a good device")
 }
 
-/// Pages that most accesses go to: twice the buffer.
+/// Number of pages that most accesses go to: twice the buffer.
 const HOT: u64 = 2048;
 
-/// A closed loop of page accesses: 80 % writes, and 80 % of all to the hot pages.
+/// Runs a closed loop of page accesses: 80 % are writes, and 80 % go to the hot pages.
 fn run(ssd: &mut Ssd) {
     ssd.fill_steady(1);
     let pages = ssd.exported_bytes() / PAGE;

@@ -1,4 +1,4 @@
-//! The policy by itself, then in a device.
+//! Tests of the policy alone, and in a device.
 
 use flashtwin::buffer::untimed::UntimedBuffer;
 use flashtwin::buffer::Setup;
@@ -14,7 +14,7 @@ fn spec() -> DeviceSpec {
     DeviceSpec::with_overrides(demo, "demo", &small).unwrap()
 }
 
-/// Hit ratio of uniform reads over M pages: C / M, whatever the policy.
+/// The hit ratio of uniform reads over M pages is C / M, whatever the policy.
 #[test]
 fn uniform_reads_hit_by_the_share_of_the_buffer() {
     let mut buffer = UntimedBuffer::with_user(Box::new(Random::new(1)), &Setup::of(&spec()));
@@ -26,7 +26,7 @@ fn uniform_reads_hit_by_the_share_of_the_buffer() {
     assert!((49_000..51_000).contains(&hits), "{hits}");
 }
 
-/// 15 pages written, one read: half of the draws of eight find the clean one.
+/// 15 pages are written and one is read. Half of the searches with eight draws find the clean page.
 #[test]
 fn a_clean_page_leaves_before_dirty_ones() {
     let setup = Setup::of(&spec());

@@ -1,4 +1,4 @@
-"""Devices beside published measurements of drives (docs/drives.md).
+"""Comparison of devices with published measurements of drives (docs/drives.md).
 
 `tables` reads tables of measurements, `loads` turns a row into the load that it describes, `timed` and
 `untimed` run loads, `check` compares, `fits` has the rows that a profile was fitted to.

@@ -1,4 +1,4 @@
-"""A device beside the rows of tables: figures measured, figures of the model, and their differences."""
+"""Comparison of a device with the rows of tables: measured figures, figures of the model, and differences."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def _chosen(rows: Sequence[Row], fit: Fit | None, drive: str | None, patterns: s
 
 
 class _Runner:
-    """The loads of rows on one device; rates of writes are measured once."""
+    """Runs the loads of rows on one device. Rates of writes are measured only once."""
 
     def __init__(self, timed: Timed, untimed: Untimed) -> None:
         self._timed = timed
@@ -200,8 +200,8 @@ class _Runner:
         waf = self._untimed.waf(load, control)
         if "waf" in row.figures:
             return {"waf": Modelled(waf, 0.0)}
-        # The medium is the limit: a rate is that of sequential or uniform writes by the ratio of write
-        # amplification.
+        # The medium limits the rate of writes: it is that of sequential or uniform writes, scaled by the
+        # ratio of the write amplifications.
         if "mb_per_s" in row.figures:
             ratio = self._untimed.waf(SequentialPass(), control) / waf
             sequential = self._timed.sequential(control)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-#: Threads beside the probe, requests in flight of each thread, and requests of the probe a second.
+#: Threads beside the probe, requests in flight of each thread, and requests of the probe per second.
 THREADS = 6
 IN_FLIGHT_MAX = 64
 PROBE_PER_S = 10_000
@@ -15,7 +15,7 @@ CLOSED_IN_FLIGHT = 512
 
 @dataclass(frozen=True)
 class CapacityShare:
-    """The first GiB of a drive, of which the rest is unused; None: all of it."""
+    """The part of a drive that is used: its first GiB, or the whole drive (None)."""
 
     used_gib: float | None = None
 
@@ -25,8 +25,9 @@ class ProbeBesideWrites:
     """A probe beside a load of writes, each with a rate and a limit of requests in flight.
 
     The probe has half reads and half writes at a constant rate; only its response times are reported. Six
-    threads share `per_s` less half the rate of the probe, Poisson, 99 % writes. 4 KiB, uniform over the
-    drive, after three overwrites.
+    threads together submit `per_s` requests per second minus half the rate of the probe, as a Poisson process
+    with 99 % writes. All requests have 4 KiB and are uniform over the drive, which was overwritten three
+    times before.
     """
 
     per_s: float

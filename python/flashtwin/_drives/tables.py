@@ -74,7 +74,7 @@ def read_table(path: str | Path) -> list[Row]:
 
 
 def _numbered(path: str | Path, records: Sequence[Mapping[str, str]], read: _Reader) -> list[Row]:
-    """Read records; rows of one name get a number."""
+    """Read records; rows with the same name are numbered."""
     rows: list[Row] = []
     seen: dict[str, int] = {}
     for line, record in enumerate(records, 2):
@@ -122,7 +122,7 @@ def _fill(record: Mapping[str, str]) -> Row:
 
 
 def _bounds(record: Mapping[str, str]) -> dict[str, tuple[float, float]]:
-    """Return the bounds of write amplification over the parts of a run, or of its end and all of it."""
+    """Return the bounds of write amplification over the parts of a run, or over its end and the whole run."""
     low, high = record["waf_lo_of_4_parts"], record["waf_hi_of_4_parts"]
     if not low or not high:
         values = [float(record[key]) for key in ("waf_last_quarter", "waf_whole_run") if record[key]]

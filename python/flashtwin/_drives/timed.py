@@ -11,7 +11,7 @@ from .._devices import Spec
 from ..errors import Interrupted
 from .loads import CLOSED_IN_FLIGHT, ProbeBesideWrites, RandomReads
 
-#: A backlog beyond this is dropped by a thread of the load generator.
+#: Backlog in seconds beyond which a thread of the load generator drops requests.
 BEHIND_MAX_S = 5.0
 #: Parts of a measurement, whose differences give its error.
 PARTS = 5
@@ -130,7 +130,7 @@ class Timed:
     def _rate(
         self, histograms: Iterable[Sequence[tuple[_Histogram, _Histogram]]], span_s: float | None = None
     ) -> Modelled:
-        """Return thousands of requests of all clients a second."""
+        """Return the rate of all clients in thousands of requests per second."""
         by_part = [
             sum(count for client in clients for histogram in client for _, count in histogram)
             for clients in zip(*histograms, strict=True)

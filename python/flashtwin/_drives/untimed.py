@@ -19,17 +19,17 @@ else:
 
 #: Share of a run that is measured: its last quarter.
 MEASURED = 0.25
-#: Overwrites, where the capacity of the drive is not known.
+#: Number of overwrites if the capacity of the drive is not known.
 TIMES = 4.0
-#: Pages of a write of a zone.
+#: Number of pages written to a zone at a time.
 CHUNK = 16
 
 
 class Untimed:
-    """A device that is written by units, of a block of every die each."""
+    """A device that writes by units; each unit has one block of every die."""
 
     def __init__(self, spec: Spec, usable_gib: float | None, seed: int, quick: bool) -> None:
-        """Take a device.
+        """Prepare a device for runs.
 
         Args:
             spec: the device.

@@ -125,7 +125,7 @@ def explain_run(
 
 @dataclass(frozen=True)
 class _Selector:
-    """Requests to explain: one by its number, a number of the slowest, or the slowest at an instant."""
+    """Requests to explain: one by its number, several of the slowest, or the slowest at an instant."""
 
     number: int | None = None
     slowest: int | None = None

@@ -52,7 +52,7 @@ class Work:
 
 
 def die_text(die: Die) -> str:
-    """Name a die."""
+    """Return the name of a die."""
     member, number = die
     return f"die {number}" if member is None else f"die {number} of member {member}"
 
@@ -109,11 +109,11 @@ class Events:
         return sum(e.begin_ps <= at_ps < e.end_ps for e in self._by_leaf["write-backs"])
 
     def ended(self, at_ps: int) -> list[Event]:
-        """Write-backs that end at an instant."""
+        """Return the write-backs that end at an instant."""
         return [e for e in self._by_leaf["write-backs"] if e.end_ps == at_ps]
 
     def dies(self) -> list[Die]:
-        """The dies that did anything."""
+        """Return the dies that did any work."""
         return sorted(self._on_die, key=lambda die: (die[0] or 0, die[1]))
 
     def operation(self, name: str | None, lpn: int, end_ps: int) -> Event | None:

@@ -245,7 +245,7 @@ class _Chain:
         return None
 
     def own(self, begin: int, end: int) -> None:
-        """The flash operation of the request itself."""
+        """Return the flash operation of the request itself."""
         on_dies = [e for e in self.caused if e.die is not None and begin <= e.begin_ps and e.end_ps <= end]
         last = max(on_dies, key=lambda e: e.end_ps, default=None)
         if last is None:

@@ -1,6 +1,6 @@
 """Placement: which data share a unit of flash (docs/placement.md).
 
-`user` has the classes that your own schemes and rules extend, `words` the descriptions and the stepping,
+`user` has the classes that user-defined schemes and rules extend, `words` the descriptions and the stepping,
 `run` the runs without time, `waf` their results, `logs` the log pages, `theory` the closed forms.
 """
 

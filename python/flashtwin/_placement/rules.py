@@ -17,7 +17,7 @@ VictimLike: TypeAlias = str | type[Victim] | Victim
 
 @dataclass(frozen=True)
 class Rule:
-    """A scheme or rule: its label, its words, and the user's object, if it is one."""
+    """A scheme or rule: its label, its setup words, and the user's object, if it is one."""
 
     label: str
     words: dict[str, str]
@@ -29,13 +29,13 @@ class Rule:
 
 
 def split_rules(text: str) -> list[str]:
-    """Split a list at ;, or at , where there is none and no part has parameters."""
+    """Split a list at semicolons; at commas if it has no semicolon and no part has parameters."""
     separator = ";" if ";" in text or "=" in text else ","
     return [part.strip() for part in text.split(separator) if part.strip()]
 
 
 def _parameters(text: str) -> tuple[str, dict[str, str]]:
-    """Split "name:key=value,key=value"; a value may have commas: what follows one without = belongs to it."""
+    """Split "name:key=value,key=value"; a part without "=" belongs to the value before it."""
     name, _, rest = text.partition(":")
     found: dict[str, str] = {}
     last = None
@@ -96,14 +96,14 @@ def victim_of(victim: VictimLike) -> Rule:
 
 @dataclass(frozen=True)
 class Rules:
-    """The scheme and the victim rule of a run; None: those of the device."""
+    """The scheme and the victim rule of a run; None: the device's own rules."""
 
     scheme: Rule | None
     victim: Rule | None
 
     @staticmethod
     def read(scheme: SchemeLike | None, victim: VictimLike | None) -> Rules:
-        """Read both arguments."""
+        """Read the placement scheme and the victim rule from the two arguments."""
         return Rules(
             None if scheme is None else scheme_of(scheme),
             None if victim is None else victim_of(victim),
@@ -122,7 +122,7 @@ class Rules:
 
     @property
     def are_own(self) -> bool:
-        """Whether one of them is a class of the user."""
+        """Return whether one of the two is a class of the user."""
         return any(rule is not None and rule.factory is not None for rule in (self.scheme, self.victim))
 
     def make(self) -> tuple[object | None, object | None]:

@@ -130,7 +130,7 @@ def placement_waf(
 
 
 def _table_bytes(setup: Mapping[str, str]) -> int:
-    """Return the bytes of the tables of a device; 0 if a size is no number, which its own error names."""
+    """Return the bytes of a device's tables; 0 if a size is not a number, which is reported elsewhere."""
     sizes = [setup.get(key, "1") for key in ("units", "groups", "unit_pages", "logical_pages")]
     if not all(size.isdigit() for size in sizes):
         return 0

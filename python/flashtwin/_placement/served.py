@@ -35,7 +35,7 @@ class ServedRules:
                 self.error = e
 
     def close(self) -> None:
-        """Wait for the end of the thread; the server has ended, or was never started."""
+        """Wait for the end of the thread; call it after the server has ended, or if it was never started."""
         self._closed = True
         # If no server has connected, this ends the wait for it.
         with socket.socket(socket.AF_UNIX) as own, suppress(OSError):

@@ -31,25 +31,25 @@ class Placement:
     isolated: bool = False
 
     def host(self, page: PlacementPage) -> int:
-        """Return the class of a page that the host writes. Called once a program, in program order."""
+        """Return the class of a page that the host writes. Called once per program, in their order."""
         raise NotImplementedError
 
     def moved(self, page: Survivor) -> int:
         """Return the class of a page that collection moves: it goes to the open unit of that class.
 
-        Without this method of your own the device decides. Classes that `host` never returns hold survivors
-        only.
+        Without this method, the device determines the class. Classes that `host` never returns hold moved
+        pages only.
         """
         raise NotImplementedError
 
     def closed(self, unit: PlacementUnit, clock: int) -> None:
-        """A unit is full, or was closed."""
+        """Handle that a unit is full, or was closed before it was full."""
 
     def erased(self, unit: PlacementUnit, valid: int, clock: int) -> None:
-        """A unit was collected and erased; `valid` of its pages were moved."""
+        """Handle that a unit was collected and erased; `valid` of its pages were moved."""
 
     def trimmed(self, lpn: int) -> None:
-        """The host trimmed a page."""
+        """Handle that the host trimmed a page."""
 
     def _has(self, name: str) -> bool:
         return getattr(type(self), name) is not getattr(Placement, name)

@@ -38,7 +38,7 @@ class Waf:
     def level(self) -> bool | None:
         """Return whether write amplification was level at the start of the measurement.
 
-        None: the number of capacities before it was given.
+        The result is None if the number of capacities written before the measurement was given.
         """
         level: bool | None = self.raw["level"]
         return level
@@ -63,9 +63,9 @@ class Waf:
         return rows
 
     def caused(self) -> list[list[int]]:
-        """Return the pages moved over the measurement, by class that waited for room and owner.
+        """Return the pages moved over the measurement, as a table.
 
-        The owners are in the order of `by_owner`.
+        A row is a class that waited for room; a column is an owner, in the order of `by_owner`.
         """
         before, after = self.raw["before"], self.raw["after"]
         at = {owner["name"]: i for i, owner in enumerate(before["owners"])}
@@ -78,7 +78,7 @@ class Waf:
         return rows
 
     def series(self) -> list[tuple[float, float]]:
-        """Return capacities written since the fill, and write amplification of the part that ended there."""
+        """Return, for each part, the capacities written at its end and its write amplification."""
         points = []
         pages = self.raw["logical_pages"]
         reports = self.raw["series"]

@@ -1,4 +1,4 @@
-"""Schemes, victim rules and scopes in words, and a small device stepped by hand."""
+"""Descriptions of schemes, victim rules and scopes, and a small device stepped by hand."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Drive:
         self._device = _core.Device(self.spec)
 
     def write_through(self, label: str, access: Access, times: int, queue_depth: int) -> None:
-        """Write so many times the capacity."""
+        """Write `times` times the capacity."""
         requests = -(-times * self.spec.exported_bytes // access.block_bytes)
         self._watched(label, lambda control: self._run(control, access, queue_depth, requests=requests))
 
@@ -174,7 +174,7 @@ def _measured(summary: dict[str, Any], histogram: _core.Histogram) -> Measured:
 
 
 def _at(histogram: _core.Histogram, share: float) -> float:
-    """Return the response time in ns below which that share of requests lies."""
+    """Return the response time in ns below which the given share of requests lies."""
     wanted = share * sum(count for _, count in histogram)
     seen = 0
     for ns, count in histogram:

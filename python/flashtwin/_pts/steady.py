@@ -55,7 +55,7 @@ class Window:
         return enough and self.range_percent <= RANGE_PERCENT and self.slope_percent <= SLOPE_PERCENT
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values."""
+        """Return everything as plain values."""
         return {
             "rounds": [self.first, self.last],
             "values": list(self.values),

@@ -1,6 +1,6 @@
 """The tests of SNIA's Performance Test Specification: write saturation, IOPS, throughput, latency.
 
-Each purges the drive, preconditions it and runs rounds until the figure that is tracked is steady.
+Each test purges the drive, preconditions it and runs rounds until the figure that is tracked is steady.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Rounds:
 
     @property
     def window(self) -> Window:
-        """The last five rounds of what is tracked."""
+        """Return the last five rounds of the tracked figure."""
         return window_of(self.course(self.tracked))
 
     def course(self, access: Access) -> list[float]:
@@ -74,7 +74,7 @@ class Rounds:
 
 @dataclass
 class Saturation:
-    """Random writes of 4 KiB to a purged drive, by intervals.
+    """Results of random writes of 4 KiB to a purged drive, by intervals.
 
     Attributes:
         interval_s: length of an interval of virtual time.
@@ -107,7 +107,7 @@ class Plan:
     """How the tests are run.
 
     Attributes:
-        round_s: length of a round of an access, in seconds of virtual time.
+        round_s: length of a round (one measurement of an access), in seconds of virtual time.
         queue_depth: number of requests in flight; the latency test always has one.
         said: function to call with a line of text when a test ends.
     """
@@ -151,7 +151,7 @@ def _precondition(drive: Drive, plan: Plan, name: str, block_bytes: int) -> None
 
 
 def iops(drive: Drive, plan: Plan) -> list[Rounds]:
-    """Random requests of eight sizes and seven mixes; the tracked figure is the IOPS of 4 KiB writes."""
+    """Run random requests of eight sizes and seven mixes; the tracked figure is the IOPS of 4 KiB writes."""
     _precondition(drive, plan, "IOPS", 128 * KIB)
     accesses = [Access(block, reads) for reads in IOPS_MIXES for block in IOPS_BLOCKS]
     test = Rounds("IOPS", Access(4 * KIB, 0), "iops", "IOPS")
@@ -159,7 +159,7 @@ def iops(drive: Drive, plan: Plan) -> list[Rounds]:
 
 
 def throughput(drive: Drive, plan: Plan) -> list[Rounds]:
-    """Sequential reads and writes of 1024 and of 128 KiB; each size begins with a purge."""
+    """Run sequential reads and writes of 1024 and of 128 KiB; each size begins with a purge."""
     tests = []
     for block in THROUGHPUT_BLOCKS:
         accesses = [Access(block, reads, sequential=True) for reads in (100, 0)]
@@ -171,7 +171,7 @@ def throughput(drive: Drive, plan: Plan) -> list[Rounds]:
 
 
 def latency(drive: Drive, plan: Plan) -> list[Rounds]:
-    """Random requests of three sizes and mixes, one at a time; 4 KiB writes are tracked."""
+    """Run random requests of three sizes and mixes, one at a time; 4 KiB writes are tracked."""
     _precondition(drive, plan, "Latency", 128 * KIB)
     accesses = [Access(block, reads) for reads in LATENCY_MIXES for block in LATENCY_BLOCKS]
     test = Rounds("Latency", Access(4 * KIB, 0), "mean_us", "us")
@@ -179,7 +179,7 @@ def latency(drive: Drive, plan: Plan) -> list[Rounds]:
 
 
 def saturation(drive: Drive, plan: Plan) -> Saturation:
-    """Random writes of 4 KiB to a purged drive until four times the capacity is written."""
+    """Write 4 KiB at random to a purged drive until four times the capacity is written."""
     drive.purge()
     access = Access(4 * KIB, 0)
     summary, _, history = drive.saturate(

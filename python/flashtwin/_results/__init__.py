@@ -110,7 +110,7 @@ class Results:
         return pa.table({n: pa.array([row[n] for row in rows], kinds.get(n)) for n in names})
 
     def _by_point(self, figures: list[str]) -> dict[tuple[Any, ...], dict[str, dict[int, float]]]:
-        """Finished values by point, figure and seed."""
+        """Return the finished values by point, figure and seed."""
         rows = self.table.select([*self.points, "seed", "status", *figures]).to_pylist()
         found: dict[tuple[Any, ...], dict[str, dict[int, float]]] = {}
         for row in rows:

@@ -26,7 +26,7 @@ def encode(summary: str, read: Histogram, write: Histogram) -> bytes:
 
 
 def summary_line(body: bytes) -> bytes:
-    """Return the summary as it stands there."""
+    """Return the line with the summary, unparsed."""
     return body.partition(b"\n")[0]
 
 

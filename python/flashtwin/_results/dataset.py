@@ -84,8 +84,8 @@ def read(folder: Folder) -> tuple[pa.Table, dict[str, Any]]:
             "was cut off"
         )
     try:
-        # Threads of Arrow are not used: one that releases `data` while the interpreter exits aborts the
-        # process.
+        # Arrow must not use threads: a thread that releases `data` while the interpreter exits would abort
+        # the process.
         with pq.ParquetFile(pa.BufferReader(data), pre_buffer=False) as file:
             table = file.read(use_threads=False)
         about = json.loads((table.schema.metadata or {})[METADATA])
@@ -95,7 +95,7 @@ def read(folder: Folder) -> tuple[pa.Table, dict[str, Any]]:
 
 
 def numeric(table: pa.Table, names: Iterable[str]) -> list[str]:
-    """Return those of some names that are columns of numbers."""
+    """Return which of the given names are columns of numbers."""
     import pyarrow as pa
 
     fields = {field.name: field.type for field in table.schema}

@@ -39,7 +39,7 @@ def legend(results: Results, confidence: float = 0.95) -> str:
 def rich_tables(
     results: Results, figures: list[str] | None = None, confidence: float = 0.95, columns: int = 200
 ) -> list[Table]:
-    """Build tables for a terminal with that many columns; axes with only one value are omitted.
+    """Build tables for a terminal of the given width; axes with only one value are omitted.
 
     Figures that do not fit beside the axes are in further tables.
     """

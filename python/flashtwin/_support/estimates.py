@@ -16,7 +16,7 @@ class Estimate:
     high: float | None = None
 
     def named(self, name: str) -> dict[str, float | None]:
-        """Return it as columns."""
+        """Return the estimate as columns."""
         return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
 
 
@@ -44,7 +44,7 @@ def ratio_of(pairs: list[tuple[float, float]], confidence: float) -> Estimate:
 
 @cache
 def student_t(confidence: float, freedom: int) -> float:
-    """Return the bound within which Student's t stays, on both sides, with that probability.
+    """Return the bound within which Student's t stays, on both sides, with a given probability.
 
     The bound is found by bisection. For whole degrees of freedom, the distribution is a finite sum
     (Abramowitz and Stegun 26.7.3 and 26.7.4).

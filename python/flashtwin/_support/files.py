@@ -72,7 +72,7 @@ def write_texts(texts: Mapping[Path, str], what: str) -> None:
 
 
 def _open_special(path: Path) -> IO[bytes]:
-    """Open a device or pipe; a name of a descriptor opens that descriptor, which redirected output shares."""
+    """Open a device or pipe. A name that stands for a descriptor opens a copy, which shares its position."""
     found = _DESCRIPTOR.fullmatch(str(path))
     if found is None:
         return path.open("wb")

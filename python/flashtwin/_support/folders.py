@@ -41,7 +41,7 @@ class Folder:
 
     def __init__(self, where: str | os.PathLike[str]) -> None:
         self.name = os.fspath(where)
-        #: The folder under the name by which other processes of this machine find it, too.
+        #: Name of the folder by which other processes of this machine find it as well.
         self.anywhere = self.name if is_remote(self.name) else str(Path(self.name).resolve())
         self._fs: Any = None
         if is_remote(self.name):
@@ -63,7 +63,7 @@ class Folder:
             raise FlashtwinError(f"{self.name}/{name}: cannot read it: {e.strerror or e}") from e
 
     def names(self, inner: str) -> set[str]:
-        """Names of the files of a folder within."""
+        """Return the names of the files in a subfolder."""
         try:
             if self._fs is None:
                 return {entry.name for entry in os.scandir(Path(self._root, inner))}
@@ -75,7 +75,7 @@ class Folder:
             raise FlashtwinError(f"{self.name}/{inner}: cannot list it: {e.strerror or e}") from e
 
     def make(self, inner: str) -> None:
-        """Make a folder within, and the folder itself."""
+        """Create a subfolder, and the folder itself."""
         try:
             if self._fs is None:
                 Path(self._root, inner).mkdir(parents=True, exist_ok=True)
@@ -122,7 +122,7 @@ class Folder:
                 raise FlashtwinError(f"{self.name}/{name}: cannot write it: {e.strerror or e}") from e
 
     def append(self, name: str, lines: str) -> None:
-        """Append lines to a file of notes; a folder whose files cannot grow gets none."""
+        """Append lines to a file of notes. Does nothing in a folder whose files cannot be appended to."""
         if self._fs is None:
             with suppress(OSError), Path(self._root, name).open("a", encoding="utf-8") as file:
                 file.write(lines)

@@ -1,4 +1,4 @@
-"""Figures of a device in the tests by which drives are sold, beside the published figures."""
+"""Figures of a device in the tests of data sheets, compared with the published figures."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Figure:
 
     name: str
     measured: float
-    #: None where nothing is published.
+    #: Published value; None if nothing is published.
     published: float | None
-    #: Published range of such drives; None if nothing is published.
+    #: Published range for drives of this kind; None if nothing is published.
     published_min: float | None
     published_max: float | None
 
@@ -58,7 +58,7 @@ class Measurement:
     figures: list[Figure]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, as `--json` prints them."""
+        """Return plain values, as `--json` prints them."""
         return {
             "device": self.device,
             "source": self.source,

@@ -20,8 +20,8 @@ Batches = list[dict[str, Any]]
 def ratio_interval(ours: Batches, base: Batches, path: tuple[str, ...]) -> Interval | None:
     """Return the interval of the ratio of a measure (its path in a summary) to that of the base.
 
-    It is None if it cannot be determined: if the measure is not a sum over requests, if the runs did not
-    complete the same requests in all batches, or if a batch has too few requests.
+    The interval is None if it cannot be determined: if the measure is not a sum over requests, if the runs
+    did not complete the same requests in all batches, or if a batch has too few requests.
     """
     if not ours or [_requests(batch) for batch in ours] != [_requests(batch) for batch in base]:
         return None

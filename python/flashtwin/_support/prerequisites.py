@@ -27,7 +27,7 @@ class Package:
 
     @property
     def install(self) -> str:
-        """The line that installs it."""
+        """Return the line that installs the package."""
         return f"pip install {self.name}" if self.extra is None else f"pip install 'flashtwin[{self.extra}]'"
 
 
@@ -60,7 +60,7 @@ class Tool:
 
     @property
     def install(self) -> str:
-        """The line that installs it here."""
+        """Return the line that installs the tool on this system."""
         for manager, line in _MANAGERS.items():
             if shutil.which(manager):
                 name = self.debian if manager == "apt-get" else self.elsewhere or self.debian
@@ -95,7 +95,7 @@ TOOLS = (
 
 
 def install_line(package: str) -> str:
-    """The line that installs one of `PACKAGES`."""
+    """Return the line that installs one of `PACKAGES`."""
     return next(each.install for each in PACKAGES if each.name == package)
 
 

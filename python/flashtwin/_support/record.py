@@ -52,14 +52,14 @@ class Recorded(Protocol):
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Everything counted and measured."""
+        """Return the summary of the run."""
 
     @property
     def policy(self) -> str:
-        """The policy of its buffer."""
+        """Return the name of the buffer's policy."""
 
     def record(self) -> Record:
-        """Return what to keep of it."""
+        """Return the record of the run."""
 
 
 def save_record(path: Path, record: Record) -> None:
@@ -103,7 +103,7 @@ def load_record(path: Path) -> Record:
 
 
 def _check_parts(values: dict[str, Any]) -> None:
-    """Check what the types do not hold."""
+    """Check conditions that the types do not express."""
     if len({len(window["gc_share_by_chip"]) for window in values["history"]}) > 1:
         raise FlashtwinError("record.history: windows have different numbers of chips")
     for kind in get_args(Kind):
@@ -116,7 +116,7 @@ def record_of(what: object) -> Record:
     """Return the record of a `Result`, of a file, or a `Record` itself.
 
     Raises:
-        FlashtwinError: the value is none of these, or the file cannot be read.
+        FlashtwinError: `what` is neither a result, a file nor a record, or the file cannot be read.
     """
     if isinstance(what, Record):
         return what

@@ -64,7 +64,7 @@ def import_ahead() -> None:
 
 @cache
 def _form(names: tuple[str, ...]) -> pa.Schema:
-    """Columns of these names, not nullable: of nullable ones Parquet stores which cells are null."""
+    """Return a schema with the given column names. Nullable columns would also store which cells are null."""
     import pyarrow as pa
 
     def kind(name: str) -> pa.DataType:
@@ -111,7 +111,7 @@ class RequestTable:
         self._batches.append(_batch(columns))
 
     def table(self) -> pa.Table:
-        """Everything so far."""
+        """Return all rows so far."""
         import pyarrow as pa
 
         return pa.Table.from_batches(self._batches, schema=_schema())

@@ -31,7 +31,7 @@ def width() -> int | None:
 
 
 def console() -> Console:
-    """Console on standard output."""
+    """Return a console on standard output."""
     from rich.console import Console
 
     return Console(file=unescaped(sys.stdout), highlight=False, markup=False, width=width())
@@ -62,7 +62,7 @@ def tables(
     columns: int,
     texts: Collection[int] = (),
 ) -> list[Table]:
-    """Build tables for a terminal with that many columns.
+    """Build tables for a terminal of the given width.
 
     Columns that do not fit beside the keys are in further tables, which repeat the keys. Keys and texts are
     folded; numbers are never cut.

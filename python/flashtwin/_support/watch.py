@@ -11,7 +11,7 @@ from .. import _core
 
 T = TypeVar("T")
 
-#: Seconds between two looks at the work.
+#: Seconds between two checks of the running work.
 _PERIOD_S = 0.1
 
 
@@ -50,11 +50,11 @@ class Task:
         self._total = total
 
     def run(self) -> object:
-        """Do it."""
+        """Do the work."""
         return self._work(self.control)
 
     def progress(self, finished: bool) -> Progress:
-        """Report the progress."""
+        """Return the progress of the work."""
         done, rows = self.control.rebuild
         rebuilt = done / rows if rows else None
         control = self.control

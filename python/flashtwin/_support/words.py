@@ -1,4 +1,4 @@
-"""Numbers for people, with four digits and a unit; hints in errors about unknown names."""
+"""Numbers for readers, with four digits and a unit; hints in errors about unknown names."""
 
 from __future__ import annotations
 
@@ -79,10 +79,10 @@ def known_names(name: str, known: Sequence[str]) -> str:
     return f"{hint}known are {', '.join(known)}"
 
 
-#: Columns of descriptions for people.
+#: Width of descriptions for people, in columns.
 _WIDTH = 96
 
 
 def wrapped(text: str, first: str = "", others: str = "") -> str:
-    """Break a text into lines of 96 columns, the first and the others with these beginnings."""
+    """Break a text into lines of 96 columns, with a prefix for the first line and one for the others."""
     return textwrap.fill(text, _WIDTH, initial_indent=first, subsequent_indent=others)

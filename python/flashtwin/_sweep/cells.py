@@ -39,7 +39,7 @@ class Cell:
 
 
 def key_of(identity: object) -> str:
-    """Hash of plain values."""
+    """Return the hash of plain values."""
     text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

@@ -16,7 +16,7 @@ from .. import _core
 from .._support.prerequisites import install_line
 from ..errors import FlashtwinError
 
-#: Maximum age of the known number of workers of a cluster.
+#: Seconds after which the number of workers of a cluster is queried again.
 _ASK_EVERY_S = 2.0
 #: Settings of a local cluster. Its scheduler runs on the cores that the workers need. The memory settings are
 #: the maximum size of blocks in the heap (the most that glibc allows) and the amount of free memory that
@@ -35,23 +35,23 @@ class Future(Protocol):
     """A running piece of work, as the engine uses it."""
 
     def result(self) -> Any:  # noqa: ANN401
-        """Return its result, or raise its error."""
+        """Return the result of the work, or raise its error."""
 
     def exception(self) -> BaseException | None:
-        """Return its error, if it ended with one."""
+        """Return the error of the work, if it ended with one."""
 
     def cancel(self) -> Any:  # noqa: ANN401
-        """Drop it if it has not begun."""
+        """Drop the work if it has not begun."""
 
     def cancelled(self) -> bool:
-        """Whether it was dropped."""
+        """Whether the work was dropped."""
 
     def add_done_callback(self, call: Callable[[Any], Any]) -> Any:  # noqa: ANN401
-        """Have a function called when it is done."""
+        """Call a function when the work is done."""
 
 
 class Crew(ABC):
-    """Takes work and gives futures."""
+    """Workers that accept work and return futures."""
 
     @property
     @abstractmethod
@@ -60,7 +60,7 @@ class Crew(ABC):
 
     @abstractmethod
     def submit(self, work: Callable[..., bytes], *arguments: object) -> Future:
-        """Have `work(*arguments)` done."""
+        """Submit `work(*arguments)` to the workers."""
 
     def share(self, made: Future) -> object:
         """Return the argument by which later work receives the result of earlier work."""

@@ -46,7 +46,7 @@ _FIGURES: Final = (
     "flash_erases",
 )
 _TYPES: Final = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
-#: More cells than this are a slip.
+#: Largest number of cells; more are assumed to be a mistake.
 _CELLS_MAX: Final = 1_000_000
 
 #: An experiment as `sweep` takes it: a TOML file, or a mapping with the same content.

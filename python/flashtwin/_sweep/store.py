@@ -22,7 +22,7 @@ class Store:
         self._logs = folder.names(_LOGS) if logs else None
 
     def prepare(self) -> None:
-        """Make room for cells to be written."""
+        """Create the folder for the cells to be written."""
         self._folder.make(_CELLS)
         self._folder.remove_dead_partials(_CELLS)
         if self._logs is not None:

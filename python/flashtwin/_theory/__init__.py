@@ -1,4 +1,4 @@
-"""Closed forms before and beside a run (docs/theory.md).
+"""Closed forms, computed before a run or compared with it (docs/theory.md).
 
 `conditions` checks what a device and a load must fulfil, `forms` computes the closed forms of a device and a
 load, `beside` compares them with a run.

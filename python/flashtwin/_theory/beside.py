@@ -1,4 +1,4 @@
-"""Closed forms beside the values that a run measured."""
+"""Comparison of closed forms with the values that a run measured."""
 
 from __future__ import annotations
 

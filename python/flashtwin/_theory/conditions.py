@@ -16,9 +16,10 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-#: Largest share of the pages in the buffer at which the writes behind it are still those of the load.
+#: Largest buffer, as a share of all pages, with which the writes that reach the flash still have the pattern
+#: of the load.
 BUFFER_MAX = 0.02
-#: Fewest blocks of a pool. The forms are those of many blocks; fewer differ more from each other.
+#: Smallest number of blocks of a pool. The forms assume many blocks; with fewer, forms and runs differ more.
 UNITS_MIN = 64
 
 

@@ -20,7 +20,7 @@ def points_of_results(folder: str | Path) -> tuple[list[Point], float]:
     """Read the results of `counters.sh`; return the points, and the capacity in bytes.
 
     Raises:
-        FlashtwinError: a file is missing, or counts nothing.
+        FlashtwinError: a file is missing, or the counters changed too little between two readings.
     """
     path = Path(folder) / MANIFEST
     try:

@@ -113,7 +113,7 @@ def _flat(log: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _first(values: Mapping[str, Any], units: Mapping[str, int]) -> tuple[int, int, str] | None:
-    """Return the first counter that is there, in bytes, with its step and its name."""
+    """Return the first of the given counters that the log has, in bytes, with its step and its name."""
     for name, unit in units.items():
         number = _number(values.get(name))
         if number is not None:
@@ -122,7 +122,7 @@ def _first(values: Mapping[str, Any], units: Mapping[str, int]) -> tuple[int, in
 
 
 def _number(value: object) -> int | None:
-    """Return a whole number, also one in two halves of 64 bits or in a text."""
+    """Return a whole number; it may be given as two halves of 64 bits, or as text."""
     if isinstance(value, Mapping):
         if "raw" in value:
             return _number(value["raw"])

@@ -29,7 +29,7 @@ _JOINED = {"timing.read_us": "low, middle, high", "timing.program_us": "mean, sp
 
 
 def write_device(found: Calibration, path: Path) -> None:
-    """Write the device file, named as the file is."""
+    """Write the device file; the device gets the name of the file."""
     write_text(path, device_text(found, path.stem), "the device file")
 
 

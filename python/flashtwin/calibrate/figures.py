@@ -57,7 +57,7 @@ def allowed(figure: str, noise: Mapping[str, float]) -> float:
 def errors(
     target: Mapping[str, float], modelled: Mapping[str, float], noise: Mapping[str, float] | None = None
 ) -> Figures:
-    """Return the errors, in tolerances, of the figures that both have.
+    """Return the errors, in tolerances, of the figures that both the drive and the model have.
 
     The error of a percentile is the smaller of two errors: that of its latency, and that of the share of
     requests up to its latency. Near a jump of latencies, for example between reads that wait for a program

@@ -20,7 +20,7 @@ _FLASH_PAGE_KIB = 16
 #: Times of the buffer memory and the controller if no experiment separates them from the overhead.
 _BUFFER_US = 1.0
 _REQUEST_US = 0.8
-#: Time of an erase where nothing shows it.
+#: Time of an erase if no experiment shows it.
 _ERASE_US = 4500.0
 #: A rate within this share of the highest rate is not limited by the number of dies.
 _FULL = 0.75
@@ -206,7 +206,7 @@ def choose_reserve(values: Values, rate: float, measure_rate: Callable[[Values],
 
 
 class _Given:
-    """Figures that must be there."""
+    """Access to the figures; a missing one is an error."""
 
     def __init__(self, figures: Figures) -> None:
         self._figures = figures

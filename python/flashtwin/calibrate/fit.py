@@ -23,7 +23,8 @@ from .results import Results
 
 #: Maximum capacity of a model: a larger one takes longer and yields the same rates.
 _CAPACITY_MAX = 2 << 30
-#: Maximum requests of an evaluation per request of a quick plan: no fitted load drifts, so more add little.
+#: Largest number of requests of an evaluation, as a multiple of those of a quick plan. No fitted load drifts,
+#: so more requests add little.
 _TIMES = 2
 #: Number of standard errors to either side of an interval. Two would suffice for independent errors, but the
 #: percentiles of a run are correlated: with two, one in ten parameters of the recovered devices
@@ -82,7 +83,7 @@ class Calibration:
         return self.modelled[figure] / self.measured[figure] - 1
 
     def spread(self, name: str) -> float | None:
-        """Return the half-width of a parameter's interval as a share of it; None if it was not refined."""
+        """Return the half-width of a parameter's interval relative to its value; None if not refined."""
         spread = self.refined.spreads.get(name)
         return None if spread is None else _STANDARD_ERRORS * spread
 
@@ -221,7 +222,7 @@ def _jittered(values: Values, run: int) -> Values:
 
 
 def _without_host(refined: Refined, host_us: float) -> Refined:
-    """Return a refinement whose overhead is that of the device alone."""
+    """Return a refinement whose overhead is the overhead of the device alone."""
     if not host_us:
         return refined
     fitted = refined.values["overhead"]
@@ -331,7 +332,8 @@ def _choose_beside(
 ) -> Values:
     """Return the values with the suspension and the spread of programs that explain reads beside writes best.
 
-    Their effect on the percentiles is not linear, so a refinement that starts far away cannot find them.
+    The effect of both on the percentiles is not linear, so a refinement that starts far away cannot find
+    them.
     """
     tried: list[Values] = []
     for spread in _SPREADS:

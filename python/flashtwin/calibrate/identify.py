@@ -2,11 +2,12 @@
 
 - *Overhead*: bytes of the medium per byte of the host in sequential passes, in which nothing is moved.
 - *Reserve*: write amplification of uniform writes, without the overhead, gives the share of live pages by a
-  closed form (docs/placement.md), and the used capacity over that share is the flash in use. A rule is right
-  if partly filled drives give the same flash.
-- *Free blocks*: their share after the sequential passes gives the flash by another way, if the drive counts
-  it; that at the end of random writes is the watermark.
-- *Victim rule*: skewed writes on a model with that reserve, with survivors apart and together.
+  closed form (docs/placement.md). The used capacity divided by this share is the flash in use. A rule is
+  right if drives filled to different levels give the same amount of flash.
+- *Free blocks*: if the drive counts them, their share after the sequential passes gives the amount of flash
+  in another way, and their share at the end of random writes is the watermark.
+- *Victim rule*: found by running skewed writes on a model with that reserve, with moved pages either in units
+  of their own or together with host pages.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ..errors import FlashtwinError
 _UNITS = 512
 _UNIT_PAGES = 2048
 _LOW = 2
-#: Units that the flash in use of the closed form does not contain: open and free ones.
+#: Number of open and free units, which the closed form does not count as flash in use.
 _APART = 4
 #: Factor by which the fills must agree better under a rule for it to be named.
 _CLEARLY = 2.0
@@ -69,7 +70,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A victim rule with its place for survivors, and the largest error of skewed loads."""
+    """A victim rule, the placement of moved pages, and the largest error under skewed loads."""
 
     rule: str
     survivors: str

@@ -14,7 +14,7 @@ _SHARES = (EMPTY, REFILLED, TRIMMED)
 TIMES = 4
 #: Maximum multiple of a quick plan that a modelled device runs: more takes minutes.
 _LONGEST = 32
-#: Loads of fewer requests fill something up.
+#: A load of fewer requests than this fills a part of the drive or buffer, so its number of requests is kept.
 _REPEATED_MIN = 1000
 
 
@@ -77,7 +77,7 @@ RANGES = (2, 4, 8, 16, 32)
 RANGE_WARMUP = 8000
 #: Bytes of a burst, in MiB.
 _BURSTS = (1, 2, 4, 8, 16, 32, 64)
-#: Depth and percentage of writes of reads beside writes.
+#: Loads of reads beside writes: their queue depth, and the percentage of writes.
 _BESIDE = ((2, 10), (8, 30), (32, 50))
 #: Share of the capacity, in percent, that is written at random after half of the drive was trimmed.
 _REWRITTEN_PERCENT = 10

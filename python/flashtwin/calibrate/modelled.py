@@ -19,7 +19,7 @@ from .figures import BEYOND_MIN, OTHERS, OTHERS_PERCENT, PERCENTILES, Figures
 from .loads import EMPTY, FILLED, REFILLED, STEADY, TRIMMED, Load
 from .results import MANIFEST
 
-#: Of reads, writes and both.
+#: Histograms of reads, of writes, and of both.
 _Histograms: TypeAlias = "tuple[_core.Histogram, _core.Histogram, _core.Histogram]"
 
 #: How a host fills a drive.

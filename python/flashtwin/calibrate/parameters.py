@@ -78,7 +78,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("slc", "nand.pslc_percent", 1, 60, "%", 0.06, ("write-fill",)),
     Parameter("slc_program", "nand.pslc_program_us", 20, 2000, "us", 0.06, ("write-fill",)),
 )
-#: Determined by whether flushes and forced writes wait.
+#: The key that is determined by whether flushes and forced writes wait.
 PROTECTION = "buffer.power_loss_protection"
 BY_NAME = {each.name: each for each in PARAMETERS}
 
@@ -115,7 +115,7 @@ class Profile:
         return max(1, math.floor(sum(self._blocks_of_die()) * self.values["slc"] / 100 + _ROUNDING))
 
     def least_steps(self) -> Values:
-        """Return the change of logarithms that one more block per die, or one more buffer row, makes."""
+        """Return the smallest steps of logarithms: of one more block per die, or one more buffer row."""
         exported, spare = self._blocks_of_die()
         steps = {"reserve": math.log((spare + 1) / (exported + spare + 1) * (exported + spare) / spare)}
         if "buffer" in self.values:
@@ -175,7 +175,7 @@ class Profile:
 
 
 def _percent(some: int, blocks: int) -> float:
-    """Return the percentage of blocks from which the model obtains this number by rounding down."""
+    """Return the percentage of `blocks` that the model rounds down to `some` blocks."""
     return math.ceil(some / blocks * 1e6) / 1e4
 
 

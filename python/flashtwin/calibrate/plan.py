@@ -247,8 +247,8 @@ def _common(where: Target) -> str:
         else "ioengine=libaio\ndirect=1\nfilename=" + where.path.replace(":", r"\:")
     )
     percentiles = ":".join(f"{percent:g}" for percent in PERCENTILES)
-    # Otherwise, fio repeats its addresses from job to job, and a buffer has the data of the previous job. fio
-    # ignores randseed unless randrepeat=0.
+    # With `randrepeat=1`, fio would ignore `randseed` and repeat its addresses from job to job, so that a
+    # buffer would have the data of the previous job.
     return f"""\
 [global]
 {engine}

@@ -27,7 +27,7 @@ Module: TypeAlias = Any
 #: Prior uncertainty of a parameter's logarithm, before anything is measured.
 _PRIOR = 0.7
 _DAMPINGS = ((0.0, 0.3), (0.05, 2.0))
-#: A step that gains less than this share is the last one.
+#: A step helps only if it lowers the cost by at least this share.
 _GAIN = 0.01
 #: Factors that are tried, in rounds, for parameters with a nonlinear effect, whose value steps would not find
 #: from far away.
@@ -154,7 +154,7 @@ class Refinement:
         self._noise: Figures = self._uncertain
         self._errors = self._at(self._x)
         self._cost = cost(self._errors)
-        #: Figures that count, in an order.
+        #: Figures that the fit compares, in a fixed order.
         self._figures = sorted(self._errors)
 
     def values(self, x: Sequence[float]) -> Values:
@@ -207,7 +207,7 @@ class Refinement:
         return self._numpy.array([allowed(figure, self._noise) for figure in self._figures])
 
     def _measure_noise(self) -> None:
-        """Measure the noise of each figure between runs at the current parameters; it is not an error."""
+        """Measure how much each figure varies between runs at the current parameters."""
         runs = list(self._pool.map(lambda run: self._journal(self.values(self._x), run), range(_RUNS)))
         self._noise = {
             name: math.hypot(
@@ -401,7 +401,7 @@ class Refinement:
         return jacobian + numpy.outer(surprise, step) / (step @ step)
 
     def _search(self, whitening: Array, generations: int, seed: int) -> None:
-        """Search around the point with CMA-ES; the unit of every direction is one standard error."""
+        """Search around the point with CMA-ES; in every direction, one unit is one standard error."""
         origin = self._x.copy()
         options = {"seed": seed, "verbose": -9, "maxiter": generations, "verb_log": 0}
         strategy = needed("cma").CMAEvolutionStrategy([0.0] * len(self.names), 1.0, options)

@@ -12,7 +12,7 @@ from ..errors import FlashtwinError
 from .figures import BEYOND_MIN, OTHERS_PERCENT, PERCENTILES, Figures
 from .logs import LOG_NAME, of_csv, of_logs
 
-#: Of each folder of results.
+#: Name of the manifest in a folder of results.
 MANIFEST = "manifest.json"
 
 
@@ -216,7 +216,7 @@ class _Found:
 
 
 def _again(path: Path) -> str:
-    """Return what to do about a file of results."""
+    """Return the advice for a file of results that cannot be used."""
     if path.name == MANIFEST:
         return (
             "write the plan again (flashtwin calibrate plan) or measure again (flashtwin calibrate measure)"

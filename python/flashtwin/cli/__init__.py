@@ -36,8 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             abandon_stdout()
         return _fail(str(e), 2)
     except KeyboardInterrupt:
-        # Work that has no control (reading a whole trace) still runs in its thread; its result is not needed
-        # any more.
+        # Work that cannot be stopped, such as reading a whole trace, continues in its thread; its result is
+        # not used.
         print("\nflashtwin: interrupted", file=sys.stderr, flush=True)
         os._exit(130)
     except BrokenPipeError:

@@ -62,7 +62,10 @@ def add_trace_options(p: argparse.ArgumentParser) -> None:
 
 
 def add_device(p: argparse.ArgumentParser, *, of_recordings: bool = False) -> argparse._ActionsContainer:
-    """Add `--device` in a group, and return the group; by default, a recording runs on its own device."""
+    """Add `--device` in a group, and return the group.
+
+    With `of_recordings`, there is no default device, since a recording names its own.
+    """
     g = p.add_argument_group("device")
     own = "; of a recording, its own with its state" if of_recordings else ""
     g.add_argument(

@@ -61,7 +61,7 @@ def _help(formatter: argparse.HelpFormatter, action: argparse.Action) -> str:
 
 
 def _verbatim(text: str) -> list[str]:
-    """Lines of the epilog as they stand."""
+    """Return the lines of the epilog unchanged."""
     return [".PP", ".nf", *(_text(line) for line in text.strip("\n").splitlines()), ".fi"] if text else []
 
 

@@ -124,7 +124,7 @@ def _add_pacing(p: argparse._ActionsContainer) -> None:
 
 
 def _pacing(args: argparse.Namespace) -> Pacing | None:
-    """Read the pacing; None means that of the workload."""
+    """Read the pacing; None stands for the pacing of the workload."""
     if args.as_fast_as_possible:
         return AS_FAST_AS_POSSIBLE
     if args.queue_depth is not None:
@@ -159,7 +159,7 @@ def _faults(args: argparse.Namespace) -> list[Fail | Replace]:
 
 
 def seconds(number: str, unit: str) -> float:
-    """Read what `TIME` has found."""
+    """Return the seconds of a time that the pattern `TIME` matched."""
     return float(number) * _SECONDS[unit]
 
 

@@ -28,9 +28,11 @@ missing, 2 wrong input, 130 Ctrl-C.
 
 
 def build(arguments: Sequence[str] | None = None) -> Parser:
-    """Build the parser of the command in the arguments, or of the list of commands; None: of all.
+    """Build the parser with the command that `arguments` begin with.
 
-    A command needs a part of the package; importing all of it takes longer than many runs.
+    Without a command in the arguments, the parser has only the names of all commands; if `arguments` is None,
+    it has all commands. A command needs a part of the package; importing all of the package takes longer than
+    many runs.
     """
     parser = Parser(
         prog="flashtwin",

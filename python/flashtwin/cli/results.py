@@ -81,7 +81,7 @@ def show(args: argparse.Namespace) -> int:
 
 
 def query(args: argparse.Namespace) -> int:
-    """Print what SQL asks for."""
+    """Print the result of a SQL query."""
     require_duckdb()
     found = open_results(args.directory)
     table = found.query(args.sql)

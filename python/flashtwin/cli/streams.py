@@ -18,7 +18,7 @@ _STDOUT, _STDERR = 1, 2
 
 
 class StdoutError(Exception):
-    """Standard output cannot be written: this is not an error of a single file of a command."""
+    """Error: standard output cannot be written. Errors of a single file of a command are not of this kind."""
 
 
 class _Stdout(io.FileIO):

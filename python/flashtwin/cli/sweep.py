@@ -106,7 +106,7 @@ class SweepBar:
         self.close()
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._bar:
             self._bar.stop()
             self._bar = None

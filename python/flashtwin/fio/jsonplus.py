@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .._core import Histogram
     from .._support.record import Record
 
-#: Of a summary, what fio calls the same.
+#: For each direction of fio, the names under which a summary has the latencies and the counts.
 _DIRECTIONS = {"read": ("read", "reads"), "write": ("write", "writes"), "trim": ("trim", "trims")}
 _NO_TIMES: dict[str, Any] = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
 _SAMPLES = ("min", "max", "agg", "mean", "dev"), ("min", "max", "mean", "stddev")

@@ -1,4 +1,4 @@
-"""DiskSim's SSD extension (`ssdmodel_ssd`) as a device of the back end `msr`, which equals it."""
+"""DiskSim's SSD extension (`ssdmodel_ssd`) as a device of the back end `msr`, which reproduces it exactly."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ _HEAD = [
 
 
 def device(blocks: list[Block], origin: str) -> Draft:
-    """The device that a parameter file describes."""
+    """Return the device that a parameter file describes."""
     found = [block for block in blocks if block.type == TYPE]
     if not found:
         types = ", ".join(sorted({block.type for block in blocks})) or "none"

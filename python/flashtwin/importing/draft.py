@@ -43,7 +43,7 @@ class Imported:
 
 
 def comments(lines: list[str]) -> str:
-    """The lines as comments."""
+    """Return the lines as comments."""
     return "".join(f"# {line}".rstrip() + "\n" for line in lines)
 
 
@@ -72,7 +72,7 @@ class Draft:
         self.left_out.append(LeftOut(_line(name), _line(value), why))
 
     def finish(self) -> Imported:
-        """The file."""
+        """Return the finished device file."""
         text = comments(self.head) + f'\nname = "{self.name}"\ndescription = "{self.description}"\n'
         for section, lines in self._lines.items():
             text += f"\n[{section}]\n" + "\n".join(lines) + "\n"
@@ -82,7 +82,7 @@ class Draft:
 
 
 def _line(text: str) -> str:
-    """A text that stays within its comment."""
+    """Return a text as one line, so that it stays within its comment."""
     return re.sub(r"[\x00-\x1f\x7f\x85\u2028\u2029]+", " ", text).strip()[:200]
 
 

@@ -57,12 +57,12 @@ class Fields:
         raise self.wrong(name, f"found {found[:80]!r}; must be one of {', '.join(words)}")
 
     def place(self, name: str) -> str:
-        """Where a parameter stands."""
+        """Return the position of a parameter, for messages."""
         node = self._fields.get(name, self._node)
         return f"{self._origin}:{node.line}: {name}"
 
     def wrong(self, name: str, message: str) -> DeviceError:
-        """An error at a parameter."""
+        """Return an error at the position of a parameter."""
         return DeviceError(f"{self.place(name)}: {message}")
 
     def said(self, *names: str) -> str:
@@ -70,5 +70,5 @@ class Fields:
         return ", ".join(f"{name} = {self.text(name, '')}" for name in names if self.has(name))
 
     def unused(self) -> list[Node]:
-        """The parameters that no one asked for."""
+        """Return the parameters that were not read."""
         return [child for child in self._node.children if child.tag not in self._used and not child.children]

@@ -86,7 +86,7 @@ class Initial:
 
 
 def device(root: Node, origin: str) -> Draft:
-    """The device that a configuration describes."""
+    """Return the device that a configuration describes."""
     host, ssd, flash = _parts(root, origin)
     draft = Draft(_HEAD, "imported", "SSD of an MQSim configuration")
     if not ssd.flag("Enabled_Preconditioning", "true"):
@@ -104,7 +104,7 @@ def device(root: Node, origin: str) -> Draft:
 
 
 def initial(root: Node, origin: str) -> Initial:
-    """The state that a configuration starts from."""
+    """Return the state in which a configuration starts."""
     _, ssd, flash = _parts(root, origin)
     geometry = _geometry(ssd, flash)
     reserve = ssd.number("Overprovisioning_Ratio", most=1)
@@ -116,7 +116,7 @@ def initial(root: Node, origin: str) -> Initial:
 
 
 def _parts(root: Node, origin: str) -> tuple[Fields, Fields, Fields]:
-    """Parameters of the host, the device and its flash; a missing one is reported when it is read."""
+    """Return parameters of the host, the device and its flash; a missing one is reported when it is read."""
     host = root.child("Host_Parameter_Set") or Node("Host_Parameter_Set", root.line)
     ssd = root.child("Device_Parameter_Set") or Node("Device_Parameter_Set", root.line)
     flash = ssd.child("Flash_Parameter_Set") or Node("Flash_Parameter_Set", ssd.line)
@@ -145,7 +145,7 @@ def _threshold(ssd: Fields) -> tuple[str, Decimal]:
 
 
 def _set_flash(draft: Draft, ssd: Fields, flash: Fields) -> mqsim_dram.Geometry:
-    """Geometry and times."""
+    """Set geometry and times."""
     geometry = _geometry(ssd, flash)
     dies = geometry.dies_per_chip
     chips_said = ssd.said("Flash_Channel_Count", "Chip_No_Per_Channel")

@@ -184,7 +184,7 @@ def _cached(fields: Fields) -> bool:
 
 
 def _caching(fields: Fields, context: _Context) -> list[str]:
-    """Options of the caching mode of a flow."""
+    """Return the options for the caching mode of a flow."""
     cached = _cached(fields)
     if fields.text(_CACHING, "").upper() == "READ_CACHE":
         context.leave_out(_CACHING, "READ_CACHE", "writes do not pass a cache of reads by here: no buffer")

@@ -54,7 +54,7 @@ class _Tokens:
         return tokens
 
     def take(self) -> str:
-        """The next token."""
+        """Return the next token."""
         if self.next is None:
             raise self.wrong("the file ends within a block; close it with }")
         token, self.line = self.next

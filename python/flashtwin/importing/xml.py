@@ -21,7 +21,7 @@ class Node:
     children: list[Node] = field(default_factory=list)
 
     def child(self, tag: str) -> Node | None:
-        """The first child of a name."""
+        """Return the first child with this name."""
         return next((child for child in self.children if child.tag == tag), None)
 
 

@@ -77,7 +77,7 @@ class MetricsServer:
             self._threads.append(thread)
 
     def close(self) -> None:
-        """Give the port back."""
+        """Stop serving and release the port."""
         self._closed.set()
         if self._threads:
             self._http.shutdown()
@@ -146,7 +146,7 @@ class _Http(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Http
-    #: A silent client is disconnected.
+    #: Seconds after which a silent client is disconnected.
     timeout = _TIMEOUT_S
 
     def do_GET(self) -> None:

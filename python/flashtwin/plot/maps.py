@@ -81,7 +81,7 @@ def heat(
 
 
 def _write(axes: Axes, rows: list[list[float]], middle: float) -> None:
-    """Print the value of each cell in it, if there are few cells."""
+    """Print its value into each cell of a heat map, if there are few cells."""
     if sum(map(len, rows)) > _WRITTEN_CELLS:
         return
     for y, row in enumerate(rows):

@@ -132,7 +132,7 @@ def line(i: int, *, markers: bool = True) -> dict[str, Any]:
 
 
 def fill(i: int) -> dict[str, Any]:
-    """Colour and hatching of the i-th kind of bar."""
+    """Return colour and hatching of the i-th kind of bar."""
     colour, hatch = _FILLS[i % len(_FILLS)]
     return {"facecolor": colour, "hatch": hatch, "edgecolor": "black", "linewidth": 0.5}
 

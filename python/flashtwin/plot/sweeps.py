@@ -223,12 +223,12 @@ def panels_of(
 
 
 def rows_of(panels: int, columns: int) -> int:
-    """Return the number of rows of so many panels."""
+    """Return the number of rows that the panels of a figure form."""
     return -(-panels // (_PANELS_IN_A_ROW * columns))
 
 
 def grid(figure: Figure, panels: int, columns: int) -> list[Axes]:
-    """Return that many panels, in rows, with equal axes."""
+    """Return the panels of a figure, in rows, with equal axes."""
     across = min(panels, _PANELS_IN_A_ROW * columns)
     found = figure.subplots(rows_of(panels, columns), across, sharex=True, sharey=True, squeeze=False)
     every = list(found.flat)

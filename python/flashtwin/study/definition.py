@@ -293,12 +293,12 @@ def claims_of(ids: Sequence[str], known: Sequence[str], name: str) -> set[str]:
 
 
 def names() -> list[str]:
-    """Names of the studies of papers that come with flashtwin."""
+    """Return the names of the studies of papers that come with flashtwin."""
     return sorted(path.stem for path in _SHIPPED.glob("*.toml") if path.stem != DEMO)
 
 
 def shipped(name: str, suffix: str) -> Path:
-    """Path of a file of a study that comes with flashtwin."""
+    """Return the path of a file of a study that comes with flashtwin."""
     return _SHIPPED / f"{name}{suffix}"
 
 
@@ -333,7 +333,7 @@ def _merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any
 
 
 class _Table:
-    """A table of the file, whose keys are read one by one; remaining keys are unknown."""
+    """A table of the file. Its keys are read one by one; keys that were not read are reported as unknown."""
 
     def __init__(self, where: str, given: object) -> None:
         if not isinstance(given, Mapping):

@@ -13,12 +13,12 @@ from ..plot.style import legend_above, new, save, styled
 _PRINTED: Final = re.compile(r"([+-]?\d+(?:\.\d+)?)(?: %)?")
 #: Largest change that is drawn to scale; a larger one is at the edge of the figure, and in the row's name.
 _MOST_PERCENT: Final = 150.0
-#: Letters of a name in a line.
+#: Number of letters of a name per line.
 _NAME_WIDTH: Final = 46
 
 
 class Mark(NamedTuple):
-    """A row of the figure, in percent. `printed` is None for a user's situation."""
+    """A row of the figure, in percent. `printed` is None for a case, which the paper does not have."""
 
     name: str
     printed: float | None

@@ -14,7 +14,7 @@ from ..errors import FlashtwinError
 from .definition import Case, Claim, Figure, Measure, Pin
 from .verdicts import AS_PRINTED, MET, MISSED, Reading, pin_of, result_of, verdict_of
 
-#: Of the intervals over seeds.
+#: Confidence level of the intervals over seeds.
 CONFIDENCE: Final = 0.95
 #: Digits that are kept of a number.
 _DIGITS: Final = 5
@@ -35,7 +35,7 @@ class Rows:
         self._rows: dict[str, list[dict[str, Any]]] = {}
 
     def with_more(self, more: Results) -> Rows:
-        """Return the rows with those of other seeds added for some of the cells."""
+        """Return the rows, to which rows of other seeds are added for some of the cells."""
         return Rows(self._results, self._resolve, (*self._more, more))
 
     def values(self, axis: str) -> list[Any]:

@@ -1,4 +1,4 @@
-//! Commands, and what is none.
+//! Valid commands, and lines that are not valid commands.
 
 use super::*;
 

@@ -43,7 +43,7 @@ fn random_call(rng: &mut Rng, exported_bytes: u64) -> Call {
     }
 }
 
-/// Every call is returned once: at the first given instant that is not before its completion.
+/// Every call is returned once: at the first polled instant that is not before its completion.
 #[test]
 fn calls_complete_once_and_never_early() {
     for seed in flashtwin::seeds(6) {

@@ -64,7 +64,7 @@ impl CoreAffinity {
     }
 }
 
-/// The cores that this thread may use.
+/// Returns the cores that this thread may use.
 fn allowed() -> Vec<usize> {
     // SAFETY: all zeros is a valid set of cores, and the kernel writes at most the given size.
     let set = unsafe {

@@ -20,7 +20,7 @@ pub(super) const HOLD_NS: u64 = 100_000_000;
 /// A limit on the wake-up latency of cores, held while calls arrive.
 #[derive(Debug)]
 pub(super) struct LatencyHint {
-    /// `None` without permission.
+    /// The open file; `None` if the process has no permission for it.
     file: Option<File>,
     held: AtomicBool,
     /// Whether a call was noted since the last check.
@@ -53,7 +53,7 @@ impl LatencyHint {
         self.file.is_some() && !self.held.swap(true, Ordering::Relaxed) && self.set_latency(NO_HALT)
     }
 
-    /// Whether [`Self::release_if_idle`] must be called every now and then.
+    /// Whether [`Self::release_if_idle`] must be called regularly.
     pub fn is_held(&self) -> bool {
         self.held.load(Ordering::Relaxed)
     }

@@ -117,7 +117,7 @@ impl Pollers {
         self.crowded_until_ns.store(until_ns, Ordering::Relaxed);
     }
 
-    /// A place among the pollers, if there is one.
+    /// Takes a place among the polling threads; `None` if there is no place.
     fn join(&self, now_ns: u64) -> Option<Polling<'_>> {
         if now_ns < self.crowded_until_ns.load(Ordering::Relaxed) {
             return None;

@@ -18,7 +18,7 @@ fn full_device() -> Ssd {
     ssd
 }
 
-/// Writes pages all over the device, one at a time.
+/// Writes random pages of the whole device, one at a time.
 fn write(device: &mut Device<Flash>, pages: u64) {
     let exported = device.exported_bytes() / PAGE;
     for i in 0..pages {

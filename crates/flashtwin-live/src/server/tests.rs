@@ -10,7 +10,7 @@ use flashtwin::Rng;
 
 use super::*;
 
-/// A directory with a small device, gone when the test is.
+/// A directory with a small device; it is removed at the end of the test.
 struct Place(PathBuf);
 
 impl Place {

@@ -9,7 +9,7 @@ use super::*;
 
 const BYTES: u64 = 1 << 20;
 
-/// A directory that goes when the test does.
+/// A directory that is removed at the end of the test.
 struct Place(PathBuf);
 
 impl Place {

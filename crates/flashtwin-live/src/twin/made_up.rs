@@ -10,7 +10,7 @@ use flashtwin_sim::SimError;
 
 use super::Twin;
 
-/// A device made up for one thing.
+/// A device for tests, with one unusual behaviour.
 pub(crate) struct MadeUp {
     does: Does,
     now: Time,

@@ -7,7 +7,8 @@ use super::*;
 const PAGES: u64 = 6;
 const PAGE: u64 = 1024;
 
-/// Contents of pages by value: those in the store, those that are safe, and those that running programs write.
+/// Contents of pages, each represented by one number: the contents in the store, the safe ones, and
+/// those that running programs write.
 #[derive(Default)]
 struct Reference {
     of: BTreeMap<u64, (u8, u8, VecDeque<u8>)>,

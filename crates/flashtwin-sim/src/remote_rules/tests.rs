@@ -1,4 +1,5 @@
-//! Rules at the other end of a socket do what they do in place, and fail without harm.
+//! Rules that run at the other end of a socket have the same results as rules in the same process.
+//! If they fail, no harm is done.
 
 use std::cmp::Reverse;
 use std::thread;
@@ -8,7 +9,7 @@ use flashtwin::Rng;
 
 use super::*;
 
-/// A scheme that uses everything: it counts units, and places survivors by age.
+/// A scheme that uses all data: it counts units, and places survivors by age.
 #[derive(Clone, Default)]
 struct Mine {
     closed: u64,
@@ -55,7 +56,7 @@ impl Scheme for Mine {
     }
 }
 
-/// A rule that looks at every number of a unit.
+/// A rule that uses every number of a unit.
 #[derive(Clone)]
 struct Choose;
 

@@ -27,7 +27,7 @@ fn warm() -> Ssd {
     ssd
 }
 
-/// A directory of its own, removed at the end.
+/// A directory of the test's own, which is removed at the end.
 struct Directory(PathBuf);
 
 impl Directory {
@@ -175,7 +175,7 @@ fn other_files_and_other_formats_have_their_own_errors() {
     );
 }
 
-/// A disk with room for 100 000 bytes.
+/// A simulated disk with room for 100 000 bytes.
 struct Full<'a>(&'a File, usize);
 
 impl Write for Full<'_> {

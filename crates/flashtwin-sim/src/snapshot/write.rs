@@ -63,7 +63,7 @@ fn write_snapshot<S: Drivable>(
     out.inner.write_all(END)
 }
 
-/// Counts and sums what passes through.
+/// A writer that counts the bytes that pass through it, and computes their checksum.
 struct Summed<'a> {
     inner: &'a mut dyn Write,
     crc: crc32fast::Hasher,

@@ -1,4 +1,4 @@
-//! The summary's part on an array.
+//! The part of the summary that concerns an array.
 
 use flashtwin::metrics::{FlashReport, OpMetrics};
 use flashtwin::{Array, MemberRebuild, RaidStats, Time};
@@ -21,7 +21,7 @@ pub struct ArraySummary {
     pub data_pages_written: u64,
     /// Pages written to members as parity.
     pub parity_pages_written: u64,
-    /// Pages read to work out parity.
+    /// Pages read to compute parity.
     pub pages_read_for_parity: u64,
     /// Pages reconstructed from the others of their stripe.
     pub pages_recovered: u64,
@@ -118,17 +118,18 @@ pub struct PhaseSummary {
 pub struct RebuildSummary {
     /// The member.
     pub member: usize,
-    /// Time of the fault, from the start of the measurement.
+    /// Start of the rebuild, from the start of the measurement.
     pub from_s: f64,
     /// End of the rebuild; `None` if it did not end.
     pub until_s: Option<f64>,
-    /// Bytes written to it because it lacked them.
+    /// Bytes written to the member because it lacked them.
     pub bytes_written: u64,
-    /// Bytes it lacked at first.
+    /// Bytes that the member lacked at the start.
     pub bytes: u64,
 }
 
-/// Pages read from and written to members for each page that the front end read and wrote.
+/// Returns the pages read from members per page that the front end read, and the pages written to
+/// members per page that it wrote.
 fn amplification(now: &RaidStats, before: &RaidStats) -> (f64, f64) {
     let of = |all: fn(&RaidStats) -> u64, data: fn(&RaidStats) -> u64| {
         ratio(
@@ -200,7 +201,8 @@ impl ArraySummary {
     }
 }
 
-/// Computed by division, so that 0.4 s in the options is 0.4 here.
+/// Returns the time from `start` to `at` in seconds. It is computed by division, so that a fault at
+/// 0.4 s in the options appears as 0.4 here.
 fn seconds(at: Time, start: Time) -> f64 {
     at.saturating_sub(start).0 as f64 / 1e12
 }

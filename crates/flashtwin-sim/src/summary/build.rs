@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{Drivable, Outcome, Passes, RebuildPoint};
 
-/// `a / b`, 0 where nothing was counted.
+/// Returns `a / b`; 0 if `b` is 0.
 pub(super) fn ratio(a: f64, b: f64) -> f64 {
     if b > 0.0 {
         a / b
@@ -20,7 +20,7 @@ pub(super) fn ratio(a: f64, b: f64) -> f64 {
 }
 
 impl Summary {
-    /// The results of a run on `device`.
+    /// Creates the summary of a run on `device`.
     pub fn new<S: Drivable>(device: &Device<S>, outcome: &Outcome, info: &RunInfo) -> Summary {
         let is = S::describe(device);
         let m = &outcome.metrics;
@@ -136,7 +136,7 @@ impl Count {
 }
 
 impl Latency {
-    /// Latency of the requests that `op` counted.
+    /// Computes the latency of the requests that `op` counted.
     pub fn new(op: &OpMetrics) -> Latency {
         let max_ns = op.response_max.to_ns();
         // The histogram returns the upper end of a bucket, so a percentile is limited to the longest response.

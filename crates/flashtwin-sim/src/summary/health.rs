@@ -18,9 +18,9 @@ const SECONDS_PER_YEAR: f64 = 365.0 * 86_400.0;
 /// Health in the units of NVMe.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Health {
-    /// Read by the host, in thousands of 512-byte units, rounded up.
+    /// Data read by the host, in thousands of 512-byte units, rounded up.
     pub data_units_read: u64,
-    /// Written by the host, in the same units.
+    /// Data written by the host, in thousands of 512-byte units, rounded up.
     pub data_units_written: u64,
     /// Reads completed.
     pub host_read_commands: u64,
@@ -32,7 +32,7 @@ pub struct Health {
     pub available_spare_percent: u64,
     /// Number of blocks that have reached the number of erases they survive.
     pub spent_blocks: u32,
-    /// Written by the host, in bytes.
+    /// Bytes written by the host.
     pub host_bytes_written: u64,
     /// Bytes programmed in the flash, including summary pages, and the drive's parity and metadata.
     pub media_bytes_written: u64,
@@ -48,7 +48,7 @@ pub struct Health {
 /// write amplification is that of the last half of the passes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Lifetime {
-    /// Erases a block is rated for.
+    /// Number of erases that a block is rated for.
     pub rated_erases: u32,
     /// Terabytes (10^12 bytes) that the host can write.
     pub host_tb_written: f64,
@@ -56,9 +56,9 @@ pub struct Lifetime {
     pub drive_writes_per_day: f64,
     /// Years of the warranty.
     pub warranty_years: u32,
-    /// Years of writing as in the run.
+    /// Years until the rated erases are reached, if the drive is written as in the run.
     pub years_at_this_rate: f64,
-    /// Assumptions of the figures.
+    /// Assumptions on which the figures rest.
     pub assumptions: &'static str,
 }
 

@@ -35,7 +35,7 @@ pub struct RunInfo {
 /// All results of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// Version of flashtwin that ran it.
+    /// Version of flashtwin that executed the run.
     pub flashtwin_version: &'static str,
     /// Name of the device.
     pub device: String,
@@ -45,7 +45,7 @@ pub struct Summary {
     pub policy: String,
     /// Size of the buffer in pages; 0 without a buffer.
     pub buffer_pages: u64,
-    /// Pages of the separate read cache beside it.
+    /// Pages of the separate read cache, in addition to the buffer.
     pub read_cache_pages: u64,
     /// Bytes in a page.
     pub page_bytes: u64,
@@ -72,7 +72,7 @@ pub struct Summary {
     pub requests_refused: u64,
     /// Requests that failed because an array had lost data.
     pub requests_failed: u64,
-    /// The run was stopped early.
+    /// Whether the run was stopped early.
     pub interrupted: bool,
     /// End of a warm-up that continued until the run was steady.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,7 +80,7 @@ pub struct Summary {
     /// Passes of a workload that was repeated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passes: Option<PassesSummary>,
-    /// The device reached its end of life.
+    /// Whether the device reached its end of life.
     pub read_only: bool,
     /// Acknowledged pages that a device could not write to flash at its end of life.
     pub pages_lost: u64,
@@ -139,11 +139,12 @@ pub struct PassesSummary {
     pub passes: u64,
     /// Writes of the whole exported capacity.
     pub drive_writes: f64,
-    /// Write amplification was level.
+    /// Whether write amplification was level.
     pub is_level: bool,
     /// Write amplification of the device over the last half of the passes; `None` without writes.
     pub device_write_amplification: Option<f64>,
-    /// Half width of its 95 % confidence interval; `None` with fewer than six passes.
+    /// Half width of the 95 % confidence interval of the write amplification; `None` with fewer
+    /// than six passes.
     pub device_write_amplification_half_width: Option<f64>,
     /// Bytes programmed per byte of the host over that half, by purpose.
     pub programs_by_purpose: Vec<Purpose>,
@@ -176,9 +177,9 @@ pub struct Counts {
 pub struct Count {
     /// Requests completed without an error.
     pub requests: u64,
-    /// Bytes they asked for.
+    /// Bytes of the requests completed without an error.
     pub bytes: u64,
-    /// Pages they touched.
+    /// Page accesses of the requests completed without an error.
     pub pages: u64,
     /// Requests refused by a device at its end of life; not among `requests`.
     pub refused: u64,
@@ -191,9 +192,9 @@ pub struct Count {
 pub struct Latency {
     /// Requests completed without an error.
     pub requests: u64,
-    /// Mean.
+    /// Mean response time.
     pub mean_us: f64,
-    /// Standard deviation.
+    /// Standard deviation of the response times.
     pub deviation_us: f64,
     /// Coefficient of variation: the standard deviation as a share of the mean.
     pub variation: f64,
@@ -213,7 +214,7 @@ pub struct Latency {
     pub p999_us: f64,
     /// 99.99th percentile.
     pub p9999_us: f64,
-    /// Longest, exact.
+    /// Longest response time, exact.
     pub max_us: f64,
     /// Means of the parts of the response time; they sum to its mean.
     #[serde(serialize_with = "serialize_parts")]
@@ -259,7 +260,7 @@ pub struct Inside {
     pub requests_mean: f64,
     /// Arrival rate times mean response time.
     pub little_requests_mean: f64,
-    /// Relative difference of the two.
+    /// Relative difference of the two mean numbers of requests.
     pub little_error: f64,
 }
 
@@ -272,7 +273,7 @@ pub struct BufferReport {
     pub evicted_dirty_pages: u64,
     /// Dirty pages evicted whose flash copy was on a chip in garbage collection.
     pub evicted_dirty_in_gc_pages: u64,
-    /// Evictions for the sake of an access.
+    /// Evictions to make room for an access.
     pub evictions: u64,
     /// List entries that the published algorithms inspect to find the victims.
     pub entries_inspected: u64,
@@ -280,7 +281,7 @@ pub struct BufferReport {
     pub destages: [u64; 8],
     /// Page accesses that waited for a slot.
     pub slot_waits: u64,
-    /// Mean of those waits.
+    /// Mean time that page accesses waited for a slot.
     pub slot_wait_mean_us: f64,
     /// A limit that was reached.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -292,9 +293,9 @@ pub struct BufferReport {
 /// A limit of the buffer that was reached during the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BufferLimit {
-    /// Key of the device file that sets it.
+    /// Key of the device file that sets the limit.
     pub key: &'static str,
-    /// Value of the key: write-backs at a time.
+    /// Value of the key: the largest number of write-backs in flight.
     pub value: u32,
     /// Fraction of the time in which the limit was reached and further write-backs waited.
     pub time_share: f64,
@@ -321,7 +322,7 @@ pub struct FlashSummary {
     pub pages_moved: u64,
     /// Blocks erased.
     pub erases: u64,
-    /// Times a chip went into garbage collection.
+    /// Number of times that a chip began garbage collection.
     pub gc_actions: u64,
     /// Counters of the chips' translation layers; empty with the page map.
     pub ftl_counters: Vec<NamedCount>,
@@ -333,15 +334,15 @@ pub struct FlashSummary {
     pub gc_time_ms_by_chip: Vec<f64>,
     /// Fraction of time in which a chip was busy, including GC, mean over chips.
     pub busy_share_mean: f64,
-    /// Share of time busy, of the chip busiest.
+    /// Fraction of time in which the busiest chip was busy.
     pub busy_share_max: f64,
     /// Fewest erases of a block since the device was new.
     pub block_erases_min: u32,
-    /// Mean over blocks.
+    /// Mean number of erases over all blocks.
     pub block_erases_mean: f64,
-    /// Most.
+    /// Largest number of erases of a block.
     pub block_erases_max: u32,
-    /// Standard deviation over blocks.
+    /// Standard deviation of the erases over all blocks.
     pub block_erases_deviation: f64,
     /// Distribution of erases: erase count and number of blocks, in ascending order.
     pub block_erases_counts: Vec<(u32, u64)>,

@@ -1,4 +1,4 @@
-//! Numbers for people: four digits and a unit.
+//! Formats numbers for readers: four digits and a unit.
 
 /// Formats a time given in microseconds with four digits and a suitable unit.
 pub(super) fn time(us: f64) -> String {
@@ -22,12 +22,12 @@ pub(super) fn digits(value: f64) -> String {
     }
 }
 
-/// The value as text, or a dash if there is none.
+/// Formats a value; a dash if there is none.
 pub(super) fn or_dash(value: Option<f64>) -> String {
     value.map_or("-".into(), digits)
 }
 
-/// A whole number with its thousands apart.
+/// Formats a whole number with separated thousands.
 pub(super) fn grouped(n: u64) -> String {
     let plain = n.to_string();
     let groups = plain.as_bytes().rchunks(3).rev();
@@ -37,7 +37,7 @@ pub(super) fn grouped(n: u64) -> String {
     texts.join(" ")
 }
 
-/// Bytes in the usual binary unit.
+/// Formats a number of bytes in a suitable binary unit.
 pub fn bytes(n: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let mut value = n as f64;
@@ -54,7 +54,7 @@ pub fn bytes(n: u64) -> String {
     format!("{text} {}", units[unit])
 }
 
-/// A mean with one digit after the point.
+/// Formats the mean `sum / count` with one digit after the point.
 pub(super) fn ratio_text(sum: u64, count: u64) -> String {
     format!("{:.1}", sum as f64 / count.max(1) as f64)
 }

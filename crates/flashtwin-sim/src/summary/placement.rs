@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::numbers::{bytes, digits, grouped};
 use crate::placement_log::placement_logs;
 
-/// Writing by units: rules, and what they did over the measured time.
+/// Writing by units: the rules, and their effects over the measured time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlacementSummary {
     /// The placement scheme.
@@ -20,21 +20,25 @@ pub struct PlacementSummary {
     pub unit_bytes: u64,
     /// Units of the device.
     pub units: u32,
-    /// Units that hold nothing at the end.
+    /// Units that hold no data at the end.
     pub units_free: u32,
     /// The reclaim unit handles.
     pub handles: Vec<HandleSummary>,
-    /// Owners of units: `h0` takes pages of the host of class 0, `g0` its survivors, `s` those of several classes.
+    /// Owners of units: `h0` holds the host pages of class 0, `g0` the pages that collection moved
+    /// out of its units, and `s` moved pages of several classes.
     pub owners: Vec<OwnerSummary>,
-    /// Pages moved, by the class that waited for room and the owner of their unit; pairs without any are left out.
+    /// Pages moved, by the class that waited for room and the owner of the collected unit; pairs
+    /// without moved pages are omitted.
     pub caused: Vec<Caused>,
-    /// Pages that went to another group than their id names, since that was full.
+    /// Pages that were written to another group than the one that their id names, because that
+    /// group was full.
     pub redirected_pages: u64,
-    /// Victims for which the scope had no unit with anything to gain.
+    /// Number of victims that were chosen from all units, because no unit in the rule's scope had
+    /// an invalid page.
     pub scope_fallbacks: u64,
-    /// Pages of the host that overwrote a page of another class.
+    /// Host pages that overwrote a page of another class.
     pub crossed_pages: u64,
-    /// Log pages 20h to 23h of flexible data placement, since the device was made.
+    /// Log pages 20h to 23h of flexible data placement, counted since the device was created.
     pub logs: Vec<Value>,
 }
 
@@ -45,7 +49,8 @@ pub struct HandleSummary {
     pub handle: u16,
     /// Type of the handle: `ii` or `pi`.
     pub kind: &'static str,
-    /// Bytes that the host wrote through it, as whole pages, whether or not they have left the buffer.
+    /// Bytes that the host wrote through the handle, in whole pages, including those still in the
+    /// buffer.
     pub host_bytes: u64,
 }
 
@@ -54,17 +59,17 @@ pub struct HandleSummary {
 pub struct OwnerSummary {
     /// Name of the owner.
     pub name: String,
-    /// Pages programmed for the host into its units.
+    /// Host pages programmed into units of the owner.
     pub host_pages: u64,
-    /// Survivors programmed into its units.
+    /// Moved pages that were programmed into units of the owner.
     pub moved_in_pages: u64,
-    /// Survivors that left its units.
+    /// Pages that collection moved out of units of the owner.
     pub moved_out_pages: u64,
-    /// Units erased.
+    /// Number of units of the owner that were erased.
     pub erases: u64,
-    /// Live pages in its units at the end.
+    /// Live pages in the owner's units at the end.
     pub live_pages: u64,
-    /// Units that it holds at the end.
+    /// Units that the owner holds at the end.
     pub units: u32,
     /// Units collected, by the share of their pages that were live: equal parts from none to all.
     pub live_at_collection: Vec<u64>,
@@ -79,12 +84,12 @@ pub struct Caused {
     pub class: u16,
     /// The owner of the units that were collected.
     pub owner: String,
-    /// Pages moved out of them.
+    /// Number of pages moved out of the owner's units while the class waited.
     pub pages: u64,
 }
 
 impl PlacementSummary {
-    /// Changes of `device` since `before`.
+    /// Returns the changes of `device` since `before`.
     pub(super) fn new(device: &Placed, before: &PlacementReport, page_bytes: u32) -> Self {
         let now = device.report();
         let setup = device.setup();
@@ -118,7 +123,7 @@ impl PlacementSummary {
         }
     }
 
-    /// Lines of text: the rules, then each owner that had pages.
+    /// Returns the lines of text: the rules, then each owner that had pages.
     pub(super) fn lines(&self) -> Vec<String> {
         let handles = self.handles.len();
         let mut lines = vec![format!(

@@ -58,7 +58,7 @@ impl fmt::Display for PassesSummary {
 }
 
 impl Summary {
-    /// Device, workload, pacing, and what was done.
+    /// Writes the lines about device, workload, pacing and the number of requests.
     fn run_lines(&self, out: &mut Lines) -> fmt::Result {
         let buffer = match self.buffer_pages {
             0 => "no buffer".into(),
@@ -124,7 +124,7 @@ impl Summary {
         Ok(())
     }
 
-    /// Response times and their parts.
+    /// Writes the lines about response times and their parts.
     fn response_lines(&self, out: &mut Lines) -> fmt::Result {
         let header = ["mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
         out.line("response time", header.map(|h| format!("{h:>11}")).concat())?;
@@ -157,7 +157,7 @@ impl Summary {
         Ok(())
     }
 
-    /// Hits, evictions and the policy.
+    /// Writes the lines about hits, evictions and the policy.
     fn buffer_lines(&self, out: &mut Lines) -> fmt::Result {
         let h = &self.hits;
         out.line(
@@ -208,7 +208,7 @@ impl Summary {
         Ok(())
     }
 
-    /// Flash operations, collection and erases.
+    /// Writes the lines about flash operations, collections and erases.
     fn flash_lines(&self, out: &mut Lines) -> fmt::Result {
         let flash = &self.flash;
         let done = flash.ops.iter().filter(|op| op.count > 0);
@@ -268,7 +268,7 @@ impl Summary {
         Ok(())
     }
 
-    /// Wear and lifetime.
+    /// Writes the lines about wear and lifetime.
     fn health_lines(&self, out: &mut Lines) -> fmt::Result {
         let h = &self.health;
         if h.spent_blocks > 0 {
@@ -363,7 +363,7 @@ impl Summary {
 }
 
 impl ArraySummary {
-    /// Pages, hedged reads, phases and rebuilds.
+    /// Writes the lines about the array: pages, hedged reads, phases and rebuilds.
     fn lines(&self, out: &mut Lines) -> fmt::Result {
         out.line(
             "array",

@@ -28,7 +28,7 @@ mod descriptor {
     pub const COUNTER: u32 = 8;
     pub const CHILD_ORDERING: u32 = 11;
     pub const RANK: u32 = 12;
-    /// Children are in the order of their ranks.
+    /// The children of a track are ordered by their ranks.
     pub const EXPLICIT: u64 = 3;
 }
 
@@ -56,7 +56,7 @@ mod detail {
     pub const ARRAY: u32 = 12;
 }
 
-/// Number of the only packet sequence; the first packet has its names.
+/// Number of the only sequence of packets; its first packet defines the names.
 const SEQUENCE: u64 = 1;
 const CLEARED: u64 = 1;
 const NEEDS_NAMES: u64 = 2;
@@ -190,7 +190,7 @@ struct Flows {
     end: Vec<u64>,
 }
 
-/// The arrows of each slice.
+/// Returns the numbers of the arrows that begin or end at each slice.
 fn flows(all: &Slices) -> Vec<Flows> {
     let mut flows = vec![Flows::default(); all.slices.len()];
     for (i, &(from, to)) in all.links.iter().enumerate() {

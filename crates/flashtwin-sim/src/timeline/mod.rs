@@ -1,8 +1,9 @@
 //! The timeline of a window of a run: operations of chips, channels, buffer and coordinator, with the request that
 //! caused each, as a trace for Perfetto.
 //!
-//! While the window is open the driver executes one event at a time and reads the device's logs after it. Operations
-//! that begin in the window are shown to their end. Outside the window nothing is logged.
+//! While the window is open, the driver executes one event at a time and reads the device's logs
+//! after each. Operations that begin in the window are shown until they end. Outside the window,
+//! nothing is logged.
 
 mod collector;
 mod encode;
@@ -38,7 +39,7 @@ pub struct Window {
 pub struct Timeline {
     /// A trace for Perfetto.
     pub trace: Vec<u8>,
-    /// Slices in it.
+    /// Number of slices in the timeline.
     pub slices: u64,
     /// End of a timeline that became full before the window ended, from the start of the measurement.
     pub cut_at: Option<Time>,
@@ -64,7 +65,7 @@ pub(crate) struct Recording {
     /// Difference between the device's request numbers and the driver's.
     ahead: u64,
     cut_at: Option<Time>,
-    /// Things in it at most.
+    /// Largest number of slices, instants and counter values.
     limit: usize,
 }
 
@@ -91,7 +92,7 @@ impl Recording {
         }
     }
 
-    /// The device is being logged.
+    /// Whether the device is being logged.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.state == State::Open
@@ -104,7 +105,7 @@ impl Recording {
         (self.state == State::Before && from <= at).then_some(from)
     }
 
-    /// The window begins.
+    /// Opens the window: starts the device's logs.
     pub fn open<S: Drivable>(&mut self, device: &mut Device<S>) {
         S::set_logs(device, true);
         self.state = State::Open;
@@ -120,7 +121,7 @@ impl Recording {
         }
     }
 
-    /// Requests are done.
+    /// Records the completions of requests.
     pub fn completed(&mut self, completions: &[Completion]) {
         for c in completions {
             if let Some(number) = self.number(c.tag) {
@@ -135,7 +136,7 @@ impl Recording {
         (number < FlashEvent::NO_REQUEST).then_some(number)
     }
 
-    /// Takes what the device logged until now.
+    /// Takes the entries that the device has logged until now.
     pub fn look<S: Drivable>(&mut self, device: &mut Device<S>) {
         // The window opens after all events before it have been processed.
         let now = device.now().max(self.collector.from());
@@ -164,7 +165,7 @@ impl Recording {
         self.collector.count(gauge, value.into(), now);
     }
 
-    /// The run is over.
+    /// Ends the recording at the end of the run; returns the timeline.
     pub fn finish<S: Drivable>(mut self, device: &mut Device<S>) -> Timeline {
         if self.is_open() {
             self.look(device);

@@ -20,13 +20,13 @@ impl Message {
         self.varint(u64::from(field << 3 | wire_type));
     }
 
-    /// A whole number without sign.
+    /// Writes a field with an unsigned whole number.
     pub fn uint(&mut self, field: u32, value: u64) {
         self.key(field, 0);
         self.varint(value);
     }
 
-    /// Eight bytes.
+    /// Writes a field of eight bytes.
     pub fn fixed64(&mut self, field: u32, value: u64) {
         self.key(field, 1);
         self.bytes.extend(value.to_le_bytes());

@@ -10,23 +10,23 @@ use super::slices::{Detail, Shown, Slices, Track};
 /// A slice or an instant. Times are from the start of the measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// Path of its track, as the trace names it.
+    /// Path of the row's track, as the trace names it.
     pub track: String,
-    /// Member of an array.
+    /// Member of an array on which the operation ran, if any.
     pub member: Option<u32>,
-    /// Die that it is on.
+    /// Die on which the operation ran, if any.
     pub die: Option<u32>,
-    /// Channel that it is on.
+    /// Channel on which the operation ran, if any.
     pub channel: Option<u32>,
-    /// Name: of a flash operation, its cause.
+    /// Name of the slice or instant; for a flash operation, its cause.
     pub name: &'static str,
     /// Beginning.
     pub begin: Time,
     /// Length; `None` for an instant.
     pub duration: Option<Time>,
-    /// Rows of the slices that made it begin.
+    /// Row numbers of the slices that caused this one.
     pub causes: Vec<u32>,
-    /// Number of the request, on a track of requests or accesses.
+    /// Number of the request, on tracks of requests or accesses.
     pub request: Option<u64>,
     /// Logical pages.
     pub lpns: Vec<u64>,
@@ -34,7 +34,7 @@ pub struct Row {
     pub details: String,
 }
 
-/// All rows; `start` is the instant 0.
+/// Returns all rows; `start` is the instant 0.
 pub(super) fn rows(all: &Slices, start: Time) -> Vec<Row> {
     let mut tree = Tree::default();
     let mut row = |track: Track, name, begin: Time, details: &[(&'static str, Detail)]| {

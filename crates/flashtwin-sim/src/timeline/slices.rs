@@ -61,7 +61,7 @@ pub(super) struct Slice {
     pub track: Track,
     pub name: &'static str,
     pub begin: Time,
-    /// `None`: not over yet.
+    /// End of the slice; `None` if it has not ended.
     pub end: Option<Time>,
     pub details: Vec<(&'static str, Detail)>,
 }
@@ -102,7 +102,7 @@ pub(super) struct Slices {
 }
 
 impl Slices {
-    /// Things in it.
+    /// Returns the number of slices, instants and counter values.
     pub fn len(&self) -> usize {
         self.slices.len() + self.instants.len() + self.counts.len()
     }

@@ -1,4 +1,4 @@
-//! A timeline changes no result, is the same each time, and shows only its window.
+//! Recording a timeline changes no result; two recordings are equal, and show only their window.
 
 use flashtwin::spec::{builtin, builtin_array};
 use flashtwin::{Array, ArraySpec, Device, DeviceSpec, Op, Request, Rng, Ssd, Time};
@@ -81,7 +81,7 @@ fn window(from_us: u64, length_us: u64) -> Option<Window> {
     })
 }
 
-/// Output of a run: results as text, and the timeline.
+/// Runs a load; returns the results as text, and the timeline.
 fn outcome<S: Drivable>(
     device: &Device<S>,
     seed: u64,

@@ -37,7 +37,7 @@ pub(super) struct Parameters {
     cleaning_policy: u32,
 }
 
-/// The reference's number of its greedy policy.
+/// Returns the number by which the reference denotes its greedy policy.
 fn greedy() -> u32 {
     2
 }
@@ -54,7 +54,8 @@ pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, SimError>
     })
 }
 
-/// Larger than any case; prevents a hostile file from filling the memory.
+/// Largest permitted number of pages. No case has as many; the limit prevents a hostile file from
+/// exhausting the memory.
 const PAGES_MAX: u64 = 1 << 28;
 
 fn time_of(key: &str, ms: f64) -> Result<Time, String> {

@@ -35,7 +35,7 @@ enum What {
     },
     /// A cleaning action.
     Clean { element: u32 },
-    /// A request's end as the host sees it.
+    /// A request's completion as the host sees it.
     HostDone,
 }
 
@@ -168,7 +168,7 @@ fn describe_first(expected: &[Timed<What>], got: &[Timed<What>], log: &Path) -> 
     }
 }
 
-/// Operations of the model for these requests.
+/// Returns the model's operations for the given requests.
 fn replay(
     spec: &flashtwin::DeviceSpec,
     requests: Vec<Request>,
@@ -248,7 +248,7 @@ fn timed_event(event: FlashEvent) -> Option<Timed<What>> {
     })
 }
 
-/// The requests of `NAME.trace.csv`.
+/// Reads the requests of `NAME.trace.csv`.
 fn read_trace(path: &Path, spec: &flashtwin::DeviceSpec) -> Result<Vec<Request>, SimError> {
     const HEADER: &str = "arrival_ms,sector,sectors,op";
     let text = read_text(path)?;
@@ -364,7 +364,7 @@ fn what<'a>(
     })
 }
 
-/// The operations of `NAME.events.txt`.
+/// Reads the operations of `NAME.events.txt`.
 fn read_events(path: &Path) -> Result<Vec<Timed<What>>, SimError> {
     let text = read_text(path)?;
     let mut events = Vec::new();

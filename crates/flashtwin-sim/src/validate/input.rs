@@ -25,7 +25,7 @@ impl Role {
         (Role::Responses, ".responses.csv"),
     ];
 
-    /// Case name and role of a file name, if it belongs to a case.
+    /// Returns the case and the role of a file by its name; `None` if it belongs to no case.
     pub fn of(file_name: &str) -> Option<(&str, Role)> {
         let plain = file_name.strip_suffix(".zst").unwrap_or(file_name);
         Self::ENDINGS
@@ -35,7 +35,7 @@ impl Role {
     }
 }
 
-/// The files found of a case.
+/// The files of a case that were found.
 #[derive(Debug, Default)]
 pub(super) struct CaseFiles([Option<PathBuf>; 4]);
 
@@ -65,7 +65,7 @@ impl CaseFiles {
         }
     }
 
-    /// The form that the files make.
+    /// Returns the form of case to which the files belong.
     pub fn form(&self, directory: &Path, name: &str) -> Result<Form<'_>, SimError> {
         let [json, trace, events, responses] = self.0.each_ref().map(|f| f.as_deref());
         match (json, trace, events, responses) {
@@ -97,10 +97,11 @@ impl CaseFiles {
     }
 }
 
-/// Longer than any case; prevents a hostile file from filling the memory.
+/// Largest permitted length of a text. No case has as long a text; the limit prevents a hostile
+/// file from exhausting the memory.
 const TEXT_BYTES_MAX: u64 = 1 << 30;
 
-/// The text of a file, decompressed if it ends in `.zst`.
+/// Reads the text of a file, and decompresses it if the name ends in `.zst`.
 pub(super) fn read_text(path: &Path) -> Result<String, SimError> {
     let file = std::fs::File::open(path).map_err(|e| SimError::io(path, "open", e))?;
     let mut bytes = Vec::new();
@@ -136,7 +137,7 @@ pub(super) fn read_text(path: &Path) -> Result<String, SimError> {
     })
 }
 
-/// A line of a file, for messages about it.
+/// A line of a file, with its position for messages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line<'a> {
     pub path: &'a Path,
@@ -145,7 +146,7 @@ pub(super) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// The lines of `text` that are not empty.
+    /// Returns the lines of `text` that are not empty.
     pub fn all(path: &'a Path, text: &'a str) -> impl Iterator<Item = Line<'a>> {
         let lines = text
             .lines()
@@ -154,14 +155,14 @@ impl<'a> Line<'a> {
         lines.filter(|line| !line.text.trim().is_empty())
     }
 
-    /// An error about this line, which it quotes.
+    /// Returns an error about this line, which quotes the line.
     pub fn error(&self, message: &str) -> SimError {
         let shown: String = self.text.chars().take(120).collect();
         let message = format!("{message}; found \"{}\"", shown.escape_debug());
         SimError::case(self.path, Some(self.number), message)
     }
 
-    /// The line split at commas into exactly `N` fields.
+    /// Splits the line at commas into exactly `N` fields.
     pub fn fields<const N: usize>(&self, names: &str) -> Result<[&'a str; N], SimError> {
         let fields: Vec<&str> = self.text.trim().split(',').collect();
         fields
@@ -169,20 +170,20 @@ impl<'a> Line<'a> {
             .map_err(|_| self.error(&format!("expected the {N} fields {names}")))
     }
 
-    /// A whole number.
+    /// Parses a whole number.
     pub fn whole<T: std::str::FromStr>(&self, name: &str, text: &str) -> Result<T, SimError> {
         text.parse()
             .map_err(|_| self.error(&format!("{name} must be a whole number")))
     }
 
-    /// A time in ms.
+    /// Parses a time in ms.
     pub fn ms(&self, name: &str, text: &str) -> Result<Time, SimError> {
         parse_ms(text)
             .ok_or_else(|| self.error(&format!("{name} must be a time in ms, at most 10 days")))
     }
 }
 
-/// A decimal number of ms as a time; exact to 9 places.
+/// Parses a decimal number of ms as a time; exact to 9 decimal places.
 pub(super) fn parse_ms(text: &str) -> Option<Time> {
     const MS_MAX: u64 = 864_000_000;
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -197,7 +198,7 @@ pub(super) fn parse_ms(text: &str) -> Option<Time> {
     (ms < MS_MAX).then(|| Time(ms * 1_000_000_000 + rounded))
 }
 
-/// A list of requests as a workload.
+/// A list of requests that serves as a workload.
 pub(super) struct Listed(std::vec::IntoIter<Request>);
 
 impl Listed {

@@ -9,7 +9,7 @@ pub(super) struct Timed<K> {
     pub key: K,
     pub at: Time,
     pub duration: Time,
-    /// Line or number of it, for messages.
+    /// Line number or number of the operation, for messages.
     pub number: u64,
 }
 

@@ -22,7 +22,7 @@ use input::{CaseFiles, Role};
 /// Result of the comparison of one case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CaseReport {
-    /// Name of its files.
+    /// Name of the case and of its files.
     pub name: String,
     /// `msr` (event log) or `replay` (response times).
     pub kind: &'static str,
@@ -49,11 +49,11 @@ pub struct PartReport {
     pub what: &'static str,
     /// Operations of the reference.
     pub compared: u64,
-    /// Agreed with.
+    /// Number of operations that match the model.
     pub matched: u64,
     /// Operations that do not match.
     pub mismatched: u64,
-    /// Mismatches that the measure allows.
+    /// Number of mismatches that are permitted.
     pub allowed: u64,
 }
 

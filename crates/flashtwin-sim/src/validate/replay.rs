@@ -1,8 +1,9 @@
 //! Cases with response times: a long trace, every completion, and the totals of cleaning.
 //!
 //! - Erases and moved pages must be equal.
-//! - Completion instants, compared as a set, must agree within 10 ns. 1 in 100 000 may differ: rounding in the
-//!   reference decides the order of two events at exactly the same instant.
+//! - Completion instants, compared as a set, must agree within 10 ns. 1 in 100 000 may differ,
+//!   because rounding in the reference decides the order of two events at exactly the same instant
+//!   (a tie).
 //! - The response time of each request must agree in the same way, since such a tie swaps two of them. Requests that
 //!   share a page with another outstanding request are not compared: there the reference credits completions to the
 //!   wrong request (quirk Q16).
@@ -20,10 +21,10 @@ use super::{CaseReport, PartReport};
 use crate::{run, Control, RunConfig, SimError};
 
 const TOLERANCE: Time = Time::from_ns(10);
-/// One tie is allowed in so many requests.
+/// Number of requests for which one tie is permitted.
 const REQUESTS_PER_TIE: u64 = 100_000;
 
-/// `NAME.json`.
+/// Contents of `NAME.json`.
 #[derive(Debug, Deserialize)]
 struct Replay {
     device: Parameters,
@@ -246,7 +247,7 @@ fn replay(spec: &DeviceSpec, rows: &[Row]) -> Result<(Vec<Time>, u64, u64), SimE
     Ok((got, flash.count(Cause::Erase), flash.count(Cause::GcMove)))
 }
 
-/// The rows of `NAME.responses.csv`.
+/// Reads the rows of `NAME.responses.csv`.
 fn read_responses(path: &Path, exported_pages: u32) -> Result<Vec<Row>, SimError> {
     const HEADER: &str = "arrival_ms,page,pages,op,response_ms";
     let text = read_text(path)?;

@@ -1,5 +1,6 @@
-//! A small device under requests one by one. The fuzz target `fuzz_model` tries such cases; one that breaks a law is
-//! printed as a call of [`try_case`], which belongs into `cases.rs` when it is mended.
+//! A small device that executes requests one by one. The fuzz target `fuzz_model` tries such cases.
+//! It prints a case that violates a law as a call of [`try_case`], which is added to `cases.rs`
+//! once the bug is fixed.
 
 use std::fmt;
 
@@ -11,18 +12,19 @@ use flashtwin_sim::Drivable;
 /// Contents of the flash at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
-    /// Empty flash.
+    /// Flash that was never written.
     Empty,
-    /// Each page once in ascending order.
+    /// Each page was written once, in ascending order.
     Sequential,
     /// The steady state of random writing, from this seed.
     Steady(u64),
 }
 
-/// A request: nanoseconds after the last, operation, offset and bytes, forced unit access.
+/// A request: nanoseconds after the previous one, operation, offset, bytes, and whether it is a
+/// forced write.
 pub type Step = (u64, Op, u64, u64, bool);
 
-/// Keys of an array's file begin so; any of them makes an array.
+/// Prefixes of the keys of an array's file. A case with any such key is an array.
 const OF_ARRAYS: [&str; 2] = ["array.", "member."];
 /// Keys of the device before a case changes it.
 const SMALL: [(&str, &str); 8] = [
@@ -35,19 +37,19 @@ const SMALL: [(&str, &str); 8] = [
     ("gc.low_percent", "15"),
     ("buffer.capacity", "64 KiB"),
 ];
-/// More than any case needs between two requests.
+/// Largest number of events between two requests; no case needs as many.
 const STEPS_MAX: u32 = 1_000_000;
 
-/// A description that can be run.
+/// The specification of a device that can be run.
 pub enum Described {
     /// One SSD.
     Ssd(Box<DeviceSpec>),
-    /// An array of them.
+    /// An array of SSDs.
     Array(Box<ArraySpec>),
 }
 
 impl Described {
-    /// The small device with these changes, or which keys were wrong.
+    /// Returns the small device with the given changes, or the keys that were wrong.
     pub fn read(changes: &[(&str, &str)]) -> Result<Described, Vec<String>> {
         let wrong = |e: flashtwin::spec::SpecError| {
             assert!(!e.to_string().is_empty());
@@ -80,7 +82,7 @@ impl Described {
     }
 }
 
-/// A case as the call that runs it.
+/// A case, formatted as the call that runs it.
 pub struct Shown<'a>(pub &'a [(&'a str, &'a str)], pub Fill, pub &'a [Step]);
 
 impl fmt::Display for Shown<'_> {
@@ -98,7 +100,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// Runs a case; panics where a law is broken.
+/// Runs a case; panics if a law is violated.
 pub fn try_case(changes: &[(&str, &str)], fill: Fill, steps: &[Step]) {
     match Described::read(changes).expect("a device that can be") {
         Described::Ssd(spec) => {

@@ -1,4 +1,4 @@
-//! Devices and requests drawn at random.
+//! Random devices and requests.
 
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -8,18 +8,19 @@ use flashtwin::component::Kind;
 use flashtwin::spec::{array_keys, builtin_array, keys, KeyDoc};
 use flashtwin::{ArraySpec, DeviceSpec, Op, Request, Rng, Time};
 
-/// One of several, by chance.
+/// Returns one of several values at random.
 pub fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
     of[rng.below(of.len() as u64) as usize]
 }
 
-/// True once in `n` times.
+/// Returns true once in `n` times, at random.
 pub fn one_in(rng: &mut Rng, n: u64) -> bool {
     rng.below(n) == 0
 }
 
-/// Policies that are drawn. A policy added later is not among them: it would change every device drawn after it, and
-/// with them all results on record, in the very change that adds the policy.
+/// Policies from which random devices choose. A policy added later must not be listed here, since
+/// it would change all random devices and thus all recorded results in the same commit that adds
+/// the policy.
 const POLICIES: [&str; 28] = [
     "lru",
     "cflru",
@@ -51,7 +52,7 @@ const POLICIES: [&str; 28] = [
     "sieve",
 ];
 
-/// The keys that are drawn: parameters only of policies that are.
+/// Returns the keys that get random values; parameters are included only for the listed policies.
 fn drawn_keys() -> &'static [&'static KeyDoc] {
     static KEYS: LazyLock<Vec<&KeyDoc>> = LazyLock::new(|| {
         let is_for = |doc: &KeyDoc, name: &str| {
@@ -65,7 +66,7 @@ fn drawn_keys() -> &'static [&'static KeyDoc] {
     &KEYS
 }
 
-/// A small device with every parameter drawn, except the mapping.
+/// Returns a small device with random values of all parameters except the mapping.
 pub fn draw_device(rng: &mut Rng, mapping: &str) -> DeviceSpec {
     loop {
         let msr = one_in(rng, 2);
@@ -280,7 +281,7 @@ fn page_bytes(toml: &str) -> u64 {
         .expect("a number")
 }
 
-/// A value for a key, in the text of TOML: mostly one that it takes.
+/// Returns a random value for a key, as TOML text. Most of the values are permitted.
 fn draw_value(rng: &mut Rng, kind: Kind) -> String {
     let count = |rng: &mut Rng, least: u32, most: u32| {
         let few = least.saturating_add(rng.below(9) as u32).min(most);
@@ -302,7 +303,7 @@ fn draw_value(rng: &mut Rng, kind: Kind) -> String {
     }
 }
 
-/// Sets that only go together.
+/// Settings that are only permitted together.
 const TOGETHER: [&[(&str, &str)]; 10] = [
     &[
         ("nand.cell", "tlc"),
@@ -341,7 +342,7 @@ const TOGETHER: [&[(&str, &str)]; 10] = [
     &[("ftl.separation", "region"), ("ftl.region_percent", "20")],
 ];
 
-/// A drawn device, changed in some of all keys where that is possible.
+/// Returns a random device, with some of all keys changed where that is possible.
 pub fn draw_changed_device(rng: &mut Rng, mapping: &str) -> DeviceSpec {
     let mut spec = draw_device(rng, mapping);
     for _ in 0..6 {
@@ -364,7 +365,7 @@ pub fn draw_changed_device(rng: &mut Rng, mapping: &str) -> DeviceSpec {
     spec
 }
 
-/// A small array with every parameter drawn.
+/// Returns a small array with random values of all parameters.
 pub fn draw_array(rng: &mut Rng) -> ArraySpec {
     let text = builtin_array("harmonia-array").expect("it is built in");
     loop {
@@ -445,7 +446,7 @@ pub fn draw_array(rng: &mut Rng) -> ArraySpec {
     }
 }
 
-/// A request to a device of `exported` pages of `page` bytes.
+/// Returns a random request to a device of `exported` pages of `page` bytes.
 pub fn draw_request(rng: &mut Rng, page: u64, exported: u64, whole_pages: bool) -> Request {
     // Much of it on few pages, so that requests meet.
     let reach = if one_in(rng, 2) {

@@ -1,4 +1,4 @@
-//! Devices and loads that the tests share.
+//! Devices and loads shared by several tests.
 
 pub mod case;
 pub mod drawn;
@@ -9,14 +9,14 @@ use flashtwin::{Completion, DeviceSpec, Ssd};
 use flashtwin_sim::{run, Control, Outcome, RunConfig};
 use flashtwin_workload::{GeneratorSpec, Workload};
 
-/// A directory of the project's test data.
+/// Returns the path of a directory of the project's test data.
 pub fn data(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/data")
         .join(name)
 }
 
-/// The demo device, changed.
+/// Returns the demo device with the given keys changed.
 pub fn device(overrides: &[(&str, &str)]) -> DeviceSpec {
     let profile = flashtwin::spec::builtin("demo").expect("demo is built in");
     match DeviceSpec::with_overrides(profile, "demo", overrides) {
@@ -25,7 +25,7 @@ pub fn device(overrides: &[(&str, &str)]) -> DeviceSpec {
     }
 }
 
-/// A generated load for a device.
+/// Returns a generated load for a device.
 pub fn load(text: &str, ssd: &Ssd, seed: u64) -> Box<dyn Workload> {
     let spec = GeneratorSpec::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
     spec.build(ssd.exported_bytes(), seed)
@@ -52,7 +52,7 @@ pub fn run_all(
     (outcome.unwrap_or_else(|e| panic!("{e}")), all)
 }
 
-/// The properties that two equal runs must share, request by request.
+/// Returns, for each request, the properties that two equal runs must share.
 pub fn essence(completions: &[Completion]) -> Vec<(u64, u64, u64, u32)> {
     completions
         .iter()
@@ -70,8 +70,9 @@ pub fn assert_near(what: &str, got: f64, expected: f64, share: f64) {
     );
 }
 
-/// One chip that is one pool of `blocks` blocks, loaded so that the exported pages are `rho` of the pages in use.
-/// Collection leaves `low` or one more blocks free: those are not in use. `further` overrides other keys.
+/// Returns a device with one chip and one pool of `blocks` blocks. The exported pages are a
+/// fraction `rho` of the pages in use. Collection leaves `low` or `low + 1` blocks free; these do
+/// not count as in use. `further` overrides other keys.
 pub fn one_pool(backend: &str, blocks: u32, rho: f64, further: &[(&str, &str)]) -> DeviceSpec {
     let low = blocks / 64;
     let exported = (rho * f64::from(blocks - low)).round();

@@ -1,5 +1,5 @@
-//! Every key of device and array files with values in and out of its range, misspelled keys and damaged files: what
-//! is read, as it is written again, or the message.
+//! Every key of device and array files with values in and out of its range, misspelt keys, and
+//! damaged files. Recorded are the file as it is written again, or the error message.
 
 use super::{hold, Checksum};
 use flashtwin::component::Kind;
@@ -8,7 +8,7 @@ use flashtwin::spec::{
 };
 use flashtwin::{ArraySpec, DeviceSpec, Rng};
 
-/// Texts of TOML at the limits of what a key takes, and beyond.
+/// Returns TOML values at the limits of a key's range and beyond.
 fn values(doc: &KeyDoc) -> Vec<String> {
     let mut values: Vec<String> = [
         "-1",
@@ -90,7 +90,7 @@ fn array(text: &str, changes: &[(&str, &str)]) -> Result<(String, String), SpecE
     Ok((toml, bytes))
 }
 
-/// Devices that differ in the keys that they have.
+/// Devices that have different sets of keys.
 const BASES: [&[(&str, &str)]; 8] = [
     &[],
     &[("nand.copy_back", "false")],
@@ -118,7 +118,7 @@ const BASES: [&[(&str, &str)]; 8] = [
     ],
 ];
 
-/// Choices among components that a key needs to exist at all.
+/// Returns the choices of components without which a key does not exist.
 fn needed(doc: &KeyDoc) -> Vec<(&str, &str)> {
     let only = doc.only.iter();
     only.filter_map(|(key, words)| Some((*key, *words.first()?)))
@@ -166,7 +166,7 @@ fn keys_of_arrays() {
     );
 }
 
-/// A file with a few bytes or a line changed.
+/// Returns a file with a few bytes or a line changed.
 fn damaged(text: &str, rng: &mut Rng) -> String {
     let mut lines: Vec<String> = text.lines().map(String::from).collect();
     let at = rng.below(lines.len() as u64) as usize;

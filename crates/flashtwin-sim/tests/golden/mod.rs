@@ -1,6 +1,6 @@
-//! Results of the model, held to the last bit: checksums in `tests/data/golden`, a file for each test and a line for
-//! each case. A change that is to leave results as they are leaves the files as they are; one that changes results
-//! writes them anew, in a commit of its own that states why:
+//! Results of the model, compared to the last bit with checksums in `tests/data/golden`: a file per
+//! test, a line per case. A change that should not affect results leaves the files unchanged. A
+//! change that affects results rewrites them, in a separate commit that states the reason:
 //!
 //!     FLASHTWIN_GOLDEN=write cargo test -p flashtwin-sim --test all golden
 
@@ -13,7 +13,7 @@ use std::fmt::{self, Debug, Write};
 
 use crate::common::data;
 
-/// FNV-1a: enough to distinguish results, and short.
+/// FNV-1a hash, which is short and sufficient to distinguish results.
 struct Checksum(u64);
 
 impl Checksum {
@@ -27,7 +27,7 @@ impl Checksum {
         }
     }
 
-    /// Adds a value as it is printed for debugging.
+    /// Adds the debug output of a value.
     fn show(&mut self, value: &dyn Debug) {
         write!(self, "{value:?};").expect("a checksum takes all");
     }
@@ -40,7 +40,7 @@ impl Write for Checksum {
     }
 }
 
-/// Compares the cases of a test with those on record.
+/// Compares the cases of a test with the recorded ones.
 fn hold(test: &str, cases: &[(String, u64)]) {
     let file = data("golden").join(format!("{test}.txt"));
     let mut now = String::new();

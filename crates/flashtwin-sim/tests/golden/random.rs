@@ -1,5 +1,6 @@
-//! Random requests on random devices and arrays: completions, logs, counters and saved states, also through power
-//! losses, changes of the policy, collections on order, and members and dies that fail.
+//! Random requests on random devices and arrays: completions, logs, counters and saved states. The
+//! runs include power losses, changes of the policy, ordered collections, and failures of members
+//! and dies.
 
 use super::{hold, Checksum};
 use crate::common::drawn::{draw_array, draw_changed_device, draw_request, one_in, pick};
@@ -8,10 +9,10 @@ use flashtwin::{Array, Condition, Device, Op, Request, Rng, Ssd, Time, Unwatched
 use flashtwin_sim::Drivable;
 
 const REQUESTS: u64 = 250;
-/// More than any drawn load needs.
+/// Largest number of events; no random load needs as many.
 const STEPS_MAX: u64 = 2_000_000;
 
-/// An event of a device beside requests; its outcome is part of the checksum.
+/// An event of a device other than a request; its outcome is part of the checksum.
 type Event<S> = fn(&mut Device<S>, &mut Rng, &mut Checksum);
 
 fn observe<S: Drivable>(device: &mut Device<S>, sum: &mut Checksum) {
@@ -97,7 +98,8 @@ fn drive<S: Drivable>(
     }
 }
 
-/// Fills a device, drives it, saves its state, and drives another one that continues from there.
+/// Fills a device, runs random requests on it, saves its state, and runs requests on another device
+/// that continues from this state.
 fn run<S: Drivable>(
     make: impl Fn() -> Device<S>,
     rng: &mut Rng,
@@ -214,7 +216,7 @@ const OF_ARRAY: [Event<flashtwin::Raid>; 7] = [
     },
 ];
 
-/// Seeds of a line.
+/// Number of seeds per line of the file.
 const A_LINE: u64 = 20;
 
 fn lines(seeds: std::ops::Range<u64>, one: impl Fn(&mut Rng, &mut Checksum)) -> Vec<(String, u64)> {

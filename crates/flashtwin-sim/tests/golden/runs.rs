@@ -1,5 +1,5 @@
-//! Runs of a load at depth on every policy, FTL, victim rule, wear levelling, profile and array: the summary and
-//! every completion.
+//! A load with many requests in flight, on every policy, FTL, victim rule, wear levelling, profile
+//! and array: the summary and every completion.
 
 use super::{hold, Checksum};
 use flashtwin::buffer::ChosenPolicy;
@@ -17,7 +17,7 @@ fn set(pairs: &[(&'static str, &str)]) -> Set {
     pairs.iter().map(|&(k, v)| (k, v.to_owned())).collect()
 }
 
-/// Reads and writes of several pages where half of the pages are asked for again and again.
+/// Reads and writes of several pages, in which half of the pages are accessed again and again.
 const LOAD: &str = "zipf:theta=0.9,write=0.6,size=exp(12k),rate=20000/s,requests=2500";
 const DEPTH: Pacing = Pacing::Closed { depth: 16 };
 const OPEN: Pacing = Pacing::Open {
@@ -55,7 +55,7 @@ fn checksum<S: Drivable>(mut device: Device<S>, pacing: Pacing, faults: &[Fault]
     sum.0
 }
 
-/// Small, so that it collects, with all that a change has set.
+/// Returns a profile made small, so that it collects, with the given changes.
 fn small(profile: &str, change: &[(&'static str, &str)], more: &Set) -> DeviceSpec {
     let text = builtin(profile).expect("it is built in");
     let mut all = set(change);

@@ -1,5 +1,5 @@
-//! Policies and translation layers by themselves, stepped through random strings: what each step did, and the state
-//! afterwards.
+//! Policies and translation layers without a device, stepped through random access strings: the
+//! effect of each step, and the state after it.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use flashtwin::ftl::chip::{trace, Setup, ENTRIES};
 use flashtwin::stepping::{trace_policy, Traceable};
 use flashtwin::{Lpn, Rng};
 
-/// Accesses in the notation of the policies.
+/// Returns random accesses in the notation of policy traces.
 fn accesses(rng: &mut Rng, pages: u64, chips: u64) -> String {
     let mut text = String::new();
     for _ in 0..120 {

@@ -16,17 +16,19 @@ use crate::error::{ErrorKind, WorkloadError};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "pattern", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Address {
-    /// Every place equally often.
+    /// Every place is equally likely.
     Uniform {
-        /// Every place once a pass, in a new random order each pass; all requests have one size.
+        /// Whether every place is chosen once per pass, in a new random order for each pass; all
+        /// requests then have one size.
         #[serde(default, skip_serializing_if = "is_false")]
         permute: bool,
-        /// Parts of the range in order, each as its shares of the accesses and of the range in percent, uniform within;
-        /// one part if left out.
+        /// Consecutive parts of the range, each given by its shares of the accesses and of the
+        /// range in percent. Places within a part are equally likely. Without this, there is one
+        /// part.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         zoned: Vec<(f64, f64)>,
     },
-    /// Around a place; what falls outside the range is drawn again.
+    /// Places are normally distributed; values outside the range are drawn again.
     Normal {
         /// Standard deviation, bytes.
         sigma: u64,
@@ -44,7 +46,8 @@ pub enum Address {
         /// Number of consecutive ranks that stay adjacent when ranks are spread.
         #[serde(default = "one", skip_serializing_if = "is_one")]
         cluster: u64,
-        /// Draw as fio does: ranks by its approximation, hashed to places with collisions.
+        /// Whether to draw as fio does: ranks by fio's approximation, hashed to places with
+        /// collisions.
         #[serde(default, skip_serializing_if = "is_false")]
         fio: bool,
     },
@@ -55,7 +58,8 @@ pub enum Address {
         /// Share of the range that is hot.
         hot_space: f64,
     },
-    /// Each request starts where the previous one ended; at the end of the range, at its beginning.
+    /// Each request starts where the previous one ended, and continues at the start of the range
+    /// after its end.
     Sequential {},
     /// The LRU stack model: a request goes to a unit that was used a drawn number of units ago, or to a new place. A
     /// unit keeps its size. Reads have units of their own.
@@ -65,7 +69,7 @@ pub enum Address {
     },
     /// Starts in proportion to counts in a file of `LBA,Frequency` lines (byte offset of the start, count).
     Locality {
-        /// The file; plain, gzip or zstd.
+        /// Path of the file, which may be plain, gzip or zstd.
         file: PathBuf,
     },
 }
@@ -95,7 +99,7 @@ fn is_one(cluster: &u64) -> bool {
 }
 
 impl Address {
-    /// Every place equally often.
+    /// The pattern in which every place is equally likely.
     pub(crate) const UNIFORM: Address = Address::Uniform {
         permute: false,
         zoned: Vec::new(),
@@ -111,10 +115,11 @@ pub(crate) enum Sampler {
     Uniform,
     Permuted {
         passes: Passes,
-        /// Bytes from one place to the next.
+        /// Distance in bytes from one place to the next.
         step: u64,
     },
-    /// Parts in order: [`Rng::units`] up to which each is drawn, its first place and its places.
+    /// Parts in order. Each has the upper limit of the [`Rng::units`] for which it is chosen, its
+    /// first place, and its number of places.
     Zoned(Vec<(u64, u64, u64)>),
     Normal {
         sigma: f64,
@@ -281,7 +286,7 @@ impl Sampler {
         space.fits(start, bytes).then_some(start)
     }
 
-    /// Returns a remark for `describe` on what was left out.
+    /// Returns a remark for `describe` about entries that were omitted.
     pub fn remark(&self) -> String {
         match self {
             Sampler::Locality(locality) => locality.remark(),
@@ -290,7 +295,8 @@ impl Sampler {
     }
 }
 
-/// Places for `permute`: as many requests as fit the range side by side.
+/// Creates the sampler for `permute`. Its places are as many adjacent requests as fit into the
+/// range.
 fn permuted(space: Space, size: &Size, seed: u64) -> Result<Sampler, WorkloadError> {
     let Size::Constant { bytes } = *size else {
         return wrong(
@@ -306,7 +312,7 @@ fn permuted(space: Space, size: &Size, seed: u64) -> Result<Sampler, WorkloadErr
     })
 }
 
-/// Parts of `zoned`, with bounds rounded to places.
+/// Returns the parts of `zoned`, with bounds rounded to places.
 fn parts(zoned: &[(f64, f64)], space: Space) -> Result<Vec<(u64, u64, u64)>, WorkloadError> {
     const PERCENT: f64 = 100.0;
     let is_share = |share: &f64| (0.0..=PERCENT).contains(share);
@@ -376,12 +382,13 @@ impl Zipf {
         zipf
     }
 
-    /// x^-theta, unnormalised.
+    /// Returns x^-theta, not normalised.
     fn density(&self, x: f64) -> f64 {
         libm::exp(-self.theta * libm::log(x))
     }
 
-    /// Integral of the density from 1 to x; the limit is a logarithm as theta nears 1.
+    /// Returns the integral of the density from 1 to x; as theta approaches 1, its limit is a
+    /// logarithm.
     fn integral(&self, x: f64) -> f64 {
         let log = libm::log(x);
         let t = (1.0 - self.theta) * log;
@@ -403,7 +410,7 @@ impl Zipf {
         libm::exp(ratio * y)
     }
 
-    /// A rank from 0 (the most frequent) to n - 1.
+    /// Draws a rank from 0 (the most frequent) to n - 1.
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         loop {
             let u = self.integral_last + rng.unit() * (self.integral_first - self.integral_last);

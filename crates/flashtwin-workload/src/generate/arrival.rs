@@ -9,14 +9,15 @@ use crate::error::{ErrorKind, WorkloadError};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Arrival {
-    /// No times: every arrival is 0, and the driver keeps its queue depth (closed loop).
+    /// Requests have no times: every arrival is 0, and the driver keeps its queue depth (closed
+    /// loop).
     None {},
-    /// Evenly spaced.
+    /// Requests are evenly spaced.
     Constant {
         /// Requests per second.
         rate: f64,
     },
-    /// A Poisson process.
+    /// Arrivals are a Poisson process.
     Exponential {
         /// Mean requests per second.
         rate: f64,
@@ -42,7 +43,7 @@ pub enum Arrival {
 const PS_IN_S: f64 = 1e12;
 
 impl Arrival {
-    /// Long-run requests per second; `None` for a closed loop.
+    /// Returns the long-run requests per second; `None` for a closed loop.
     pub fn mean_rate(&self) -> Option<f64> {
         match *self {
             Arrival::None {} => None,
@@ -103,7 +104,7 @@ impl Gaps {
         }
     }
 
-    /// Picoseconds to the next request.
+    /// Returns the picoseconds to the next request.
     #[inline]
     pub fn draw(&mut self, rng: &mut Rng) -> u64 {
         let gap = match self.arrival {

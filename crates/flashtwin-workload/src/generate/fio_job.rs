@@ -1,9 +1,10 @@
 //! Job files of fio, as far as they specify the requests to the device.
 //!
-//! Jobs up to a `stonewall` run at the same time: they are the streams of a phase. A job reads or writes its `size`, so
-//! the streams of a phase have shares in proportion to their sizes. Jobs that run by time have none: their number of
-//! bytes is given, and they share it in proportion to `iodepth` times `bs`, as if requests of all sizes took as long.
-//! The options were read in fio's documentation (HOWTO).
+//! Jobs between two `stonewall` options run at the same time and form the streams of a phase. A job
+//! reads or writes its `size`, so the streams of a phase have shares in proportion to their sizes.
+//! Jobs that run for a time have no size. Their total number of bytes is given by the caller and
+//! divided in proportion to `iodepth` times `bs`, as if requests of all sizes took equally long.
+//! The meaning of the options is that of fio's documentation (HOWTO).
 
 use std::fs;
 use std::path::Path;
@@ -15,9 +16,9 @@ use super::stream::{Amount, Phase, StreamSpec};
 use super::values::{Part, Range};
 use crate::error::{quote, ErrorKind, WorkloadError};
 
-/// Largest job file, bytes.
+/// Size of the largest permitted job file in bytes.
 const FILE_MAX_BYTES: u64 = 1 << 20;
-/// Jobs of a file, with clones.
+/// Largest number of jobs in a file, including clones.
 const JOBS_MAX: u64 = 64;
 
 /// The phases of a job file, one after the other.
@@ -25,11 +26,11 @@ const JOBS_MAX: u64 = 64;
 pub(super) struct FioJob {
     /// Streams of each phase.
     pub phases: Vec<Phase>,
-    /// Options without an effect on the requests.
+    /// Options that do not affect the requests.
     pub ignored: Vec<String>,
 }
 
-/// Options of which the requests do not depend: those of the host, of data, and of logs.
+/// Options that do not affect the requests: options of the host, of data, and of logs.
 const IGNORED: &[&str] = &[
     "allow_file_create",
     "allrandrepeat",
@@ -116,7 +117,7 @@ const READ: &[&str] = &[
     "fdp_pli",
 ];
 
-/// Other names of options.
+/// Alternative names of options.
 const SYNONYMS: &[(&str, &str)] = &[
     ("readwrite", "rw"),
     ("blocksize", "bs"),
@@ -133,7 +134,7 @@ struct Set<'a> {
     line: usize,
 }
 
-/// The options of a job: those of `[global]` before it, and its own.
+/// The options of a job: the options of `[global]` before it, and its own.
 struct Job<'a> {
     file: &'a str,
     name: &'a str,
@@ -145,7 +146,7 @@ fn wrong<T>(text: String) -> Result<T, WorkloadError> {
     Err(WorkloadError::new(ErrorKind::Malformed, text))
 }
 
-/// Reads a job file; `bytes` are those of each phase of jobs that run by time.
+/// Reads a job file; `bytes` is the amount of each phase whose jobs run for a time.
 pub(super) fn open(path: &Path, bytes: Option<u64>) -> Result<FioJob, WorkloadError> {
     let name = path.display().to_string();
     let reading = |e| WorkloadError::io(&name, "read", &e);
@@ -198,7 +199,7 @@ fn parse(file: &str, text: &str, bytes: Option<u64>) -> Result<FioJob, WorkloadE
     })
 }
 
-/// Gives the streams of a phase that run by time their number of requests.
+/// Sets the number of requests of the streams of a phase that run for a time.
 fn finish(mut phase: Vec<(&Job, StreamSpec)>, bytes: Option<u64>) -> Result<Phase, WorkloadError> {
     let by_time = |stream: &StreamSpec| matches!(stream.amount, Amount::Share(_));
     if let Some((job, _)) = phase.iter().find(|(_, stream)| by_time(stream)) {
@@ -231,7 +232,7 @@ fn finish(mut phase: Vec<(&Job, StreamSpec)>, bytes: Option<u64>) -> Result<Phas
     Ok(phase.into_iter().map(|(_, stream)| stream).collect())
 }
 
-/// The jobs of a file, and the options that are not read.
+/// Returns the jobs of a file, and the options that have no effect.
 fn jobs<'a>(file: &'a str, text: &'a str) -> Result<(Vec<Job<'a>>, Vec<String>), WorkloadError> {
     let mut global: Vec<Set> = Vec::new();
     let mut jobs: Vec<Job> = Vec::new();
@@ -309,7 +310,7 @@ impl<'a> Job<'a> {
         format!("{}:{line}", self.file)
     }
 
-    /// The option as it was set last.
+    /// Returns the last setting of an option.
     fn get(&self, key: &str) -> Option<&Set<'a>> {
         self.sets.iter().rev().find(|set| set.key == key)
     }
@@ -341,7 +342,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Bytes or percent.
+    /// Reads an option that is given in bytes or in percent.
     fn part(&self, key: &str) -> Result<Option<Part>, WorkloadError> {
         let Some(set) = self.get(key) else {
             return Ok(None);
@@ -410,7 +411,7 @@ impl<'a> Job<'a> {
         Ok(StreamSpec { requests, amount })
     }
 
-    /// Share of writes of a mixed job.
+    /// Returns the share of writes of a job with reads and writes.
     fn mix(&self) -> Result<f64, WorkloadError> {
         let percent = |set: &Set| match set.value.parse::<u8>() {
             Ok(percent @ 0..=100) => Ok(f64::from(percent) / 100.0),
@@ -465,7 +466,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The range of the job: `size` bytes from `offset`.
+    /// Returns the range of the job: `size` bytes from `offset`.
     fn range(&self) -> Result<Option<Range>, WorkloadError> {
         let size = self.part("size")?;
         let start = self.part("offset")?.unwrap_or(Part::Bytes(0));
@@ -489,7 +490,7 @@ impl<'a> Job<'a> {
         Ok(Some(Range { start, end }))
     }
 
-    /// Passes over the range.
+    /// Returns the number of passes over the range.
     fn passes(&self) -> Result<f64, WorkloadError> {
         let loops = self.count("loops", 1)? as f64;
         let Some(set) = self.get("io_size") else {
@@ -503,7 +504,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The placement id: that of `fdp_pli`, which counts the handles of the device.
+    /// Returns the placement id given by `fdp_pli`, which counts the handles of the device.
     fn placement(&self) -> Result<Option<u16>, WorkloadError> {
         let kind = self.get("dataplacement");
         let placed = match kind.map(|set| set.value) {
@@ -528,7 +529,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Bytes with fio's suffixes, which are powers of 1024 here (`kb_base=1024`).
+/// Parses a number of bytes with fio's suffixes, which are powers of 1024 here (`kb_base=1024`).
 fn bytes_of(text: &str) -> Option<u64> {
     let text = text.to_ascii_lowercase();
     let bare = text

@@ -1,22 +1,23 @@
 //! The Zipf generator of fio, for loads that were run with it.
 //!
-//! Ranks come from the approximation of Gray et al. ("Quickly Generating Billion-Record Synthetic Databases", SIGMOD
-//! 1994), whose normalising sum fio stops at ten million ranks: at a skew of 1.2 the ten first ranks have 47.4 % of the
-//! draws, in the exact law 45.1 %. Ranks are hashed to places, so that several ranks share a place, and about 37 % of
-//! the places are never drawn.
+//! Ranks are drawn by the approximation of Gray et al. ("Quickly Generating Billion-Record
+//! Synthetic Databases", SIGMOD 1994). fio stops its normalising sum at ten million ranks: with a
+//! skew of 1.2, the first ten ranks then get 47.4 % of the draws, whereas they would get 45.1 % by
+//! the exact law. Ranks are hashed to places, so that several ranks share a place, and about 37 %
+//! of the places are never drawn.
 
 use super::rng::{splitmix64, Rng};
 
-/// Ranks in fio's sum.
+/// Number of ranks in fio's normalising sum.
 const SUMMED_MAX: u64 = 10_000_000;
 
 /// The generator for a number of places and a skew other than 1.
 pub(crate) struct FioZipf {
     places: u64,
     sum: f64,
-    /// Draws below this, times the sum, are the second rank.
+    /// Limit of the scaled draw below which the second rank is chosen.
     two: f64,
-    /// Exponent and factor of the others.
+    /// Exponent and factor of the formula for the ranks after the second.
     alpha: f64,
     eta: f64,
     seed: u64,
@@ -95,7 +96,8 @@ mod tests {
         }
     }
 
-    /// With a sum over all 105 million ranks the first share would be 0.4715, and in the exact law 0.4514.
+    /// The first share would be 0.4715 with a sum over all 105 million ranks, and 0.4514 by the
+    /// exact law.
     #[test]
     fn first_ranks_have_the_shares_of_fio() {
         for seed in flashtwin::seeds(2) {

@@ -10,9 +10,10 @@ use super::spec::GeneratorSpec;
 use crate::error::{ErrorKind, WorkloadError};
 use crate::Workload;
 
-/// Requests handed out at a time.
+/// Number of requests returned at a time.
 pub(super) const BATCH: u64 = 512;
-/// Draws that may fail to fit the range before the spec is called impossible.
+/// Number of failed attempts to draw a request that fits into the range, after which the spec is
+/// rejected as impossible.
 pub(super) const REDRAWS_MAX: u32 = 100_000;
 
 /// Random streams, one for each property of requests.
@@ -36,9 +37,9 @@ pub(crate) struct Generator {
     pub(super) clock: u64,
     pub(super) kinds: Kinds,
     placement: PlacementId,
-    /// Requests may follow the one before, or keep near it.
+    /// Whether requests may follow the previous one, or stay near it.
     follows: bool,
-    /// Kept only where requests follow.
+    /// The previous request, stored only if requests may follow it.
     previous: Option<Last>,
 }
 
@@ -216,7 +217,8 @@ impl Generator {
         WorkloadError::new(ErrorKind::TooLarge, text)
     }
 
-    /// Splits the request into pieces that are all on one member of a striped array: the first piece's member.
+    /// Splits the request into pieces that all fall on the member of a striped array that has the
+    /// first piece.
     fn pin(&self, request: &Request, out: &mut Vec<Request>) {
         let (piece, stripe) = (self.spec.alignment, self.spec.stripe);
         let rows = (self.space.bytes / stripe).max(1);
@@ -245,7 +247,7 @@ impl Generator {
         }
     }
 
-    /// A start within `local_range` either side of the last one.
+    /// Draws a start within `local_range` of the previous one, on either side.
     fn draw_near(&mut self, start: u64, bytes: u64) -> Option<u64> {
         let reach = self.spec.local_range / self.spec.alignment;
         let step = self.rng_place.below(2 * reach + 1) * self.spec.alignment;
@@ -255,7 +257,7 @@ impl Generator {
 }
 
 impl GeneratorSpec {
-    /// Makes the load ready for a device (or part) of `range_bytes`. The same spec, range and seed
+    /// Creates the workload for a device (or part) of `range_bytes`. The same spec, range and seed
     /// give the same requests on every machine.
     ///
     /// # Errors

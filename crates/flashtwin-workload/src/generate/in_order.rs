@@ -1,4 +1,5 @@
-//! Every page of a device once, in ascending order, through the handles that a load has there.
+//! Writes every page of a device once, in ascending order, with the placement ids that a load uses
+//! for the pages.
 
 use flashtwin::{Op, Request};
 
@@ -6,10 +7,10 @@ use super::load::Handles;
 use crate::error::WorkloadError;
 use crate::Workload;
 
-/// Requests handed out at once.
+/// Number of requests returned at a time.
 const BATCH: u64 = 4096;
 
-/// Writes of a page each.
+/// A workload of one-page writes in ascending order.
 pub(super) struct InOrder {
     handles: Handles,
     next: u64,
@@ -18,7 +19,7 @@ pub(super) struct InOrder {
 }
 
 impl InOrder {
-    /// The whole pages of a device of `range_bytes`.
+    /// Creates writes of the whole pages of a device of `range_bytes`.
     pub fn new(handles: Handles, range_bytes: u64, page_bytes: u64) -> InOrder {
         InOrder {
             handles,

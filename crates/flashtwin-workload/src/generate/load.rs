@@ -1,4 +1,5 @@
-//! A load of one or several streams, what fills a device before it, and the placement ids of its ranges.
+//! A load of one or several streams, the requests that fill a device before it, and the placement
+//! ids of its ranges.
 
 use flashtwin::PlacementId;
 use std::fmt;
@@ -18,23 +19,24 @@ use crate::Workload;
 
 /// Separator of streams in the text form.
 const AND: &str = " + ";
-/// Streams of a load.
+/// Largest number of streams of a load.
 const STREAMS_MAX: usize = 64;
-/// Random numbers of the choice of streams, and of the seeds of streams.
+/// Number of the random stream for the choice of streams, and of that for the seeds of streams.
 const STREAM_CHOICE: u64 = 0x4c4f_4144_0000_0000;
 const STREAM_SEEDS: u64 = 0x4c4f_4144_0001_0000;
-/// Random numbers of the seeds of phases, and of a fill.
+/// Number of the random stream for the seeds of phases, and of that for a fill.
 const STREAM_PHASES: u64 = 0x4c4f_4144_0002_0000;
 const STREAM_FILL: u64 = 0x4c4f_4144_0003_0000;
 
-/// A generated load: phases of one or several streams, of which requests are drawn in proportion to their bytes.
+/// A generated load: phases, each of one or several streams. Requests are drawn from the streams of
+/// a phase in proportion to their bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadSpec {
     /// Phases; at least one, each of at least one stream.
     phases: Vec<Phase>,
-    /// Phases that fill a device before the load; none if the load does not define them.
+    /// Phases that fill a device before the load; empty if the load does not define them.
     fill: Vec<Phase>,
-    /// Text of a named load, and what it leaves out.
+    /// Text of a named load, and a remark on what it omits.
     name: Option<(String, String)>,
 }
 
@@ -87,8 +89,8 @@ impl LoadSpec {
         (self.streams()).any(|stream| stream.requests.arrival != (Arrival::None {}))
     }
 
-    /// Makes the load ready for a device (or part) of `range_bytes`. The same load, range and seed give the same
-    /// requests on every machine.
+    /// Creates the workload for a device (or part) of `range_bytes`. The same load, range and seed
+    /// give the same requests on every machine.
     ///
     /// # Errors
     /// Fails if a stream does not fit into `range_bytes`.
@@ -106,8 +108,9 @@ impl LoadSpec {
         }
     }
 
-    /// Requests that fill a device (or part) of `range_bytes` before the load, one stream after the other, each as many
-    /// bytes as its range has; `None` if the load does not define them.
+    /// Returns the requests that fill a device (or part) of `range_bytes` before the load: one
+    /// stream after the other, each with as many bytes as its range has. `None` if the load does
+    /// not define them.
     ///
     /// # Errors
     /// Fails if a stream does not fit into `range_bytes`.
@@ -125,8 +128,9 @@ impl LoadSpec {
         Ok(Some(Box::new(Once::new(phases, description))))
     }
 
-    /// Requests that fill a device (or part) of `range_bytes` before the load: its own, or every page once in ascending
-    /// order, through the handle that the load has there.
+    /// Returns the requests that fill a device (or part) of `range_bytes` before the load: those
+    /// that the load defines or, without them, every page once in ascending order with the
+    /// placement id that the load uses for it.
     ///
     /// # Errors
     /// Fails if a stream does not fit into `range_bytes`.
@@ -149,7 +153,7 @@ impl LoadSpec {
         }
     }
 
-    /// Placement ids by range, of a device (or part) of `range_bytes`.
+    /// Returns the placement ids by range of a device (or part) of `range_bytes`.
     ///
     /// # Errors
     /// Fails if a stream does not fit into `range_bytes`.
@@ -194,7 +198,7 @@ fn parse_streams(text: &str) -> Result<Phase, WorkloadError> {
     Ok(phase)
 }
 
-/// Reads a stream that moves as many bytes as its range has.
+/// Reads a stream, and sets its amount to the number of bytes of its range.
 fn once(text: &str) -> Result<Phase, WorkloadError> {
     let requests = GeneratorSpec::parse(text)?;
     let amount = Amount::Passes(1.0);
@@ -303,7 +307,8 @@ pub struct Handles {
 }
 
 impl Handles {
-    /// Returns the id of the writes to a byte: that of the first stream that writes there; none where no stream does.
+    /// Returns the id of the writes to a byte: that of the first stream that writes there, or no id
+    /// if no stream does.
     #[inline]
     pub fn handle_of(&self, offset: u64) -> PlacementId {
         let within = |range: &&(u64, u64, PlacementId)| (range.0..range.1).contains(&offset);
@@ -312,7 +317,8 @@ impl Handles {
     }
 }
 
-/// Writes of every page of a device of `range_bytes` once in ascending order, without placement ids.
+/// Returns writes of every page of a device of `range_bytes`, once and in ascending order, without
+/// placement ids.
 pub fn in_order(range_bytes: u64, page_bytes: u32) -> Box<dyn Workload> {
     let handles = Handles { ranges: Vec::new() };
     Box::new(InOrder::new(handles, range_bytes, page_bytes.into()))
@@ -326,7 +332,7 @@ impl FromStr for LoadSpec {
 }
 
 impl fmt::Display for LoadSpec {
-    /// The text form; `parse` reads it back to the same load.
+    /// Formats the text form; `parse` reads it back to the same load.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some((name, _)) = &self.name {
             return f.write_str(name);

@@ -78,7 +78,8 @@ impl Locality {
         Ok(locality)
     }
 
-    /// Vose's alias method with weights scaled to `count * entries`; `None` if that overflows.
+    /// Builds the table by Vose's alias method, with weights scaled to `count * entries`; `None` if
+    /// that overflows.
     fn from_counts(starts: Vec<u64>, counts: &[u64]) -> Option<Self> {
         let n = counts.len();
         let total = counts.iter().try_fold(0u64, |sum, &c| sum.checked_add(c))?;
@@ -108,7 +109,7 @@ impl Locality {
         })
     }
 
-    /// A start, with the frequency of its count.
+    /// Draws a start with a probability proportional to its count.
     #[inline]
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         let column = rng.below(self.starts.len() as u64) as usize;

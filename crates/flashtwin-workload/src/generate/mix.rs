@@ -1,4 +1,4 @@
-//! Several streams of requests as one: drawn by weight, or one after the other.
+//! Several streams of requests combined into one workload: drawn by weight, or one after the other.
 
 use flashtwin::Request;
 
@@ -10,7 +10,7 @@ use crate::Workload;
 /// Streams drawn by weight.
 pub(super) struct Mix {
     streams: Vec<Stream>,
-    /// [`Rng::units`] up to which each stream is drawn.
+    /// For each stream, the upper limit of the [`Rng::units`] for which it is chosen.
     up_to: Vec<u64>,
     choice: Rng,
     requests: Option<u64>,
@@ -26,7 +26,8 @@ struct Stream {
 }
 
 impl Mix {
-    /// Takes streams without end and arrival times, with the number of requests of each in proportion to the others.
+    /// Combines streams that have no end and no arrival times; `counts` determines the proportion
+    /// of their requests.
     pub fn new(
         streams: Vec<(Generator, f64)>,
         requests: Option<u64>,

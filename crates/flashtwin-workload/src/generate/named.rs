@@ -1,8 +1,8 @@
 //! Loads of several streams that papers measured, by name.
 //!
-//! `warp-1stream` and `warp-3stream` are the jobs of WARP (FAST 2026), as its published job files and logs have them.
-//! Their streams were closed loops, so that their shares of the bytes depend on the device; the defaults here are the
-//! shares that the logs show for the same addresses and handles.
+//! `warp-1stream` and `warp-3stream` are the jobs of WARP (FAST 2026), according to its published
+//! job files and logs. Their streams were closed loops, so their shares of the bytes depended on
+//! the device. The default shares here are those of the logs, for the same addresses and handles.
 
 use std::path::Path;
 
@@ -13,17 +13,18 @@ use crate::error::WorkloadError;
 
 /// The streams of a named load.
 pub(super) enum Named {
-    /// Text form of its streams, and of those that fill the device, one after the other.
+    /// Text form of the load's streams, and of the streams that fill the device before the load,
+    /// one after the other.
     Written { load: String, fill: Vec<String> },
     /// Jobs of fio.
     Job(FioJob),
 }
 
-/// A name with the keys that go with it.
+/// A named load and the keys that it accepts.
 pub struct NamedLoad {
     /// The name.
     pub name: &'static str,
-    /// Keys with their defaults, or the text that stands for the default.
+    /// Each key with its default value, or with a text that describes the default.
     pub keys: &'static [(&'static str, &'static str)],
     /// Description.
     pub line: &'static str,
@@ -33,7 +34,7 @@ pub struct NamedLoad {
 /// Number of requests.
 const REQUESTS: (&str, &str) = ("requests", "no end");
 
-/// Named loads of several streams, or with a fill of their own.
+/// Named loads that have several streams, or that prescribe how the device is filled before.
 pub const NAMED_LOADS: &[NamedLoad] = &[
     NamedLoad {
         name: "warp-1stream",
@@ -75,7 +76,7 @@ pub const NAMED_LOADS: &[NamedLoad] = &[
     },
 ];
 
-/// Reads a named load; `None` if the text begins with no such name.
+/// Reads a named load; `None` if the text does not begin with such a name.
 pub(super) fn parse(text: &str) -> Option<Result<Named, WorkloadError>> {
     let (name, pairs) = text.split_once(':').unwrap_or((text, ""));
     let load = NAMED_LOADS.iter().find(|load| load.name == name)?;
@@ -83,7 +84,7 @@ pub(super) fn parse(text: &str) -> Option<Result<Named, WorkloadError>> {
     Some(read_keys(load.name, &keys, pairs).and_then(|given| (load.write)(&given)))
 }
 
-/// A value that must be one of a few words.
+/// Reads a value that must be one of a few words.
 fn word<'a>(
     given: &Given<'a>,
     key: &str,
@@ -99,7 +100,7 @@ fn word<'a>(
     }
 }
 
-/// The key `requests`, if it is given, as the end of a stream.
+/// Returns the key `requests`, if it is given, as the end of a stream's text.
 fn requests(given: &Given) -> String {
     given
         .get("requests")
@@ -124,9 +125,9 @@ fn warp_1stream(given: &Given) -> Result<Named, WorkloadError> {
     Ok(Named::Written { load, fill })
 }
 
-/// Shares of the bytes in the logs of WARP's runs of three streams: those of the sequential stream, of the overwrites
-/// and of the random stream, by distribution and handles. Where the runs with handles were not published, those of the
-/// nearest run are taken.
+/// Shares of the bytes in the logs of WARP's runs of three streams: those of the sequential stream,
+/// of the overwrites and of the random stream, by distribution and handles. For runs with handles
+/// that were not published, the shares of the nearest published run are used.
 const MEASURED: &[(&str, &str, [f64; 3])] = &[
     ("uniform", "none", [0.567, 0.224, 0.209]),
     ("uniform", "own", [0.570, 0.214, 0.216]),
@@ -182,7 +183,7 @@ fn warp_3stream(given: &Given) -> Result<Named, WorkloadError> {
     Ok(Named::Written { load, fill })
 }
 
-/// Shares of the three streams: `0.57/0.22/0.21`.
+/// Parses the shares of the three streams, such as `0.57/0.22/0.21`.
 fn three_shares(text: &str) -> Result<[f64; 3], WorkloadError> {
     let parts: Vec<Option<f64>> = text.split('/').map(|part| part.parse().ok()).collect();
     match parts[..] {
@@ -196,7 +197,8 @@ fn three_shares(text: &str) -> Result<[f64; 3], WorkloadError> {
     }
 }
 
-/// Percent of the flash for small objects, and their share of the bytes in the logs of CacheLib on WARP's emulator.
+/// Percentage of the flash used for small objects, and the share of the bytes written to them in
+/// the logs of CacheLib on WARP's emulator.
 const SOC_BYTES: &[(f64, f64)] = &[(4.0, 0.067), (20.0, 0.119), (40.0, 0.127)];
 
 fn cachelib(given: &Given) -> Result<Named, WorkloadError> {

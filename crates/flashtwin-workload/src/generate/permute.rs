@@ -1,23 +1,27 @@
-//! Every place of a range once a pass, in a new pseudo-random order each pass, without a table.
+//! Visits every place of a range once per pass, in a new pseudo-random order for each pass, without
+//! a table.
 //!
-//! A number is a pair of digits, each about the square root of the range. In each round a hash of one digit is added to
-//! the other (a Feistel network of unequal halves: Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002),
-//! which no two pairs survive as the same. The few results beyond the range go through the rounds again. Unlike the
-//! network of bits that spreads the ranks of `zipf`, whose domain is up to four times the range, nearly every place is
-//! right at first, and the digits are counted, not divided.
+//! A number is represented by two digits, each with about as many values as the square root of the
+//! range. Each round adds a hash of one digit to the other (a Feistel network of unequal halves:
+//! Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002). This maps different pairs to
+//! different pairs. The few results beyond the range go through the rounds again. In contrast, the
+//! bit-based network that spreads the ranks of `zipf` has a domain of up to four times the range.
+//! Here, nearly every result is within the range at once, and digits are incremented instead of
+//! computed by division.
 
 use super::rng::splitmix64;
 
-/// With four, pairs of places in ranges of some hundred are not equally frequent.
+/// Number of rounds. With four, pairs of places are not equally frequent in ranges of some hundred
+/// places.
 const ROUNDS: usize = 6;
 
 /// Passes over a range of places.
 pub(crate) struct Passes {
     places: u64,
-    /// Values of the higher and the lower digit.
+    /// Number of values of the higher and of the lower digit.
     high: u64,
     low: u64,
-    /// Digits of the next number of the pass, and the numbers left.
+    /// Digits of the next number of the pass, and how many numbers are left.
     next: (u64, u64),
     left: u64,
     keys: [u64; ROUNDS],
@@ -40,7 +44,7 @@ impl Passes {
         passes
     }
 
-    /// Begins a pass with keys of its own.
+    /// Begins a pass with new keys.
     #[cold]
     fn begin(&mut self) {
         self.keys = std::array::from_fn(|_| splitmix64(&mut self.seed));
@@ -76,7 +80,8 @@ impl Passes {
     }
 }
 
-/// Adds a hash of `other` to a digit with `values` values, at most 2^32 of them. A branch would be taken at random.
+/// Returns a digit with `values` values, at most 2^32, after a hash of `other` was added to it.
+/// Avoids a branch, which the processor could not predict.
 #[inline(always)]
 fn added(digit: u64, other: u64, values: u64) -> u64 {
     let product = u128::from(other) * 0x94d0_49bb_1331_11eb;
@@ -133,7 +138,8 @@ mod tests {
         }
     }
 
-    /// Neighbours in the order are no neighbours in the range, and a place is no hint of its place a pass later.
+    /// Neighbours in the order are not neighbours in the range, and a place's position in one pass
+    /// does not predict its position in the next.
     #[test]
     fn orders_are_uncorrelated() {
         for seed in flashtwin::seeds(3) {

@@ -1,4 +1,4 @@
-//! How often each page of a load is accessed, for closed forms of independent references.
+//! Frequency of the accesses to each page of a load, for closed forms of independent references.
 
 use flashtwin::theory::PageClass;
 
@@ -9,10 +9,11 @@ use super::size::Size;
 use super::spec::GeneratorSpec;
 use crate::error::WorkloadError;
 
-/// Ranks of Zipf that are classes of their own; above, a class has the ranks up to this many percent above its first.
+/// Number of Zipf ranks that form classes of their own. A later class contains the ranks up to a
+/// fixed percentage above its first rank.
 const SINGLE_RANKS: u64 = 512;
 const RANK_STEP: f64 = 1.01;
-/// Classes of a normal distribution.
+/// Number of classes into which a normal distribution is divided.
 const NORMAL_CLASSES: u32 = 4096;
 
 /// Popularity of the pages of a load whose accesses are independent of each other.
@@ -20,7 +21,8 @@ const NORMAL_CLASSES: u32 = 4096;
 pub struct Popularity {
     /// Classes of equally popular pages; their pages are all pages of the device.
     pub classes: Vec<PageClass>,
-    /// Whether every page is accessed once a pass, in a new order each pass: then accesses are not independent.
+    /// Whether every page is accessed once per pass, in a new order for each pass, so that accesses
+    /// are not independent.
     pub permuted: bool,
     /// Share of the requests that read.
     pub reads: f64,
@@ -101,7 +103,7 @@ fn of_stream(of: &GeneratorSpec, bytes: u64, page_bytes: u32) -> Result<Populari
     })
 }
 
-/// Returns the classes of a pattern over so many pages.
+/// Returns the classes of a pattern over `pages` pages.
 fn classes(address: &Address, bytes: u64, pages: f64) -> Result<Vec<PageClass>, String> {
     let class = |share_of_pages: f64, accesses: f64| PageClass {
         pages: share_of_pages * pages,
@@ -134,7 +136,8 @@ fn classes(address: &Address, bytes: u64, pages: f64) -> Result<Vec<PageClass>, 
     }
 }
 
-/// Ranks from 1 to the number of pages, each accessed in proportion to 1 / rank^theta.
+/// Returns the classes of ranks from 1 to the number of pages, each accessed in proportion to 1 /
+/// rank^theta.
 fn zipf(theta: f64, pages: f64) -> Vec<PageClass> {
     let last = pages.round().max(1.0) as u64;
     let mut found = Vec::new();
@@ -158,7 +161,7 @@ fn zipf(theta: f64, pages: f64) -> Vec<PageClass> {
     normalised(found)
 }
 
-/// Integral of x^-theta.
+/// Returns the integral of x^-theta.
 fn integral(theta: f64, from: f64, to: f64) -> f64 {
     match (theta - 1.0).abs() < 1e-9 {
         true => (to / from).ln(),
@@ -166,7 +169,8 @@ fn integral(theta: f64, from: f64, to: f64) -> f64 {
     }
 }
 
-/// Pages along a normal distribution; `sigma` and `centre` as shares of the range.
+/// Returns the classes of pages along a normal distribution; `sigma` and `centre` are fractions of
+/// the range.
 fn normal(sigma: f64, centre: f64, pages: f64) -> Vec<PageClass> {
     // Places far from the centre are hardly ever accessed, but are pages as the others.
     let classes = f64::from(NORMAL_CLASSES);

@@ -1,7 +1,7 @@
 //! Random numbers: xoshiro256++ seeded by splitmix64, and the draws that the generators need. Results are the same on
 //! every machine, because only integers, IEEE products and sums, and the logarithm of the pure-Rust `libm` are used.
 
-/// One step of splitmix64; also a good hash of a counter.
+/// Performs one step of splitmix64, which is also a good hash of a counter.
 pub(crate) fn splitmix64(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -13,7 +13,7 @@ pub(crate) fn splitmix64(state: &mut u64) -> u64 {
 /// Number of units that make 1.
 const UNITS: f64 = (1u64 << 53) as f64;
 
-/// xoshiro256++ (Blackman and Vigna).
+/// The generator xoshiro256++ (Blackman and Vigna).
 #[derive(Clone, Debug)]
 pub(crate) struct Rng {
     s: [u64; 4],
@@ -29,7 +29,7 @@ impl Rng {
         }
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         let s = &mut self.s;
@@ -44,7 +44,7 @@ impl Rng {
         out
     }
 
-    /// Uniform below `n` (n > 0), without bias (Lemire).
+    /// Returns a uniformly distributed number below `n` (n > 0), without bias (Lemire's method).
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         let mut product = u128::from(self.bits()) * u128::from(n);
@@ -57,7 +57,7 @@ impl Rng {
         (product >> 64) as u64
     }
 
-    /// [`Rng::unit`] in units of 2^-53: from 1 to 2^53.
+    /// Returns [`Rng::unit`] in units of 2^-53: a number from 1 to 2^53.
     #[inline]
     pub fn units(&mut self) -> u64 {
         (self.bits() >> 11) + 1
@@ -81,13 +81,14 @@ impl Rng {
         self.unit() <= p
     }
 
-    /// Exponential with mean 1.
+    /// Draws from the exponential distribution with mean 1.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
         -libm::log(self.unit())
     }
 
-    /// Normal with mean 0 and standard deviation 1 (Marsaglia's polar method).
+    /// Draws from the normal distribution with mean 0 and standard deviation 1 (Marsaglia's polar
+    /// method).
     pub fn normal(&mut self) -> f64 {
         loop {
             let (x, y) = (2.0 * self.unit() - 1.0, 2.0 * self.unit() - 1.0);

@@ -9,22 +9,23 @@ use crate::error::{ErrorKind, WorkloadError};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Size {
-    /// One size for all.
+    /// All requests have one size.
     Constant {
         /// Bytes.
         bytes: u64,
     },
-    /// Exponential, rounded up to the alignment, which increases the mean by about half the alignment.
+    /// Exponentially distributed sizes, rounded up to the alignment, which increases the mean by
+    /// about half the alignment.
     Exponential {
         /// Mean before rounding, bytes.
         mean: u64,
     },
-    /// Geometric in units of the alignment, at least one.
+    /// Geometrically distributed sizes in units of the alignment, at least one unit.
     Geometric {
         /// Mean, bytes.
         mean: u64,
     },
-    /// Every multiple of the alignment from `min` to `max` equally often.
+    /// Every multiple of the alignment from `min` to `max` is equally likely.
     Uniform {
         /// Smallest, bytes.
         min: u64,
@@ -88,7 +89,7 @@ impl Size {
         }
     }
 
-    /// The mean of the sizes drawn, in bytes.
+    /// Returns the mean of the sizes drawn, in bytes.
     pub(crate) fn mean(&self, alignment: u64) -> f64 {
         match self {
             Size::Constant { bytes } => *bytes as f64,
@@ -106,7 +107,7 @@ impl Size {
         }
     }
 
-    /// The smallest size that can be drawn.
+    /// Returns the smallest size that can be drawn.
     pub(crate) fn smallest(&self, alignment: u64) -> u64 {
         match self {
             Size::Constant { bytes } => *bytes,

@@ -38,9 +38,9 @@ pub struct GeneratorSpec {
     /// one member of a striped array (Harmonia's skewed load, D-32). The pieces arrive together, each as a request of
     /// its own.
     pub pinned: f64,
-    /// Bytes between the starts of such pieces.
+    /// Bytes between the starts of two pieces of a split request.
     pub stripe: u64,
-    /// Use only this part of the range; all of it if left out.
+    /// Part of the range to use; if omitted, the whole range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<Range>,
     /// Placement id of the writes, from 0 to 65 534.
@@ -48,13 +48,13 @@ pub struct GeneratorSpec {
     pub placement: Option<u16>,
     /// Starts are multiples of this, bytes.
     pub alignment: u64,
-    /// Number of requests; without end if left out.
+    /// Number of requests; if omitted, the load never ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
 }
 
 impl Default for GeneratorSpec {
-    /// Uniform 4 KiB reads in a closed loop, without end.
+    /// Returns a load of uniform 4 KiB reads in a closed loop, without end.
     fn default() -> Self {
         GeneratorSpec {
             address: Address::UNIFORM,
@@ -122,7 +122,7 @@ pub const PRESETS: &[(&str, &str, &str)] = &[
 ];
 
 impl GeneratorSpec {
-    /// Mean bytes of a request; a flush has none.
+    /// Returns the mean bytes of a request; a flush has none.
     pub(crate) fn mean_bytes(&self) -> f64 {
         self.size.mean(self.alignment) * (1.0 - self.flush)
     }

@@ -53,7 +53,7 @@ pub(crate) fn validate(weights: &[f64]) -> Result<(), WorkloadError> {
 }
 
 impl Stack {
-    /// Creates the model from the weights of its distances.
+    /// Creates the model from the weights of the distances.
     ///
     /// # Errors
     /// Fails if there are too few or too many weights, or none for a new place.
@@ -157,8 +157,8 @@ impl Recent {
 mod tests {
     use super::*;
 
-    /// Returns the shares of the distances of these places, counted as the model defines them. Places not used before
-    /// are new.
+    /// Returns the shares of the distances of the given places, counted as the model defines them.
+    /// Places not used before are new.
     fn distances(places: &[u64], classes: usize) -> Vec<f64> {
         let mut order: Vec<u64> = Vec::new();
         let mut counts = vec![0.0; classes];

@@ -2,23 +2,24 @@
 
 use super::spec::GeneratorSpec;
 
-/// Requests of a stream in proportion to those of the others.
+/// Amount of a stream's requests compared with the other streams.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
     /// Bytes, relative to those of the other streams.
     Share(f64),
-    /// The bytes of the range of the stream, so many times. The phase ends after that.
+    /// A number of passes over the stream's range; the phase ends after that.
     Passes(f64),
 }
 
 /// One stream of a load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamSpec {
-    /// Requests of the stream. Their number, if any, is that of the phase; one of its streams may have it.
+    /// Requests of the stream. If a number of requests is set, it is that of the whole phase; only
+    /// one of its streams may set it.
     pub requests: GeneratorSpec,
     /// Amount in proportion to the other streams.
     pub amount: Amount,
 }
 
-/// Streams at the same time.
+/// Streams that run at the same time.
 pub(super) type Phase = Vec<StreamSpec>;

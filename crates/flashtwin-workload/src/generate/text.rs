@@ -155,7 +155,7 @@ impl<'a> Given<'a> {
         self.pairs.iter().find(|(k, _)| *k == key).map(|(_, v)| *v)
     }
 
-    /// Replaces values of a preset by those of `changes`.
+    /// Replaces values of a preset by values of `changes`.
     fn change(&mut self, changes: Given<'a>) {
         for (key, _) in &changes.pairs {
             self.pairs.retain(|(k, _)| !replaces(key, k));
@@ -181,7 +181,7 @@ impl<'a> Given<'a> {
         self.get(key).map_or(Ok(other), |value| flag(key, value))
     }
 
-    /// Requests a second, from `rate` or `interval`.
+    /// Returns the requests per second, from `rate` or `interval`.
     fn rate(&self) -> Result<Option<f64>, WorkloadError> {
         match (self.get("rate"), self.get("interval")) {
             (Some(value), _) => rate("rate", value).map(Some),
@@ -197,7 +197,8 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// Returns the arrival process; without `arrival`, the one to which the other keys belong.
+    /// Returns the arrival process. If `arrival` is not given, it is the process to which the other
+    /// given keys belong.
     fn arrival(&mut self) -> Result<Arrival, WorkloadError> {
         let kind = self.get("arrival").unwrap_or({
             match (self.rate()?, self.get("on_rate")) {
@@ -222,7 +223,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// Keys that hold for every pattern.
+/// Keys that are permitted with every pattern.
 const COMMON: &[&str] = &[
     "write",
     "trim",
@@ -247,10 +248,10 @@ const COMMON: &[&str] = &[
     "requests",
 ];
 
-/// Key of one of several streams: its bytes in proportion to those of the others.
+/// Key of a stream: its share of the bytes, in proportion to the other streams.
 const SHARE: &str = "bytes";
 
-/// Keys of other tools, and their names here.
+/// Names of keys in other tools, with their names here.
 const SYNONYMS: &[(&str, &str)] = &[
     ("footprint", "range"),
     ("working_set", "range"),
@@ -301,7 +302,7 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// Shares of accesses and of the range in percent: `80/20:10/20:10/60`.
+/// Parses shares of accesses and of the range in percent, such as `80/20:10/20:10/60`.
 fn zoned(value: &str) -> Result<Vec<(f64, f64)>, WorkloadError> {
     let part = |part: &str| {
         match part.split_once('/') {
@@ -431,13 +432,13 @@ impl FromStr for GeneratorSpec {
 }
 
 impl fmt::Display for GeneratorSpec {
-    /// The short text form; `parse` reads it back to the same spec.
+    /// Formats the short text form; `parse` reads it back to the same spec.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write(self, f)
     }
 }
 
-/// Reads the text form, with keys beyond those of a load, and the share of the bytes.
+/// Reads the text form with additional keys; returns the share of the bytes as well.
 fn parse(
     text: &str,
     more_keys: &[&'static str],
@@ -502,7 +503,7 @@ fn parse(
     Ok((spec, share))
 }
 
-/// Whether two keys set the same value; `rate` and `interval` do.
+/// Whether two keys set the same value, as `rate` and `interval` do.
 fn replaces(key: &str, earlier: &str) -> bool {
     key == earlier || matches!((key, earlier), ("rate", "interval") | ("interval", "rate"))
 }

@@ -5,17 +5,17 @@ use std::fmt;
 
 use crate::error::{ErrorKind, WorkloadError};
 
-/// A part of a device: so many bytes, or a share of it.
+/// A part of a device: a number of bytes, or a percentage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Part {
     /// Bytes.
     Bytes(u64),
-    /// Hundredths of the whole, from 0 to 100.
+    /// A percentage of the whole, from 0 to 100.
     Percent(f64),
 }
 
 impl Part {
-    /// The size of this part of `whole` bytes.
+    /// Returns the size of this part of `whole` bytes.
     fn bytes_of(self, whole: u64) -> Result<u64, WorkloadError> {
         match self {
             Part::Bytes(bytes) => Ok(bytes),
@@ -34,12 +34,12 @@ impl Part {
 pub struct Range {
     /// Bytes before the range.
     pub start: Part,
-    /// Bytes up to its end.
+    /// Number of bytes from the start of the device to the end of the range.
     pub end: Part,
 }
 
 impl Range {
-    /// Range from the start of a device.
+    /// Creates a range from the start of a device to `end`.
     pub const fn up_to(end: Part) -> Self {
         Range {
             start: Part::Bytes(0),
@@ -47,8 +47,9 @@ impl Range {
         }
     }
 
-    /// Returns the first byte, a multiple of `alignment`, and the bytes up to the end. Bounds in percent are rounded
-    /// down to the alignment, so that ranges that meet share no place and leave none out.
+    /// Returns the first byte, a multiple of `alignment`, and the number of bytes up to the end.
+    /// Bounds in percent are rounded down to the alignment, so that adjacent ranges neither overlap
+    /// nor leave a gap.
     pub(crate) fn of(self, whole: u64, alignment: u64) -> Result<(u64, u64), WorkloadError> {
         let start = self.start.bytes_of(whole)?;
         let first = match self.start {
@@ -115,12 +116,12 @@ impl From<Range> for RangeText {
     }
 }
 
-/// A parameter that is not what it must be.
+/// Returns the error of a parameter that has a wrong value.
 pub(crate) fn wrong<T>(text: String) -> Result<T, WorkloadError> {
     Err(WorkloadError::new(ErrorKind::Option, text))
 }
 
-/// A plain number: `0.7`, `1e6`.
+/// Parses a plain number such as `0.7` or `1e6`.
 pub(crate) fn number(key: &str, value: &str) -> Result<f64, WorkloadError> {
     match value.parse::<f64>() {
         Ok(v) if v.is_finite() && !value.starts_with('+') => Ok(v),
@@ -130,7 +131,7 @@ pub(crate) fn number(key: &str, value: &str) -> Result<f64, WorkloadError> {
     }
 }
 
-/// A number with a decimal suffix k, M or G: counts and rates.
+/// Parses a count or a rate: a number with a decimal suffix k, M or G.
 pub(crate) fn count(key: &str, value: &str) -> Result<f64, WorkloadError> {
     let (digits, factor) = suffix(value, 1000.0);
     match number(key, digits) {
@@ -141,7 +142,7 @@ pub(crate) fn count(key: &str, value: &str) -> Result<f64, WorkloadError> {
     }
 }
 
-/// Bytes: a number with a binary suffix k, M, G or T.
+/// Parses a number of bytes with a binary suffix k, M, G or T.
 pub(crate) fn bytes(key: &str, value: &str) -> Result<u64, WorkloadError> {
     let bare = value
         .strip_suffix("iB")
@@ -161,7 +162,7 @@ pub(crate) fn bytes(key: &str, value: &str) -> Result<u64, WorkloadError> {
     }
 }
 
-/// A part of a device: bytes, or hundredths of it such as `50%`.
+/// Parses a part of a device: a number of bytes, or a percentage such as `50%`.
 fn part(key: &str, value: &str) -> Result<Part, WorkloadError> {
     let Some(percent) = value.strip_suffix('%') else {
         return Ok(Part::Bytes(bytes(key, value)?));
@@ -174,7 +175,7 @@ fn part(key: &str, value: &str) -> Result<Part, WorkloadError> {
     }
 }
 
-/// A range of a device: `50%`, `300M`, `10%..90%`, `1G..2G`.
+/// Parses a range of a device, such as `50%`, `300M`, `10%..90%` or `1G..2G`.
 pub(crate) fn range(key: &str, value: &str) -> Result<Range, WorkloadError> {
     let (start, end) = match value.split_once("..") {
         Some((start, end)) => (part(key, start)?, part(key, end)?),
@@ -193,7 +194,7 @@ pub(crate) fn range(key: &str, value: &str) -> Result<Range, WorkloadError> {
     Ok(Range { start, end })
 }
 
-/// True or false.
+/// Parses `true` or `false`.
 pub(crate) fn flag(key: &str, value: &str) -> Result<bool, WorkloadError> {
     match value {
         "true" => Ok(true),
@@ -213,7 +214,7 @@ fn suffix(value: &str, step: f64) -> (&str, f64) {
     (&value[..value.len() - 1], step.powi(power))
 }
 
-/// Requests per second: `20k/s`, `20/ms`, `20000`.
+/// Parses requests per second, such as `20k/s`, `20/ms` or `20000`.
 pub(crate) fn rate(key: &str, value: &str) -> Result<f64, WorkloadError> {
     let (amount, per) = match value.split_once('/') {
         None | Some((_, "s")) => (value.split('/').next().unwrap_or(value), 1.0),

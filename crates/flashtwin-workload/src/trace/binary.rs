@@ -1,12 +1,14 @@
 //! flashtwin's own binary form, which is read without parsing. Little-endian:
 //!
 //! * header: magic `FLTWTRC1` or `FLTWTRC2`, length of the description `u32`, zero `u32`, the description;
-//! * one record of 24 bytes a request: arrival in picoseconds `u64`, offset `u64`, and a `u64`. In version 1 it holds
-//!   op (bits 0-1), FUA (bit 2) and length in bytes (from bit 8 up). In version 2 it holds op (bits 0-3), FUA (bit 4),
-//!   whether there is a placement id (bit 5), the id (bits 8-23) and the length (from bit 24 up);
+//! * one record of 24 bytes per request: arrival in picoseconds `u64`, offset `u64`, and a `u64`.
+//!   In version 1 it holds op (bits 0-1), FUA (bit 2) and length in bytes (from bit 8 up). In
+//!   version 2 it holds op (bits 0-3), FUA (bit 4), whether there is a placement id (bit 5), the id
+//!   (bits 8-23) and the length (from bit 24 up);
 //! * trailer of 24 bytes: number of requests `u64`, checksum `u64`, `u64::MAX`.
 //!
-//! Version 2 is written only if the trace has placement ids. It has room for more operations than there are.
+//! Version 2 is written only if the trace has placement ids. Its field for the operation is wider
+//! than needed, so that operations can be added.
 //!
 //! Arrivals never decrease. The trailer distinguishes a whole file from a truncated one.
 //!
@@ -49,7 +51,7 @@ pub(crate) enum Version {
 }
 
 impl Version {
-    /// The version that holds the requests of a trace.
+    /// Returns the version in which the requests of a trace are written.
     pub fn of(has_placement: bool) -> Self {
         match has_placement {
             true => Version::V2,
@@ -57,7 +59,7 @@ impl Version {
         }
     }
 
-    /// First bytes of a file.
+    /// Returns the first bytes of a file.
     fn magic(self) -> &'static [u8; 8] {
         match self {
             Version::V1 => b"FLTWTRC1",
@@ -111,15 +113,16 @@ const PIECE_BYTES_V2: u64 = 1 << 39;
 const HEADER_BYTES: usize = 16;
 const RECORD_BYTES: usize = 24;
 const DESCRIPTION_MAX_BYTES: usize = 64 << 10;
-/// Third word of the trailer; no request looks like it.
+/// Third word of the trailer; no record of a request has this value.
 const END: u64 = u64::MAX;
 
-/// Order-dependent sum over all words; finds swapped, lost and altered records.
+/// Adds a word to a checksum that depends on the order of the words, so that it detects swapped,
+/// lost and altered records.
 fn mix(sum: u64, word: u64) -> u64 {
     (sum.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The words of a record.
+/// Returns the words of a record.
 #[inline]
 fn words(record: &[u8; RECORD_BYTES]) -> [u64; 3] {
     let word = |at| {
@@ -200,7 +203,7 @@ impl BinaryWriter {
 
 #[derive(Default)]
 struct Binary {
-    /// Once the header is read.
+    /// The version, once the header has been read.
     version: Option<Version>,
     ended: bool,
     count: u64,
@@ -210,7 +213,8 @@ struct Binary {
 }
 
 impl Binary {
-    /// Requests in a plain file of this form, from its length and the bytes of its header.
+    /// Returns the number of requests in a plain file of this form, given its length and the bytes
+    /// of its header.
     fn requests(file_bytes: u64, head: &[u8]) -> Option<u64> {
         let description = u64::from(u32::from_le_bytes(head.get(8..12)?.try_into().ok()?));
         let fixed = HEADER_BYTES as u64 + description + RECORD_BYTES as u64;
@@ -296,7 +300,7 @@ impl OrderedDecoder for Binary {
 }
 
 impl Binary {
-    /// Reads the records up to the first that needs a closer look; returns how many.
+    /// Reads records up to the first that needs a closer check; returns their number.
     fn usual<const HAS_IDS: bool>(
         &mut self,
         data: &[u8],
@@ -311,8 +315,9 @@ impl Binary {
             let [arrival, offset, word] = words(record);
             let kind = Kind::of::<HAS_IDS>(word);
             let bytes = kind.bytes;
-            // A read or write of some bytes, at or after the last and within an hour of it. The step of a
-            // time that goes back is a large number.
+            // The record is a read or write with a length, and arrives at or after the previous one
+            // and within an hour of it. (If time goes back, the difference wraps around to a large
+            // number.)
             let plain = (kind.op < 2)
                 & (!HAS_IDS | (word & UNUSED_V2 == 0))
                 & (bytes.wrapping_sub(1) < TRANSFER_MAX_BYTES)
@@ -353,7 +358,7 @@ impl Binary {
         Ok(version)
     }
 
-    /// Reads any record, or the trailer.
+    /// Reads a record of any kind, or the trailer.
     fn unusual(
         &mut self,
         version: Version,

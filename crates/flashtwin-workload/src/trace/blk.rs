@@ -69,7 +69,7 @@ pub(crate) const BLKTRACE: Reader = Reader {
     },
 };
 
-/// `maj,min cpu seq seconds pid action rwbs sector + count [process]`.
+/// Lines of the form `maj,min cpu seq seconds pid action rwbs sector + count [process]`.
 struct Blkparse {
     units: Units,
     event: BlkEvent,
@@ -154,7 +154,7 @@ const TC_NOTIFY: u32 = 1 << 26;
 const TC_DISCARD: u32 = 1 << 29;
 const TC_FUA: u32 = 1 << 31;
 
-/// True if the bytes begin with a little-endian blktrace record.
+/// Returns whether the bytes begin with a little-endian blktrace record.
 fn is_blktrace(data: &[u8]) -> bool {
     data.len() >= RECORD_BYTES && word(data, 0) & 0xffff_ff00 == MAGIC
 }
@@ -167,7 +167,7 @@ fn double(data: &[u8], at: usize) -> u64 {
     u64::from(word(data, at)) | u64::from(word(data, at + 4)) << 32
 }
 
-/// Checks the record that begins here.
+/// Checks the record at the start of `data`.
 fn check(data: &[u8]) -> Result<(), (ErrorKind, String)> {
     if data.len() < RECORD_BYTES {
         let text = "the file ends within a record of 48 bytes; fetch it again";
@@ -189,7 +189,7 @@ fn check(data: &[u8]) -> Result<(), (ErrorKind, String)> {
     }
 }
 
-/// The operation of a record, and whether it is a write with force unit access.
+/// Returns the operation of a record, and whether it is a forced write.
 fn op_of(action: u32, bytes: u32) -> (Op, bool) {
     match action {
         a if a & TC_DISCARD != 0 => (Op::Trim, false),

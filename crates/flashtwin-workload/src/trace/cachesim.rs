@@ -67,9 +67,9 @@ pub(crate) const LCS: Reader = Reader {
 #[derive(Clone, Copy)]
 struct Layout {
     record_bytes: usize,
-    /// The size is a word of 8 bytes, not 4.
+    /// Whether the size is a word of 8 bytes; otherwise it has 4.
     wide_size: bool,
-    /// Byte of the operation.
+    /// Offset of the byte with the operation; `None` if records have no operation.
     op_at: Option<usize>,
 }
 
@@ -79,7 +79,8 @@ const ORACLE: Layout = Layout {
     op_at: None,
 };
 
-/// The record of an lcs version; versions from 4 on append features.
+/// Returns the layout of the records of an lcs version. Versions from 4 on append further fields,
+/// which are skipped.
 fn lcs_layout(version: u64) -> Option<Layout> {
     let features = match version {
         1 => return Some(ORACLE),
@@ -115,13 +116,13 @@ fn double(r: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// True for the mark of an lcs header.
+/// Returns whether the bytes begin with the mark of an lcs header.
 fn is_lcs(head: &[u8]) -> bool {
     head.starts_with(&LCS_MARK)
 }
 
-/// Whether these bytes can only be oracleGeneral records: times are in order, and every number of an object's next
-/// request is correct.
+/// Whether the first bytes of a file can only be oracleGeneral records: times are in order, and
+/// every number of an object's next request is correct.
 fn is_oracle_general(head: &[u8]) -> bool {
     let records: Vec<&[u8]> = head.chunks_exact(ORACLE_BYTES).take(LOOKED_AT).collect();
     let mut latest = 0;

@@ -12,13 +12,13 @@ use super::options::Volumes;
 pub(crate) struct Raw<'a> {
     /// Absolute time in the trace's clock, in picoseconds.
     pub time: u128,
-    /// Text that names the volume; empty if the format has none.
+    /// Text that names the volume; empty if the format has no volumes.
     pub volume: &'a [u8],
     pub op: Op,
     pub offset: u64,
     pub bytes: u64,
     pub fua: bool,
-    /// Whether a flush precedes the request (or is the whole request, if `bytes` is 0).
+    /// Whether a flush precedes the request; if `bytes` is 0, the request is only this flush.
     pub preflush: bool,
     pub placement: PlacementId,
 }
@@ -39,7 +39,7 @@ impl Raw<'_> {
     }
 }
 
-/// A request waiting for its place in time.
+/// A request in the reorder window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record {
     pub time: u128,
@@ -53,11 +53,11 @@ pub(crate) struct Record {
     pub placement: PlacementId,
 }
 
-/// Largest plausible read or write (4 GiB); larger ones count as a wrong unit.
+/// Largest plausible read or write (4 GiB); a larger request counts as a sign of a wrong unit.
 pub(crate) const TRANSFER_MAX_BYTES: u64 = 1 << 32;
 /// Largest address of a device (8 EiB): sums of two addresses still fit.
 pub(crate) const ADDRESS_MAX: u64 = 1 << 62;
-/// Number of requests after which a leap of the absolute time can be detected.
+/// Number of requests from which on a leap of the absolute time can be detected.
 const LEAP_AFTER: u64 = 100;
 /// Growth of the absolute time, between two requests at least an hour apart, that suggests a change of units.
 const LEAP_FACTOR: u128 = 500;
@@ -76,7 +76,7 @@ pub(crate) struct VolumeTable {
 pub(crate) struct Volume {
     pub name: String,
     pub requests: u64,
-    /// One past the highest byte addressed.
+    /// End of the highest byte addressed.
     pub extent: u64,
     wanted: bool,
 }
@@ -91,8 +91,9 @@ fn volume_name(text: &[u8]) -> String {
 }
 
 impl VolumeTable {
-    /// Whether this is the volume of the previous request. Empty names are not passed to `memcmp`: an empty slice has
-    /// no valid address, for which glibc's AVX-512 version takes 80 ns.
+    /// Whether `text` names the volume of the previous request. Empty names are not passed to
+    /// `memcmp`, because an empty slice has no valid address; glibc's AVX-512 version then takes 80
+    /// ns.
     #[inline(always)]
     fn is_last(&self, text: &[u8]) -> bool {
         self.last.0.len() == text.len() && (text.is_empty() || *self.last.0 == *text)
@@ -130,31 +131,32 @@ impl VolumeTable {
     }
 }
 
-/// Counts of reads and writes that a decoder passed on without the collector.
+/// Counts of reads and writes that a decoder passed on directly, without the collector.
 #[derive(Default)]
 pub(crate) struct Handed {
     pub requests: u64,
-    /// One past the highest byte addressed.
+    /// End of the highest byte addressed.
     pub extent: u64,
-    /// Requests that are not whole sectors.
+    /// Number of requests that do not consist of whole sectors.
     pub off_sector: u64,
 }
 
 /// Takes records from a decoder.
 pub(crate) struct Collector {
-    /// Requests in the reorder window, as a ring: those that leave the window are taken from the front.
+    /// Requests in the reorder window, as a ring buffer: the requests whose order is final are
+    /// taken from its front.
     pub pending: VecDeque<Record>,
     pub volumes: VolumeTable,
     policy: Volumes,
-    /// Records still wanted (`TraceOptions::limit`).
+    /// Number of records that are still to be read (`TraceOptions::limit`).
     pub wanted: u64,
     /// Whether the times in `pending` are in order.
     pub sorted: bool,
     latest: u128,
     seen: u64,
     pub reordered: u64,
-    /// The largest step back in time: its line, its length, and whether it reached the time of the first request or
-    /// before.
+    /// The largest step back in time: its line, its length, and whether it went back to the first
+    /// request or further.
     pub step_back: (u64, u128, bool),
     first: Option<u128>,
     pub zero_size: u64,

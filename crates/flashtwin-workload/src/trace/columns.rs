@@ -72,8 +72,8 @@ pub(crate) const SSDSIM: Reader = Reader {
     },
 };
 
-/// Counts the lines that fit. The three formats share their columns: a decimal point in a time means DiskSim, whole
-/// numbers mean MQSim. `units` judges the units.
+/// Counts the lines that match a format. The three formats have the same columns: a decimal point
+/// in a time means DiskSim, whole numbers mean MQSim. `note` is a remark on the units.
 fn fit(lines: &[&[u8]], decimal: bool, note: &'static str) -> Fit {
     let found = lines
         .iter()
@@ -96,13 +96,13 @@ fn open_mqsim(o: &Opening) -> Result<Box<dyn Decoder>, WorkloadError> {
     })
 }
 
-/// DiskSim's flags are hexadecimal; only bit 0 (read) matters here, others (time-critical ...) may
-/// be set.
+/// DiskSim's flags are hexadecimal. Only bit 0 (read) is used; other bits, such as time-critical,
+/// are ignored.
 struct Disksim(Units);
-/// MQSim and SSDSim: the type is 0 or 1, nothing else.
+/// MQSim and SSDSim: the type must be 0 or 1.
 struct Mqsim {
     units: Units,
-    /// Times with a fraction are refused.
+    /// Whether times with a fraction are rejected.
     whole: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Packs the addresses of a trace: pieces of the address space that no read or write accesses are left out. The
-//! others keep their order, and neighbours stay neighbours (D-191).
+//! Packs the addresses of a trace: pieces of the address space that no read or write accesses are
+//! removed. The others keep their order, and adjacent pieces stay adjacent (D-191).
 
 use flashtwin::{Op, Request};
 use std::collections::BTreeSet;
@@ -23,12 +23,13 @@ impl Touched {
         Touched(pieces.into_iter().collect())
     }
 
-    /// Pieces that are kept.
+    /// Returns the number of pieces that are kept.
     pub fn pieces(&self) -> usize {
         self.0.len()
     }
 
-    /// Returns the new address of a byte; for a byte that is left out, the start of the next piece.
+    /// Returns the new address of a byte; for a byte in a removed piece, the start of the next
+    /// piece.
     fn place(&self, byte: u64) -> u64 {
         let piece = byte / PIECE_BYTES;
         let before = self.0.partition_point(|&p| p < piece);
@@ -39,8 +40,8 @@ impl Touched {
         before as u64 * PIECE_BYTES + within
     }
 
-    /// Moves a request to its new address; returns false if nothing of it remains, as for a trim of pieces that are
-    /// left out.
+    /// Moves a request to its new address; returns false if nothing of it remains, as for a trim of
+    /// removed pieces.
     pub fn move_request(&self, request: &mut Request) -> bool {
         if request.bytes == 0 {
             return true;

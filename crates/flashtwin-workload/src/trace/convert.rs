@@ -66,8 +66,9 @@ fn form_of(dst: &Path) -> Result<(Form, Pack), WorkloadError> {
     Ok((form, pack))
 }
 
-/// Reads `src` and writes it to `dst` in the form given by the file name. Volumes are laid out, and times rebased and
-/// ordered, as `opts` specifies. An existing `dst` is replaced at the end, or left as it was.
+/// Reads `src` and writes it to `dst` in the form given by the file name. `opts` determines how
+/// volumes are laid out and how times are ordered and made relative. An existing `dst` is replaced
+/// only at the end; after an error it is unchanged.
 ///
 /// # Errors
 /// Fails if `src` cannot be read as a trace or `dst` cannot be written.

@@ -1,6 +1,7 @@
-//! flashtwin's own text form: `time_us,op,offset_bytes,size_bytes`, and `placement` if the header has it. Operations
-//! are R, W, T (trim) and F (flush). `WF` is a write with force unit access; `FW` and `FWF` are preceded by a flush.
-//! All combinations of Linux block tracing's letters can be read. Times are decimal, exact to the picosecond.
+//! flashtwin's own text form: `time_us,op,offset_bytes,size_bytes`, and `placement` if the header
+//! has it. Operations are R, W, T (trim) and F (flush). `WF` is a write with force unit access;
+//! `FW` and `FWF` are preceded by a flush. All combinations of the letters of Linux block tracing
+//! are accepted. Times are decimal, exact to the picosecond.
 
 use flashtwin::{Op, PlacementId, Request};
 use std::io::{self, Write};
@@ -13,7 +14,7 @@ use super::named::{placement_id, PLACEMENT};
 use super::options::{AddressUnit, TimeUnit};
 use super::words::{self, Action};
 
-/// First line of a file without placement ids; one with them has another column.
+/// First line of a file without placement ids. A file with placement ids has one more column.
 const HEADER: &str = "time_us,op,offset_bytes,size_bytes";
 const HEADER_PLACEMENT: &str = "time_us,op,offset_bytes,size_bytes,placement";
 
@@ -22,7 +23,7 @@ const HEADER_PLACEMENT: &str = "time_us,op,offset_bytes,size_bytes,placement";
 pub enum CsvColumns {
     /// Time, operation, offset and size.
     Four,
-    /// The four, and the placement id, which is empty for requests without one.
+    /// The columns of `Four`, and the placement id, which is empty for requests without one.
     Placement,
 }
 

@@ -5,13 +5,14 @@
 pub(crate) struct Bad {
     /// Name of the column.
     pub column: &'static str,
-    /// Index of the column in the line, from 1; 0 if the line as a whole is wrong.
+    /// Number of the column in the line, from 1; 0 if the line as a whole is wrong.
     pub index: u8,
     /// The values that would be valid.
     pub expected: &'static str,
 }
 
-/// Walks over the fields of a line. `SEP` is `b','`, or `b' '` for runs of blanks.
+/// Reads the fields of a line one after the other. `SEP` is `b','`, or `b' '` for any number of
+/// blanks.
 pub(crate) struct Cursor<'a, const SEP: u8> {
     line: &'a [u8],
     at: usize,
@@ -32,7 +33,7 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         }
     }
 
-    /// The error for the field read last.
+    /// Returns the error for the field read last.
     #[cold]
     pub fn bad<T>(&self, column: &'static str, expected: &'static str) -> Result<T, Bad> {
         Err(Bad {
@@ -108,7 +109,8 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         }
     }
 
-    /// The last `left` (under 8) bytes of the line in the low end of a word, zeros above.
+    /// Returns the last `left` (under 8) bytes of the line in the low end of a word, with zeros
+    /// above.
     #[inline(always)]
     fn last_bytes(&self, left: usize) -> u64 {
         match self.line.last_chunk::<8>() {
@@ -123,7 +125,7 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         }
     }
 
-    /// A non-negative integer.
+    /// Reads a non-negative integer.
     #[inline(always)]
     pub fn uint(&mut self, column: &'static str, expected: &'static str) -> Result<u64, Bad> {
         self.begin();
@@ -172,7 +174,7 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         }
     }
 
-    /// The bytes up to the next separator, without blanks around; may be empty.
+    /// Returns the bytes up to the next separator, without blanks around them; may be empty.
     #[inline(always)]
     pub fn word(&mut self) -> &'a [u8] {
         self.begin();
@@ -189,7 +191,7 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         word
     }
 
-    /// A number kept as its text, because it names something (a disk, a LUN, a volume).
+    /// Reads a number but returns its text, because it names something (a disk, a LUN, a volume).
     #[inline(always)]
     pub fn name(&mut self, column: &'static str, expected: &'static str) -> Result<&'a [u8], Bad> {
         const DIGITS_MAX: usize = 20;
@@ -202,12 +204,13 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         }
     }
 
-    /// Start of the next field in the line.
+    /// Returns the offset of the next field in the line.
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// The part of the line from byte `from` to the last field read, without its separator.
+    /// Returns the part of the line from byte `from` to the end of the last field read, without its
+    /// separator.
     pub fn since(&self, from: usize) -> &'a [u8] {
         let end = if self.at < self.line.len() {
             self.at - 1
@@ -218,13 +221,13 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         part.strip_suffix(&[SEP]).unwrap_or(part).trim_ascii()
     }
 
-    /// True if nothing but blanks is left.
+    /// Whether only blanks are left.
     pub fn at_end(&mut self) -> bool {
         self.skip_blanks();
         self.at >= self.line.len()
     }
 
-    /// An error unless nothing is left.
+    /// Returns an error unless only blanks are left.
     #[inline(always)]
     pub fn end(&mut self, expected: &'static str) -> Result<(), Bad> {
         if self.at >= self.line.len() || self.at_end() {
@@ -269,7 +272,7 @@ fn leading_digits(bytes: u64) -> (u64, usize) {
     )
 }
 
-/// The text of field `index` (from 1) of a line, for messages.
+/// Returns the text of field `index` (from 1) of a line, for messages.
 pub(crate) fn field(line: &[u8], separator: u8, index: u8) -> Option<&[u8]> {
     let wanted = usize::from(index).checked_sub(1)?;
     if separator == b' ' {

@@ -53,13 +53,13 @@ pub(crate) fn is_date(text: &[u8]) -> bool {
     y.len() == 4 && s == t && matches!(s, b'-' | b'/')
 }
 
-/// Digits only, as a number.
+/// Returns the value of a text that consists only of digits.
 fn digits(text: &[u8]) -> Option<u32> {
     let all = (1..=9).contains(&text.len()) && text.iter().all(u8::is_ascii_digit);
     std::str::from_utf8(text).ok()?.parse().ok().filter(|_| all)
 }
 
-/// Midnight of `2024-05-31`, since 1970.
+/// Returns the start of a day given as `2024-05-31`, in picoseconds since 1970.
 fn date(text: &[u8]) -> Option<u128> {
     let (year, month, day) = (
         digits(&text[..4])?,
@@ -83,7 +83,7 @@ fn date(text: &[u8]) -> Option<u128> {
     Some(u128::from(days) * DAY_PS)
 }
 
-/// `13:05:00.25`; digits finer than a picosecond are cut off.
+/// Reads a time of day such as `13:05:00.25`; digits below one picosecond are cut off.
 fn time_of_day(text: &[u8]) -> Option<u128> {
     let mut parts = text.splitn(3, |b| *b == b':');
     let (hour, minute, rest) = (

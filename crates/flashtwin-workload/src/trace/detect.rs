@@ -5,16 +5,16 @@ use super::format::{known, Fit};
 use super::Format;
 use crate::error::{quote, ErrorKind, WorkloadError};
 
-/// Lines tried.
+/// Number of lines that are tried.
 const LINES_TRIED: usize = 64;
 /// Minimum share of readable lines, among those that are not headers or comments.
 const SHARE_MIN: f64 = 0.5;
 
-/// Format that the content suggests.
+/// The format that the content suggests.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Guess {
     pub format: Format,
-    /// Why, for `describe`.
+    /// Reason for the guess, for `describe`.
     pub because: String,
 }
 

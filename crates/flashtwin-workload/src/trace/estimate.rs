@@ -6,7 +6,7 @@ use memchr::{memchr, memchr_iter};
 
 use super::input::Input;
 
-/// Bytes of the file looked at.
+/// Number of bytes of the file that are examined.
 const LOOKED_AT_BYTES: u64 = 1 << 20;
 
 /// Estimates the number of lines in a text trace, compressed or not, from its first megabyte; `None` for other files.

@@ -34,7 +34,7 @@ pub(crate) const FIO: Reader = Reader {
 struct Fio {
     units: Units,
     version: u8,
-    /// In version 2, the sum of the waits in picoseconds.
+    /// Sum of the waits in picoseconds (version 2).
     clock: u128,
 }
 

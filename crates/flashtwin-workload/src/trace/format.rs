@@ -19,14 +19,14 @@ pub(crate) struct Reader {
     pub time: TimeUnit,
     /// The usual unit of the address column.
     pub address: AddressUnit,
-    /// Certainty of these units.
+    /// Certainty of the units.
     pub units: Certainty,
-    /// Recognition of its files.
+    /// The way in which files of the format are recognised.
     pub detection: Detection,
     /// Makes the decoder of a file.
     pub open: fn(&Opening) -> Result<Box<dyn Decoder>, WorkloadError>,
-    /// Returns the number of requests in a file of the given length that begins with the given bytes, if that is
-    /// known.
+    /// Returns the number of requests in a file, given its length and first bytes, if the format
+    /// states it.
     pub requests: fn(u64, &[u8]) -> Option<u64>,
     /// Row of the format in `docs/traces.md`.
     pub page: Page,
@@ -60,25 +60,26 @@ pub(crate) enum Certainty {
     },
 }
 
-/// Recognises the files of a format. Each function receives the first bytes, without a byte order mark.
+/// Recognition of the files of a format. Each function receives the first bytes, without a byte
+/// order mark.
 pub(crate) struct Detection {
-    /// Returns the reason for a match if the bytes begin like no other format.
+    /// Returns a reason if the bytes begin in a way that identifies this format uniquely.
     pub mark: fn(&[u8]) -> Option<&'static str>,
-    /// Returns the reason for a match if the bytes, which are not text, fit.
+    /// Returns a reason if the bytes are binary records of this format.
     pub records: fn(&[u8]) -> Option<String>,
     /// Counts the lines that are requests of this format.
     pub lines: fn(&[&[u8]]) -> Fit,
 }
 
 impl Detection {
-    /// Never recognised: its name must be given.
+    /// The format is never recognised: its name must be given.
     pub const NONE: Self = Detection {
         mark: |_| None,
         records: |_| None,
         lines: |_| Fit::NONE,
     };
 
-    /// Recognised by the lines that its parser reads.
+    /// Declares that the format is recognised by the lines that its parser reads.
     pub const fn by_lines(lines: fn(&[&[u8]]) -> Fit) -> Self {
         Detection {
             lines,
@@ -86,12 +87,12 @@ impl Detection {
         }
     }
 
-    /// Recognised by its first bytes.
+    /// Declares that the format is recognised by its first bytes.
     pub const fn by_mark(mark: fn(&[u8]) -> Option<&'static str>) -> Self {
         Detection { mark, ..Self::NONE }
     }
 
-    /// Recognised by its binary records.
+    /// Declares that the format is recognised by its binary records.
     pub const fn by_records(records: fn(&[u8]) -> Option<String>) -> Self {
         Detection {
             records,
@@ -100,12 +101,12 @@ impl Detection {
     }
 }
 
-/// Fit of lines to a text format.
+/// How well lines match a text format.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fit {
-    /// Lines that are requests.
+    /// Number of lines that are requests.
     pub good: usize,
-    /// Lines that cannot be read.
+    /// Number of lines that cannot be read.
     pub bad: usize,
     /// A further reason for messages, after a comma.
     pub note: &'static str,
@@ -142,7 +143,7 @@ pub(crate) struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// The decoder of a text format.
+    /// Returns the decoder of a text format.
     pub fn lines<P: LineParser + 'static>(
         &self,
         parser: P,
@@ -173,12 +174,13 @@ macro_rules! formats {
 pub(crate) use formats;
 
 impl Format {
-    /// The spelling used in options, TOML and messages.
+    /// Returns the name used in options, TOML and messages.
     pub const fn name(self) -> &'static str {
         self.reader().name
     }
 
-    /// The row of the table in `docs/traces.md`: name, layout, time, address and size, operation, source.
+    /// Returns the row of the table in `docs/traces.md`: name, layout, time, address and size,
+    /// operation, source.
     pub fn table_row(self) -> String {
         let p = &self.reader().page;
         let cells = [p.layout, p.time, p.address, p.op, p.source].join(" | ");
@@ -192,7 +194,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// The names of all formats, for messages.
+/// Returns the names of all formats, for messages.
 pub(crate) fn known() -> String {
     let names: Vec<&str> = Format::ALL.iter().map(|f| f.name()).collect();
     names.join(", ")
@@ -244,7 +246,7 @@ mod tests {
         }
     }
 
-    /// `FLASHTWIN_WRITE_DOCS=1` writes the table of `docs/traces.md` anew.
+    /// Checks the table in `docs/traces.md`; with `FLASHTWIN_WRITE_DOCS=1`, writes it.
     #[test]
     fn the_docs_have_every_format() {
         let mut table = String::from(

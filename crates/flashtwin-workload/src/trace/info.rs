@@ -24,9 +24,9 @@ const VOLUMES_LISTED: usize = 32;
 pub struct VolumeInfo {
     /// Name of the volume in the trace.
     pub name: String,
-    /// Requests to it.
+    /// Number of requests to the volume.
     pub requests: u64,
-    /// End of the highest byte addressed, plus one, in the volume's own addresses.
+    /// End of the highest byte addressed, in the volume's own addresses.
     pub extent_bytes: u64,
     /// First byte of the volume after volumes have been laid end to end.
     pub start_bytes: u64,
@@ -48,7 +48,7 @@ pub struct OpInfo {
 pub struct TraceInfo {
     /// Description of the input: format and units, detected or given; or the generator.
     pub description: String,
-    /// Requests in all.
+    /// Total number of requests.
     pub requests: u64,
     /// Reads.
     pub reads: OpInfo,
@@ -60,7 +60,7 @@ pub struct TraceInfo {
     pub flushes: u64,
     /// Writes with force unit access.
     pub fua_writes: u64,
-    /// Writes among reads and writes.
+    /// Fraction of writes among reads and writes.
     pub write_ratio: f64,
     /// Mean bytes of reads and writes.
     pub size_mean_bytes: f64,
@@ -92,7 +92,7 @@ pub struct TraceInfo {
     pub aligned_4k_share: f64,
     /// Volumes, in order of appearance (at most 32 listed).
     pub volumes: Vec<VolumeInfo>,
-    /// Volumes in all; 0 for a load without volumes.
+    /// Total number of volumes; 0 for a load without volumes.
     pub volumes_total: u64,
     /// Lines or records read.
     pub lines: u64,
@@ -100,13 +100,13 @@ pub struct TraceInfo {
     pub bad_lines: u64,
     /// Requests that were out of order and were sorted.
     pub reordered: u64,
-    /// Requests of zero size, skipped.
+    /// Number of requests of zero size, which were skipped.
     pub zero_size: u64,
     /// Warnings.
     pub warnings: Vec<String>,
 }
 
-/// Reads a whole trace and sums it up.
+/// Reads a whole trace and summarises it.
 ///
 /// # Errors
 /// Fails if the trace cannot be read.
@@ -132,11 +132,11 @@ pub fn trace_info(path: &Path, opts: &TraceOptions) -> Result<TraceInfo, Workloa
 }
 
 impl TraceInfo {
-    /// Reads a workload to its end and summarises it. For a load without end this never returns: give it a number of
-    /// requests.
+    /// Reads a workload to its end and summarises it. It never returns for a load without end, so
+    /// such a load needs a number of requests.
     ///
     /// # Errors
-    /// Fails if the workload does.
+    /// Fails if the workload returns an error.
     pub fn measure(workload: &mut dyn Workload) -> Result<TraceInfo, WorkloadError> {
         let mut sums = Sums::default();
         let mut batch = Vec::new();
@@ -216,7 +216,7 @@ impl Sums {
         self.span_ps = arrival;
     }
 
-    /// Marks pages `from..to`, a word of 64 at a time.
+    /// Marks the pages `from..to`, a word of 64 pages at a time.
     fn touch(&mut self, from: u64, to: u64) {
         let mut page = from;
         while page < to {
@@ -283,7 +283,7 @@ impl Sums {
     }
 }
 
-/// Bytes with a binary unit, for people.
+/// Formats a number of bytes with a binary unit, for readers.
 fn bytes(n: f64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let mut value = n;

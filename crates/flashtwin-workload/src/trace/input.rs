@@ -30,7 +30,7 @@ pub(crate) enum Input {
 }
 
 impl Input {
-    /// The name used in messages.
+    /// Returns the name used in messages.
     pub fn name(&self) -> String {
         match self {
             Input::File(path) => shown(path),
@@ -141,7 +141,9 @@ fn shown(path: &Path) -> String {
     text
 }
 
-/// A file read from its first byte, independently of the position of other readers.
+/// Copies of the data of pipes, by device and inode number. They are needed because a trace is
+/// opened several times (for the description, for several policies or volumes), but a pipe can be
+/// read only once.
 struct FromStart {
     file: File,
     at: u64,
@@ -159,7 +161,7 @@ impl Read for FromStart {
 /// several policies or volumes), and a pipe can be read only once.
 static SPOOLS: Mutex<BTreeMap<(u64, u64), File>> = Mutex::new(BTreeMap::new());
 
-/// A new file in `TMPDIR` that ends with the process.
+/// Creates a nameless file in `TMPDIR` that exists until the process ends.
 pub(crate) fn nameless_file() -> io::Result<File> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     let number = MADE.fetch_add(1, Ordering::Relaxed);
@@ -175,7 +177,7 @@ pub(crate) fn nameless_file() -> io::Result<File> {
     Ok(file)
 }
 
-/// Copies `pipe` to a file without a name that ends with the process.
+/// Copies `pipe` to a nameless file that exists until the process ends.
 fn spooled(name: &str, mut pipe: File, meta: &Metadata) -> Result<File, WorkloadError> {
     let keeping = |e: io::Error| WorkloadError::io(name, "keep a copy of the pipe in TMPDIR", &e);
     let mut spools = SPOOLS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -260,18 +262,18 @@ pub(crate) struct Source {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Encoding {
-    /// Bytes as they are: UTF-8, ASCII or binary.
+    /// No conversion: UTF-8, ASCII or binary data.
     Bytes,
     Utf16,
 }
 
 impl Source {
-    /// The name used in messages.
+    /// Returns the name used in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Compression of the file.
+    /// Returns the compression of the file.
     pub fn packing(&self) -> Packing {
         self.packing
     }
@@ -286,24 +288,24 @@ impl Source {
         self.plain_bytes
     }
 
-    /// The bytes at hand.
+    /// Returns the bytes in the window.
     pub fn data(&self) -> &[u8] {
         &self.window[self.start..self.end]
     }
 
-    /// Gives up the first `n` bytes at hand.
+    /// Removes the first `n` bytes from the window.
     pub fn consume(&mut self, n: usize) {
         debug_assert!(n <= self.end - self.start);
         self.start += n;
         self.consumed += n as u64;
     }
 
-    /// Unpacked bytes given up so far.
+    /// Returns the number of unpacked bytes removed from the window so far.
     pub fn position(&self) -> u64 {
         self.consumed
     }
 
-    /// Bytes of the file read so far.
+    /// Returns the number of bytes of the file read so far.
     pub fn packed_position(&self) -> u64 {
         self.packed_read.load(Ordering::Relaxed)
     }

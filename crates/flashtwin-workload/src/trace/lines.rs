@@ -21,10 +21,10 @@ pub(crate) enum Line<'a> {
 
 /// Reads one text format, line by line.
 pub(crate) trait LineParser: Send {
-    /// Separator of the fields: `b','` or `b' '` (runs of blanks).
+    /// Separator of the fields: `b','`, or `b' '` for any number of blanks.
     const SEPARATOR: u8;
 
-    /// Separator of the fields of this file.
+    /// Returns the separator of the fields of this file.
     fn separator(&self) -> u8 {
         Self::SEPARATOR
     }
@@ -32,17 +32,17 @@ pub(crate) trait LineParser: Send {
     /// Parses a line, which is not empty and has no line end. `number` counts from 1.
     fn parse<'a>(&mut self, line: &'a [u8], number: u64) -> Result<Line<'a>, Bad>;
 
-    /// Whether the lines have a column of placement ids; known once the first line is read.
+    /// Whether the lines have a column of placement ids; known once the first line has been read.
     fn has_placement(&self) -> bool {
         false
     }
 
-    /// Addition to the description of the trace; empty, or begins with a semicolon.
+    /// Returns an addition to the description of the trace; it is empty or begins with a semicolon.
     fn note(&self) -> String {
         String::new()
     }
 
-    /// Doubts about the lines read so far.
+    /// Returns warnings about the lines read so far.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
@@ -58,31 +58,32 @@ pub(crate) trait Decoder: Send {
         until: usize,
     ) -> Result<bool, WorkloadError>;
 
-    /// Returns the decoder for requests that need no reorder window, because they are in order and of one volume.
+    /// Returns a decoder that needs no reorder window, if the requests are in order and belong to
+    /// one volume.
     fn as_ordered(&mut self) -> Option<&mut dyn OrderedDecoder> {
         None
     }
 
-    /// Lines (or records) read so far.
+    /// Returns the number of lines (or records) read so far.
     fn lines(&self) -> u64;
 
-    /// Whether the file has a place for placement ids; known once the first request is read.
+    /// Whether the file can have placement ids; known once the first request has been read.
     fn has_placement(&self) -> bool {
         false
     }
 
-    /// Addition to the description of the trace; empty, or begins with a semicolon.
+    /// Returns an addition to the description of the trace; it is empty or begins with a semicolon.
     fn note(&self) -> String {
         String::new()
     }
 
-    /// Doubts about what was read so far.
+    /// Returns warnings about the data read so far.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// A decoder of requests that are in order and of one volume.
+/// A decoder of requests that are in order and belong to one volume.
 pub(crate) trait OrderedDecoder {
     /// Reads up to `most` requests directly into `out`, without the collector's window. Returns false at the end of
     /// the trace.
@@ -246,22 +247,23 @@ impl<P: LineParser> Decoder for LineDecoder<P> {
     }
 }
 
-/// Whether this is the first line and begins with a letter, and thus has the names of the columns.
+/// Whether the line is a header with the names of the columns: it is the first line, and begins
+/// with a letter.
 pub(crate) fn is_header(line: &[u8], number: u64) -> bool {
     number == 1 && line[0].is_ascii_alphabetic()
 }
 
-/// Units of a parser, from the format's usual ones and from the options.
+/// Units of a parser: the usual units of the format, or the units that the options give.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Units {
-    /// Picoseconds in one tick of the time column.
+    /// Number of picoseconds in one unit of the time column.
     pub time_ps: u64,
-    /// Bytes in one address.
+    /// Number of bytes in one unit of the address column.
     pub address_bytes: u64,
 }
 
 impl Units {
-    /// Numbers without units, to test whether lines can be read.
+    /// Units of 1, to test whether lines can be read.
     pub const PLAIN: Self = Units {
         time_ps: 1,
         address_bytes: 1,

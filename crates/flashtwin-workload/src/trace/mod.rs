@@ -1,4 +1,4 @@
-//! Traces: opening, guessing the format, reading, measuring, converting.
+//! Traces: opening, detecting the format, reading, measuring, converting.
 
 format::formats! {
     Csv => csv::CSV,

@@ -1,5 +1,6 @@
-//! MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`; times in Windows filetime (100 ns
-//! ticks), addresses in bytes. The most used text format, so its decoder is optimised for speed.
+//! MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`; times in Windows
+//! filetime (100 ns ticks), addresses in bytes. Since this is the most used text format, its
+//! decoder is optimised for speed.
 
 use flashtwin::{Op, PlacementId};
 

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use super::Format;
 use crate::error::{ErrorKind, WorkloadError};
 
-/// Defines an enum of named choices, with the same spelling in text, serde and messages.
+/// Defines an enum of named choices, with the same names in text, serde and messages.
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident, $what:literal, { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
@@ -18,7 +18,7 @@ macro_rules! named {
             /// Every choice, in the order of the documentation.
             pub const ALL: &'static [$name] = &[$($name::$variant),+];
 
-            /// The spelling used in options, TOML and messages.
+            /// Returns the name used in options, TOML and messages.
             pub const fn name(self) -> &'static str {
                 match self { $($name::$variant => $text),+ }
             }
@@ -64,7 +64,7 @@ named! {
 }
 
 impl TimeUnit {
-    /// Picoseconds in one unit.
+    /// Returns the number of picoseconds in one unit.
     pub const fn ps(self) -> u64 {
         match self {
             TimeUnit::Seconds => 1_000_000_000_000,
@@ -97,7 +97,7 @@ impl AddressUnit {
     ];
     const BYTES_MAX: u32 = 1 << 30;
 
-    /// A unit of `bytes` bytes, from 1 to 1 GiB.
+    /// Creates a unit of `bytes` bytes, from 1 to 1 GiB.
     pub fn of_bytes(bytes: u64) -> Option<Self> {
         let bytes = u32::try_from(bytes).ok()?;
         (1..=Self::BYTES_MAX)
@@ -105,7 +105,7 @@ impl AddressUnit {
             .then_some(AddressUnit(bytes))
     }
 
-    /// Bytes in one unit.
+    /// Returns the number of bytes in one unit.
     pub const fn bytes(self) -> u64 {
         self.0 as u64
     }
@@ -185,11 +185,12 @@ named! {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Volumes {
-    /// One after the other in order of appearance, each rounded up to 1 MiB. When a second volume is found, the trace
-    /// is read an additional time beforehand to determine the sizes.
+    /// Volumes are placed one after the other in order of appearance; each is rounded up to 1 MiB.
+    /// When a second volume is found, the trace is read an additional time beforehand to determine
+    /// the sizes.
     #[default]
     EndToEnd,
-    /// Only the named one, at its own addresses.
+    /// Only the named volume is read, at its own addresses.
     Only(String),
     /// All volumes at their own addresses, as if they were one.
     Overlay,
@@ -199,7 +200,7 @@ pub enum Volumes {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TraceOptions {
-    /// The format, if it is not to be guessed.
+    /// The format; `None` to detect it.
     pub format: Option<Format>,
     /// Columns of a table of text: `time=ts:us,offset=lba:sectors,size=len:bytes,op=type`. Replaces `format`.
     pub columns: Option<String>,
@@ -207,7 +208,7 @@ pub struct TraceOptions {
     pub time_unit: Option<TimeUnit>,
     /// The unit of the address column, if it is not the format's usual one.
     pub address_unit: Option<AddressUnit>,
-    /// Event that counts as the arrival of a request, for blktrace and blkparse.
+    /// The event that counts as the arrival of a request, for blktrace and blkparse.
     pub event: BlkEvent,
     /// Handling of several volumes.
     pub volumes: Volumes,
@@ -217,7 +218,7 @@ pub struct TraceOptions {
     pub max_bad_lines: u64,
     /// Number of requests held back to correct slightly disordered times; with 0, no time may step back.
     pub reorder_window: usize,
-    /// Read only this many requests from the start of the file.
+    /// Number of requests to read from the start of the file; `None` for all.
     pub limit: Option<u64>,
 }
 

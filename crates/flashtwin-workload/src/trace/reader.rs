@@ -18,16 +18,17 @@ use super::Format;
 use crate::error::{ErrorKind, WorkloadError};
 use crate::Workload;
 
-/// Bytes looked at to guess the format.
+/// Number of bytes examined to detect the format.
 const HEAD_BYTES: usize = 64 << 10;
-/// Requests handed out at a time.
+/// Number of requests returned at a time.
 const BATCH: usize = 4096;
 /// Largest reorder window that can be set.
 const WINDOW_MAX: usize = 1 << 24;
-/// Volumes that are laid end to end start at a multiple of this.
+/// Alignment of volumes that are placed one after the other.
 const VOLUME_ALIGN: u64 = 1 << 20;
 
-/// Opens a trace file; compression and format are found by content unless `opts` names a format.
+/// Opens a trace file. Compression and format are detected from the content, unless `opts` names a
+/// format.
 ///
 /// # Errors
 /// Fails if the file cannot be opened, its format is not found, or `opts` does not fit the format.
@@ -38,7 +39,7 @@ pub fn open_trace(path: &Path, opts: &TraceOptions) -> Result<Box<dyn Workload>,
     )?))
 }
 
-/// Reads a whole trace held in memory (fuzzing, tests, small traces from elsewhere).
+/// Reads a whole trace held in memory, for fuzzing, tests, and small traces that are not files.
 ///
 /// # Errors
 /// Fails if `bytes` cannot be read as a trace.
@@ -100,11 +101,11 @@ pub(crate) struct TraceReader {
     decoder: Box<dyn Decoder>,
     pub collector: Collector,
     description: String,
-    /// Doubts about the units.
+    /// Warnings about the units.
     doubts: Vec<String>,
     requests_total: Option<u64>,
-    /// Index of the next request of `collector.pending` to hand out, and the number of those that are in their final
-    /// order.
+    /// Index of the next request of `collector.pending` to return, and the number of requests that
+    /// are in their final order.
     next: usize,
     settled: usize,
     more: bool,
@@ -114,9 +115,9 @@ pub(crate) struct TraceReader {
     emitted: u64,
     /// First byte of each volume; one entry until a second volume is found.
     starts: Vec<u64>,
-    /// Addresses that are kept when packing; `None` until they are known.
+    /// Pieces of the address space that are kept when packing; `None` until they are known.
     touched: Option<Touched>,
-    /// Number of trims of addresses that are left out.
+    /// Number of trims of removed addresses.
     lost_trims: u64,
 }
 
@@ -204,17 +205,17 @@ impl TraceReader {
         })
     }
 
-    /// Whether the file has a place for placement ids; known once the first batch is read.
+    /// Whether the file can have placement ids; known once the first batch has been read.
     pub fn has_placement(&self) -> bool {
         self.decoder.has_placement()
     }
 
-    /// Lines or records read so far.
+    /// Returns the number of lines or records read so far.
     pub fn lines(&self) -> u64 {
         self.decoder.lines()
     }
 
-    /// Volumes seen so far, and where they begin.
+    /// Returns the volumes seen so far, and where they begin.
     pub fn volumes(&self) -> impl Iterator<Item = (&Volume, u64)> {
         let starts = self.starts.iter().copied().chain(std::iter::repeat(0));
         self.collector.volumes.list.iter().zip(starts)
@@ -245,8 +246,8 @@ impl TraceReader {
         Ok(())
     }
 
-    /// Hands out requests up to the first that needs a closer check, with the same result as [`Self::emit`]; returns
-    /// their number.
+    /// Returns requests up to the first that needs a closer check, with the same result as
+    /// [`Self::emit`]; returns their number.
     fn emit_plain(&mut self, upto: usize, out: &mut Vec<Request>) -> usize {
         let (Some(base), None) = (self.base, &self.touched) else {
             return 0;
@@ -417,8 +418,8 @@ impl TraceReader {
 }
 
 impl TraceReader {
-    /// Returns the next batch of a form whose requests are in order, if nothing has to be selected or moved: requests
-    /// are then read directly into `out`.
+    /// Returns the next batch of a form whose requests are in order, if no request has to be
+    /// dropped or moved: requests are then read directly into `out`.
     fn next_ordered(&mut self, out: &mut Vec<Request>) -> Option<Result<usize, WorkloadError>> {
         if self.opts.addresses != Addresses::AsIs || matches!(self.opts.volumes, Volumes::Only(_)) {
             return None;
@@ -553,7 +554,8 @@ impl Workload for TraceReader {
     }
 }
 
-/// Returns the units to read with: those that are given, or those that the first lines make plausible.
+/// Returns the units of the columns: those that the options give, or those that the first lines
+/// suggest.
 fn judged_units(
     format: Format,
     opts: &TraceOptions,

@@ -9,13 +9,14 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use super::input::nameless_file;
 use crate::error::{ErrorKind, WorkloadError};
 
-/// Writes the table of the first file as text into the second: a header and comma-separated lines. Returns what is
-/// wrong with the table.
+/// Writes the table in the first file as text to the second one: a header and comma-separated
+/// lines. An error describes what is wrong with the table.
 pub type TableReader = fn(&File, &File) -> Result<(), String>;
 
 static READER: OnceLock<TableReader> = OnceLock::new();
 
-/// Converted tables, by device, inode, length and time of the last change, because a trace is opened several times.
+/// Converted tables, by device, inode, length and time of the last change. They are kept because a
+/// trace is opened several times.
 static TEXTS: Mutex<BTreeMap<[u64; 5], File>> = Mutex::new(BTreeMap::new());
 
 /// Registers the reader of Parquet and Arrow tables; later calls have no effect.
@@ -23,7 +24,7 @@ pub fn set_table_reader(reader: TableReader) {
     let _ = READER.set(reader);
 }
 
-/// Name of the form of a table that begins so.
+/// Returns the name of the table form that begins with these bytes.
 pub(crate) fn form(magic: &[u8]) -> Option<&'static str> {
     match magic {
         [b'P', b'A', b'R', b'1', ..] => Some("Parquet"),
@@ -42,7 +43,7 @@ pub(crate) fn unread(name: &str, form: &str) -> WorkloadError {
     )
 }
 
-/// Returns the text of the table in `file`, in a nameless file that ends with the process.
+/// Returns the text of the table in `file`, as a nameless file that exists until the process ends.
 pub(crate) fn as_text(
     name: &str,
     form: &str,

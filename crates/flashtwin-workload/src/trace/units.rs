@@ -1,5 +1,6 @@
-//! Judges units that a trace does not state, by their consequences: how fast the host would be, and how large the
-//! drive. This is done only for text layouts whose files are found with several units (D-190).
+//! Chooses the units of a trace that does not state them, by their consequences: how fast the host
+//! would be, and how large the drive. This is done only for text layouts that are in use with
+//! several units (D-190).
 
 use super::collector::{Collector, Record};
 use super::format::{Certainty, Reader};
@@ -7,22 +8,22 @@ use super::input::Source;
 use super::lines::Decoder;
 use super::options::{AddressUnit, TimeUnit, TraceOptions};
 
-/// Fewer requests are too few to judge from.
+/// Minimum number of requests from which units are judged.
 const REQUESTS_MIN: usize = 3;
 /// Largest number of requests at the start of the file that are examined.
 const REQUESTS_MAX: usize = 4096;
-/// Ticks per unit of the sample's time, so that decimals are kept.
+/// Number of ticks per unit of the sample's times, so that decimals are preserved.
 pub(crate) const TICKS: u64 = 1_000_000_000_000;
-/// Ticks in the ninth and the sixth decimal of a unit.
+/// Number of ticks in one unit of the ninth decimal, and of the sixth.
 const NINTH: u128 = 1_000;
 const SIXTH: u128 = 1_000_000;
 /// Range of the mean rates of recorded loads, in requests per second.
 const USUAL_RATE: std::ops::RangeInclusive<f64> = 0.1..=1e5;
 /// Minimum rate, in requests per second, at which decimal times may be in seconds.
 const SECONDS_RATE_MIN: f64 = 1.0;
-/// If a clock is coarse and the mean gap is below this many of its units, the units are milliseconds.
+/// If the clock is coarse, and the mean gap is below this many units, the units are milliseconds.
 const COARSE_GAP_MAX: f64 = 100.0;
-/// Most requests that a host sends in a second.
+/// Largest number of requests that a host sends per second.
 const RATE_MAX: f64 = 1e7;
 /// Largest capacity of a drive: 256 TiB.
 const DRIVE_MAX_BYTES: u128 = 1 << 48;
@@ -46,7 +47,7 @@ pub(crate) struct Sample {
     /// Whether all times have at most nine decimals, and some have more than six, which suggests seconds printed from
     /// a clock in nanoseconds.
     nine_decimals: bool,
-    /// Whether the times differ.
+    /// Whether the times of the requests differ.
     timed: bool,
     /// Whether all addresses and sizes are multiples of 512.
     whole_sectors: bool,
@@ -57,7 +58,7 @@ pub(crate) struct Sample {
     extent: u64,
 }
 
-/// The units to read with, and the doubts about them.
+/// The chosen units, and warnings about them.
 pub(crate) struct Judged {
     pub time: TimeUnit,
     pub address: AddressUnit,
@@ -108,8 +109,9 @@ pub(crate) fn sample(
     })
 }
 
-/// Whether addresses are object numbers. They are if, as sectors, most objects would overlap the next one, or would
-/// begin anywhere within pages, unlike requests to a device.
+/// Whether addresses are object numbers. They are if, interpreted as sectors, most objects would
+/// overlap the next one, or would begin at random sectors of pages, which requests to a device do
+/// not.
 fn are_objects(records: &[Record]) -> bool {
     let mut distinct: Vec<(u64, u64)> = records.iter().map(|r| (r.offset, r.bytes)).collect();
     distinct.sort_unstable();

@@ -33,7 +33,7 @@ fn unit(big: bool, pair: [u8; 2]) -> u16 {
 pub(crate) struct Utf16<R> {
     inner: R,
     big: bool,
-    /// Bytes read and not yet turned.
+    /// Bytes that were read but not converted yet.
     raw: Vec<u8>,
     text: Vec<u8>,
     at: usize,
@@ -50,7 +50,7 @@ impl<R: Read> Utf16<R> {
         }
     }
 
-    /// Turns the next bytes; false at the end.
+    /// Converts the next bytes; returns false at the end.
     fn fill(&mut self) -> io::Result<bool> {
         let kept = self.raw.len();
         self.raw.resize(kept + CHUNK_BYTES, 0);
@@ -102,7 +102,7 @@ impl<R: Read> Read for Utf16<R> {
 mod tests {
     use super::*;
 
-    /// Hands out one byte at a time.
+    /// A reader that returns one byte at a time.
     struct Dripping<'a>(&'a [u8]);
 
     impl Read for Dripping<'_> {

@@ -39,9 +39,9 @@ pub(crate) const VSCSI: Reader = Reader {
 /// The two record layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Version {
-    /// `sn u32, len u32, nSG u32, cmd u16, ver u16, lbn u64, ts u64`.
+    /// Layout `sn u32, len u32, nSG u32, cmd u16, ver u16, lbn u64, ts u64`.
     One,
-    /// `cmd u16, ver u16, sn u32, len u32, nSG u32, lbn u64, ts u64, rt u64`.
+    /// Layout `cmd u16, ver u16, sn u32, len u32, nSG u32, lbn u64, ts u64, rt u64`.
     Two,
 }
 
@@ -74,7 +74,7 @@ impl Version {
     }
 }
 
-/// The version of the first records, if these bytes look like a vSCSI trace at all.
+/// Returns the version of the first records, if these bytes look like a vSCSI trace.
 fn version_of(data: &[u8]) -> Option<Version> {
     const LOOKED_AT: usize = 16;
     [Version::Two, Version::One].into_iter().find(|v| {
@@ -83,8 +83,8 @@ fn version_of(data: &[u8]) -> Option<Version> {
     })
 }
 
-/// Returns the operation for a SCSI command. Others are skipped: inquiries, and UNMAP, whose ranges the trace does
-/// not have.
+/// Returns the operation for a SCSI command; `None` for commands that are skipped, such as
+/// inquiries, and UNMAP, whose ranges the trace does not contain.
 fn op_of(command: u8) -> Option<Op> {
     match command {
         0x08 | 0x28 | 0xa8 | 0x88 => Some(Op::Read),

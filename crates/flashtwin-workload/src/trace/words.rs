@@ -9,10 +9,10 @@ use crate::error::{quote, ErrorKind, WorkloadError};
 /// An operation with its flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Action {
-    /// `None` if the line is not a request but a command without data.
+    /// The operation; `None` if the line is a command without data, not a request.
     pub op: Option<Op>,
     pub fua: bool,
-    /// A flush goes before the request.
+    /// Whether a flush precedes the request.
     pub preflush: bool,
 }
 
@@ -64,7 +64,8 @@ pub(crate) fn rwbs(text: &[u8]) -> Rwbs {
     }
 }
 
-/// The letters of Linux block tracing (RWBS), such as `R`, `WS`, `FWFS`, `DE` and `N`; upper case.
+/// Parses the upper-case letters of Linux block tracing (RWBS), such as `R`, `WS`, `FWFS`, `DE` and
+/// `N`.
 #[inline(never)]
 pub(crate) fn letters(text: &[u8]) -> Option<Action> {
     let kind = rwbs(text);
@@ -79,7 +80,7 @@ pub(crate) fn letters(text: &[u8]) -> Option<Action> {
     })
 }
 
-/// A word for an operation, in any case.
+/// Parses a word for an operation, in upper or lower case.
 pub(crate) fn word(text: &[u8]) -> Option<Action> {
     let lower = text.to_ascii_lowercase();
     let op = match lower.as_slice() {
@@ -94,17 +95,17 @@ pub(crate) fn word(text: &[u8]) -> Option<Action> {
     Some(Action::of(op))
 }
 
-/// Whether a word may end here, as in `READ_10`, `read(16)` and `WR_IN`.
+/// Whether `rest` may follow a word, as in `READ_10`, `read(16)` and `WR_IN`.
 fn is_end(rest: &[u8]) -> bool {
     rest.first().is_none_or(|b| !b.is_ascii_alphabetic())
 }
 
 /// Largest number of distinct texts of the column that are listed.
 const MET_MAX: usize = 64;
-/// Most of them in one message.
+/// Largest number of the column's texts that one message lists.
 const SHOWN_MAX: usize = 8;
 
-/// A text of the column.
+/// A text that occurs in the column.
 struct Met {
     text: Box<[u8]>,
     action: Action,
@@ -113,7 +114,7 @@ struct Met {
     requests: u64,
 }
 
-/// The operations of a column whose codes the user names.
+/// Operations of a column whose codes the user defines.
 pub(crate) struct Codes {
     /// Codes and their operations; `None` for lines to skip.
     named: Vec<(Box<[u8]>, Option<Op>)>,

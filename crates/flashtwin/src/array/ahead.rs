@@ -91,7 +91,7 @@ impl Raid {
     }
 }
 
-/// Gives the members the pieces of a request.
+/// Records, for each member, the part (*piece*) of a request that the member will receive.
 fn foresee(io: &mut Io, number: u32, request: &Request, page_bytes: u64) {
     let first = request.offset / page_bytes;
     let end = (request.offset + request.bytes).div_ceil(page_bytes);

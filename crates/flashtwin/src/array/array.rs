@@ -103,7 +103,7 @@ impl Array {
         members.map(|m| m.drive.ssd.flash_report()).collect()
     }
 
-    /// The members.
+    /// Returns the members.
     pub fn drives(&self) -> impl Iterator<Item = &Ssd> {
         self.backend.io.members.iter().map(|m| &m.drive.ssd)
     }
@@ -117,8 +117,8 @@ impl Array {
         io.choose_features();
     }
 
-    /// For tests, in builds with debug assertions: logs a plain array, but does not switch to the general copy of its
-    /// code.
+    /// Starts the log of a plain array without switching to the general copy of its code, so that
+    /// tests can check the plain copy. Exists only in builds with debug assertions.
     #[doc(hidden)]
     pub fn log_plain_path(&mut self) {
         let io = &mut self.backend.io;

@@ -3,7 +3,8 @@
 /// A piece of work, independent of the others that run with it.
 pub type Task<'a> = Box<dyn FnOnce() + Send + 'a>;
 
-/// Runs independent tasks. Results do not depend on their order or threads.
+/// Runs independent tasks. Results must depend neither on the order of the tasks nor on the threads
+/// that run them.
 pub trait Executor {
     /// Runs all tasks, in any order; returns when all have ended.
     fn run(&self, tasks: Vec<Task<'_>>);

@@ -29,8 +29,8 @@ impl Array {
         Ok(())
     }
 
-    /// Makes a member fail although data are then lost ([`MemberError::Needed`]). All requests in flight, and all
-    /// later ones, complete with [`crate::Status::Failed`] (D-107).
+    /// Makes a member fail although data are then lost ([`MemberError::Needed`]). All requests in
+    /// flight and all later requests complete with [`crate::Status::Failed`] (D-107).
     ///
     /// # Errors
     /// Fails if there is no such member, it has failed before, or the array has lost data.
@@ -120,7 +120,8 @@ impl Array {
         Ok(ordered)
     }
 
-    /// Returns the phases since the last [`crate::Device::reset_metrics`]: at least one; the last is still open.
+    /// Returns the phases since the last [`crate::Device::reset_metrics`]. There is at least one;
+    /// the last one has not ended.
     pub fn phases(&self) -> &[Phase] {
         &self.backend.io.record.history.phases
     }

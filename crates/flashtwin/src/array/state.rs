@@ -51,7 +51,7 @@ impl Array {
     /// Reads a state that [`Array::save_state`] wrote for the same spec. After an error the array is unchanged.
     ///
     /// # Errors
-    /// Fails if `input` does, or if the state does not fit this array.
+    /// Fails if reading `input` fails, or if the state does not fit this array.
     pub fn load_state(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         self.assert_idle();
         let now = self.now();
@@ -130,7 +130,8 @@ mod tests {
     use crate::spec::builtin_array;
     use crate::{Array, ArraySpec};
 
-    /// No order makes a die of a member fail, but a state from a file could have a dead die.
+    /// A die of an array member cannot be made to fail by a command, but a state read from a file
+    /// could have a dead die.
     #[test]
     fn a_member_with_a_dead_die_is_refused() {
         let set = [

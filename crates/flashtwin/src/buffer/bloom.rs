@@ -18,21 +18,21 @@ use crate::rng::Rng;
 use crate::units::{Lpn, Time};
 
 words! {
-    /// Memory of the pages written before.
+    /// How the filter stores the pages that were written.
     pub(super) enum Hotness {
         /// A Bloom filter.
         Bloom = "bloom",
-        /// Each by itself.
+        /// An exact set of pages.
         Exact = "exact",
     }
 }
 
 words! {
-    /// Pages that a reset forgets.
+    /// Pages that a reset removes from the filter.
     pub(super) enum Forget {
-        /// All of it is forgotten.
+        /// A reset removes all pages from the filter.
         Reset = "reset",
-        /// Pages inserted before the previous reset.
+        /// A reset removes only the pages that were inserted before the previous reset.
         Generations = "generations",
     }
 }
@@ -57,7 +57,8 @@ parameters! {
 
 const HASHES: usize = 8;
 
-/// Number of pages per 10 000 bits at which 8 hash functions give 5 % false positives.
+/// Number of distinct pages per 10 000 bits at which a filter with 8 hash functions gives 5 % false
+/// positives.
 const PAGES_OF_10_000_BITS: u64 = 1455;
 
 /// A filter of m bits.
@@ -65,7 +66,8 @@ const PAGES_OF_10_000_BITS: u64 = 1455;
 struct Bloom {
     bits: u64,
     words: Vec<u64>,
-    /// Words that are not 0, if they fit in here: clearing only these is faster than clearing the whole filter.
+    /// Indices of the words that are not 0, as long as they fit in this list: clearing only these
+    /// words is faster than clearing the whole filter.
     used: Vec<usize>,
 }
 
@@ -96,7 +98,8 @@ impl Bloom {
         })
     }
 
-    /// Whether all bits are set. Reads all of them, so that their cache misses overlap.
+    /// Whether all bits at `positions` are set. Reads all of them, even after one that is not set,
+    /// so that their cache misses overlap.
     #[inline]
     fn contains(&self, positions: &[u64; HASHES]) -> bool {
         let bit = |&p: &u64| self.words[(p / 64) as usize] >> (p % 64);
@@ -173,11 +176,11 @@ impl Known {
 /// Separates hot pages from cold ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Filter {
-    /// Pages that entered since the last reset.
+    /// Pages inserted since the last reset.
     younger: Known,
     /// Pages inserted between the last two resets; `None` if a reset removes all pages.
     older: Option<Known>,
-    /// Number of distinct pages in `younger`, and their limit.
+    /// Number of distinct pages in `younger`.
     items: u64,
     items_max: u64,
     period: Time,
@@ -256,7 +259,7 @@ impl Filter {
 mod tests {
     use super::*;
 
-    /// DSP-2.
+    /// Test vector DSP-2: one inserted page in a filter of 64 bits.
     #[test]
     fn one_item_in_64_bits() {
         for lpn in (0..1000).map(Lpn) {

@@ -10,7 +10,8 @@ use super::registry::registered;
 pub(crate) use super::entry::GCAR;
 pub use super::entry::{Cost, Entry, Example, Family, FILTER};
 
-/// Returns all policies in the order of the documentation: family by family, in the last one the filter first.
+/// Returns all policies in the order of the documentation: grouped by family. GCaR, the filter, is
+/// the first one of the last family.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
     static ENTRIES: LazyLock<Vec<&Entry>> = LazyLock::new(|| {
         let all = [gcar::ENTRIES]

@@ -10,7 +10,7 @@ use crate::component::{Parameter, Settings};
 /// A replacement policy by name, with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChosenPolicy {
-    /// Filtered by GCaR.
+    /// Whether GCaR filters the policy.
     pub gcar: bool,
     /// Name of the policy, or of the base policy if it is filtered.
     pub base: &'static str,
@@ -19,7 +19,7 @@ pub struct ChosenPolicy {
 }
 
 impl ChosenPolicy {
-    /// LRU, which has no parameters.
+    /// Returns LRU, which has no parameters.
     pub fn lru() -> ChosenPolicy {
         let (gcar, base) = (false, super::policies::lru::NAME);
         let settings = Settings::default();
@@ -30,7 +30,7 @@ impl ChosenPolicy {
         }
     }
 
-    /// Returns the policy called `name` with these settings; `None` if it does not exist.
+    /// Returns the policy called `name` with the given settings; `None` if it does not exist.
     pub(crate) fn new(name: &str, settings: Settings) -> Option<ChosenPolicy> {
         let (gcar, base) = split(name)?;
         let base = base.name;
@@ -61,13 +61,13 @@ impl ChosenPolicy {
         split(name).is_some()
     }
 
-    /// The name of the policy, with the prefix of the filter.
+    /// Returns the name of the policy, with the prefix of the filter.
     pub fn name(&self) -> String {
         let prefix = if self.gcar { GCAR } else { "" };
         format!("{prefix}{}", self.base)
     }
 
-    /// The description of the policy, or of the one under the filter.
+    /// Returns the description of the policy, or of the one under the filter.
     pub(crate) fn entry(&self) -> &'static Entry {
         split(self.base).expect("it was chosen among the entries").1
     }
@@ -96,7 +96,7 @@ fn split(name: &str) -> Option<(bool, &'static Entry)> {
 pub(crate) type AnyPolicy = Gcar<Base>;
 
 impl AnyPolicy {
-    /// The policy of `chosen` for a buffer of this `setup`.
+    /// Creates the policy of `chosen` for a buffer of this `setup`.
     pub fn of(chosen: &ChosenPolicy, setup: &Setup) -> AnyPolicy {
         let Make::Base(make) = chosen.entry().make else {
             unreachable!("{}: only what stands alone can be chosen", chosen.name());
@@ -112,7 +112,7 @@ impl AnyPolicy {
         matches!(self.base(), Base::User(_))
     }
 
-    /// A user's policy, not filtered.
+    /// Wraps a user's policy, without a filter.
     pub fn user(policy: Box<dyn UserPolicy>) -> AnyPolicy {
         Gcar::off(Base::User(User(policy)))
     }

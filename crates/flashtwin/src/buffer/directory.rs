@@ -1,5 +1,6 @@
-//! Maps logical pages to cached pages: a hash table of chains, with the links in one array indexed by page. A link
-//! has the logical page as well as the cached one, so that a lookup reads nothing else.
+//! Maps logical pages to cached pages: a hash table of chains. The links of the chains are in one
+//! array indexed by cached page. A link has the logical page beside the cached one, so that a
+//! lookup reads no other table.
 //!
 //! An evicted page stays in the table until it is released, so a logical page may have several entries. A lookup
 //! returns the one inserted last; when that is removed, the previous one is found again.
@@ -16,7 +17,7 @@ struct Link {
     page: u32,
 }
 
-/// The end of a chain.
+/// Marks the end of a chain.
 const END: Link = Link {
     lpn: 0,
     page: u32::MAX,
@@ -29,8 +30,8 @@ impl Link {
     }
 }
 
-/// Minimum number of chains per page. With a quarter of them, four lookups in ten would encounter another page in
-/// their chain, which the processor cannot predict.
+/// Minimum number of chains per page. With 2 instead of 8, four lookups in ten would meet another
+/// page in their chain first, and the processor would mispredict the branch.
 const HEADS_A_PAGE: usize = 8;
 
 /// The table.
@@ -38,13 +39,13 @@ const HEADS_A_PAGE: usize = 8;
 pub(crate) struct Directory {
     /// First page of each chain.
     heads: TrustedTable<Link>,
-    /// Per cached page, the next page of its chain.
+    /// For each cached page, the next link of its chain.
     next: TrustedTable<Link>,
     shift: u32,
 }
 
 impl Directory {
-    /// A table for about `pages` pages.
+    /// Creates a table for about `pages` pages.
     pub fn new(pages: usize) -> Directory {
         let size = (pages.max(2) * HEADS_A_PAGE).next_power_of_two();
         Directory {
@@ -73,7 +74,7 @@ impl Directory {
         prefetch(&self.next, page.0 as usize);
     }
 
-    /// The last inserted page of `lpn`.
+    /// Returns the last inserted page of `lpn`.
     #[inline(always)]
     pub fn get(&self, lpn: Lpn) -> Option<PageId> {
         let mut link = self.heads[self.chain(lpn)];

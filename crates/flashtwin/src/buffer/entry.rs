@@ -4,21 +4,22 @@ use super::registry::Base;
 use super::Setup;
 use crate::component::{source, Parameter, Provenance, Source};
 
-/// Information that a policy uses, in the order of the documentation.
+/// Families of policies, by the information that they use. The documentation lists them in this
+/// order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
-    /// When a page was accessed, and whether it is clean.
+    /// Policies that use when a page was accessed, and whether it is clean.
     Recency,
-    /// The erase block or request of a page.
+    /// Policies that use the erase block or the request of a page.
     Blocks,
-    /// The work of the chips.
+    /// Policies that use the pending work of the chips.
     Chips,
-    /// Policies of caches in general, as controls.
+    /// General caching policies, for comparison.
     General,
 }
 
 impl Family {
-    /// All of them.
+    /// All families.
     pub const ALL: [Family; 4] = [
         Family::Recency,
         Family::Blocks,
@@ -26,7 +27,7 @@ impl Family {
         Family::General,
     ];
 
-    /// Heading of its policies.
+    /// Returns the heading under which the documentation lists the policies.
     pub fn title(self) -> &'static str {
         match self {
             Family::Recency => "Recency and clean pages",
@@ -37,33 +38,34 @@ impl Family {
     }
 }
 
-/// Cost of an access in list steps. n: pages, B: blocks, N: pages of a block, K: chips.
+/// Cost of an access, in list steps. In the formulas, n is the number of cached pages, B of cached
+/// blocks, N of pages in a block, and K of chips.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
-    /// A hit.
+    /// Cost of a hit.
     pub hit: &'static str,
-    /// A miss with its eviction, as published.
+    /// Cost of a miss with its eviction, in the published algorithm.
     pub published: &'static str,
-    /// Cost in this implementation.
+    /// Cost of a miss with its eviction, in this implementation.
     pub here: &'static str,
 }
 
 /// A string of accesses that shows the rule at work.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
-    /// Pages of the buffer.
+    /// Capacity of the buffer in pages.
     pub capacity: u32,
-    /// Parameters.
+    /// Parameters that are set, with their values.
     pub set: &'static [(&'static str, &'static str)],
-    /// Chips, striped.
+    /// Number of chips; pages are striped over them.
     pub chips: u32,
-    /// N.
+    /// Number of pages of an erase block (N).
     pub pages_per_block: u32,
     /// Accesses in the notation of [`super::trace`].
     pub accesses: &'static str,
 }
 
-/// A policy in words.
+/// Description of a policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Name in device files; `gcar-NAME` is the filter over the policy NAME.
@@ -76,7 +78,7 @@ pub struct Entry {
     pub family: Family,
     /// Publication.
     pub source: Source,
-    /// Confidence in the rule.
+    /// How certain the rule is.
     pub provenance: Provenance,
     /// The rule, sentence by sentence.
     pub rule: &'static [&'static str],
@@ -140,12 +142,12 @@ impl Entry {
         matches!(self.make, Make::Offline)
     }
 
-    /// A device can have it as it is.
+    /// Whether a device can use the policy by itself, not only as a filter over another policy.
     pub(crate) fn stands_alone(&self) -> bool {
         matches!(self.make, Make::Base(_))
     }
 
-    /// The name that its example is stepped under.
+    /// Returns the name of the policy with which its example is stepped.
     pub fn example_name(&self) -> &'static str {
         match self.make {
             Make::Filter => "gcar-lru",
@@ -160,7 +162,7 @@ pub const FILTER: &str = "gcar-NAME";
 /// Prefix of a policy filtered by GCaR.
 pub(crate) const GCAR: &str = "gcar-";
 
-/// The example of a policy without parameters, on one chip.
+/// Returns the example of a policy without parameters, on one chip.
 pub(super) const fn example(capacity: u32, accesses: &'static str) -> Option<Example> {
     example_with(capacity, &[], 1, accesses)
 }
@@ -198,5 +200,5 @@ pub(super) const PAGES: &str = "`7d` is page 7, dirty; `7c` clean; most recent f
 /// Notation of the state of a policy that ranks blocks.
 pub(super) const BLOCKS: &str =
     "`B2{8,9}` is logical block 2 with its pages 8 and 9; most recent first.";
-/// One string for the policies of caches in general, so that they can be compared.
+/// One access string for all general caching policies, so that their examples can be compared.
 pub(super) const GENERAL: &str = "W1 R2 W3 R1 W4 R5 R2 R1 W6 R7";

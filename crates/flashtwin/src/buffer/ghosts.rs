@@ -29,18 +29,18 @@ struct Ends {
 /// `LISTS` lists of remembered pages; a page is in at most one of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Ghosts<const LISTS: usize = 1> {
-    /// First entry of each chain. There are twice as many chains as entries.
+    /// First entry of each chain. The number of chains is twice the number of entries.
     heads: Vec<u32>,
     shift: u32,
     ghosts: Vec<Ghost>,
-    /// The list of each place.
+    /// For each entry, the list it is in.
     list: Vec<u8>,
     free: u32,
     lists: [Ends; LISTS],
 }
 
 impl<const LISTS: usize> Ghosts<LISTS> {
-    /// An empty list.
+    /// Creates an empty list.
     pub fn new() -> Self {
         let none = Ends {
             newest: NONE,
@@ -68,7 +68,8 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         self.lists[list].len
     }
 
-    /// Returns the number under which a page is remembered: small, reused when the page is forgotten.
+    /// Returns the number under which a page is remembered. Numbers are small, and are reused once
+    /// a page is forgotten.
     #[inline]
     pub fn find(&self, lpn: Lpn) -> Option<u32> {
         let mut at = self.heads[self.chain(lpn)];
@@ -82,7 +83,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         None
     }
 
-    /// Number of the page evicted first.
+    /// Returns the number of the page evicted first.
     #[inline]
     pub fn oldest(&self, list: usize) -> Option<u32> {
         let oldest = self.lists[list].oldest;
@@ -201,7 +202,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         self.push_newest(list, lpn);
     }
 
-    /// The page remembered at a place.
+    /// Returns the page remembered at a place.
     #[inline]
     pub fn lpn(&self, at: u32) -> Lpn {
         self.ghosts[at as usize].lpn
@@ -220,7 +221,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
     }
 }
 
-/// Entry of a list of cached pages and ghosts.
+/// Entry of a list that has both cached pages and ghosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Page(PageId),
@@ -229,7 +230,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// The number of the entry in the list: even for pages, odd for ghosts.
+    /// Returns a number for the entry: even for cached pages, odd for ghosts.
     pub fn number(self) -> PageId {
         match self {
             Place::Page(page) => PageId(page.0 * 2),
@@ -237,7 +238,7 @@ impl Place {
         }
     }
 
-    /// The entry of a number.
+    /// Returns the entry with this number.
     pub fn of(number: PageId) -> Place {
         match number.0 % 2 {
             0 => Place::Page(PageId(number.0 / 2)),
@@ -246,14 +247,15 @@ impl Place {
     }
 }
 
-/// Result of the lookup of the incoming page, kept so that `evict` and `insert` share one.
+/// Result of looking up the incoming page. It is kept so that `evict` and `insert` share one
+/// lookup.
 #[derive(Clone, Debug)]
 pub(crate) struct Incoming<T> {
     of: Option<(Lpn, T)>,
 }
 
 impl<T: Copy> Incoming<T> {
-    /// No page is being inserted.
+    /// Creates the state in which no page is being inserted.
     pub fn none() -> Self {
         Incoming { of: None }
     }
@@ -271,7 +273,7 @@ impl<T: Copy> Incoming<T> {
         known
     }
 
-    /// The page is in.
+    /// Drops the kept result, because the page was inserted.
     #[inline]
     pub fn done(&mut self) {
         self.of = None;

@@ -44,9 +44,9 @@ use crate::units::Lpn;
 /// The device and buffer that a policy is made for.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Pages it may hold.
+    /// Number of pages that the policy may hold.
     pub capacity: u32,
-    /// Chips behind it.
+    /// Number of chips behind the buffer.
     pub chips: u32,
     /// Channels that the chips share; chip c is on channel c mod channels.
     pub channels: u32,
@@ -56,7 +56,7 @@ pub struct Setup {
     pub pages_per_block: u32,
     /// Bytes of a page.
     pub page_bytes: u32,
-    /// GCaR will ask it to pass over pages by chip.
+    /// Whether GCaR filters the policy, and thus asks it to skip pages by chip.
     pub filtered: bool,
     /// Values of the policy's parameters.
     pub settings: Settings,
@@ -73,7 +73,7 @@ words! {
     }
 }
 
-/// Division of pages into logical blocks, with its divisors prepared.
+/// Maps pages to logical blocks; the divisors are prepared for fast division.
 #[derive(Clone, Copy, Debug)]
 pub struct Blocking {
     pages: Divider,
@@ -110,7 +110,8 @@ impl Blocking {
         (block * self.chips.by() + chip, offset)
     }
 
-    /// The logical page at an offset of a logical block; `None` beyond the last page number.
+    /// Returns the logical page at an offset of a logical block; `None` beyond the last page
+    /// number.
     pub fn page_of_block(&self, block: u32, offset: u32) -> Option<Lpn> {
         let n = u64::from(self.pages.by());
         let (block, offset) = (u64::from(block), u64::from(offset));

@@ -20,11 +20,11 @@ pub struct Access {
 
 /// Everything that a policy may query of the device; all policies have the same information.
 pub trait DeviceView {
-    /// The current virtual time.
+    /// Returns the current virtual time.
     fn now(&self) -> Time;
     /// Whether a cached page differs from flash.
     fn dirty(&self, page: PageId) -> bool;
-    /// The logical page cached.
+    /// Returns the logical page that is cached as `page`.
     fn lpn(&self, page: PageId) -> Lpn;
     /// Returns the chip that holds the page's flash copy; with static placement, also if there is no copy yet.
     fn chip(&self, page: PageId) -> Option<ChipId>;
@@ -34,24 +34,24 @@ pub trait DeviceView {
     fn in_flight(&self, _page: PageId) -> bool {
         false
     }
-    /// Number of the policy's pages that are in flight.
+    /// Returns the number of the policy's pages that are in flight.
     #[inline]
     fn pages_in_flight(&self) -> u32 {
         0
     }
-    /// The chip is collecting garbage now.
+    /// Whether the chip is collecting garbage now.
     #[inline]
     fn in_gc(&self, chip: ChipId) -> bool {
         self.chips_in_gc().contains(chip)
     }
-    /// The chips that are collecting garbage now.
+    /// Returns the chips that are collecting garbage now.
     fn chips_in_gc(&self) -> &ChipSet;
     /// Returns the time until the chip has completed its work (ECR's chip queue complete time, Eqs 1-4). With
     /// `exact`, it includes transfers and the remaining time of the running operation and of a running GC (D-14).
     fn drain_time(&self, chip: ChipId, exact: bool) -> Time;
     /// Returns the flash time of the reads and writes of the chip, without GC (LCR's load).
     fn load(&self, chip: ChipId) -> Time;
-    /// The chip has no operation and none waits.
+    /// Whether the chip runs no operation and none waits for it.
     fn chip_idle(&self, chip: ChipId) -> bool;
     /// Returns the free blocks of the chip, without open ones; `u32::MAX` if the chip is dead, since it never
     /// collects.
@@ -65,16 +65,17 @@ pub trait DeviceView {
 /// Pages that a victim search skips. Pages in flight are always skipped; the other cases are GCaR's filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skip {
-    /// Only pages in flight.
+    /// The search skips only pages in flight.
     Nothing,
-    /// Pages whose chip is in GC.
+    /// The search also skips pages whose chip is in GC.
     Gc,
-    /// Pages whose chip is in GC, or one block away from it (`gc_lookahead`, D-4).
+    /// The search also skips pages whose chip is in GC, or one block away from it (`gc_lookahead`,
+    /// D-4).
     GcSoon,
 }
 
 impl Skip {
-    /// Whether pages of `chip` are passed over.
+    /// Whether pages of `chip` are skipped.
     #[inline]
     pub fn chip(self, device: &dyn DeviceView, chip: ChipId) -> bool {
         match self {
@@ -87,7 +88,7 @@ impl Skip {
         }
     }
 
-    /// Whether `page` is passed over.
+    /// Whether `page` is skipped.
     #[inline]
     pub fn page(self, device: &dyn DeviceView, page: PageId) -> bool {
         device.in_flight(page) || self.page_by_chip(device, page)
@@ -108,7 +109,7 @@ impl Skip {
 pub struct Eviction {
     /// Evicted pages, in the order in which the dirty ones are written; usually one.
     pub victims: Vec<PageId>,
-    /// The logical block of these pages, for policies that evict blocks.
+    /// The logical block of the victims, for policies that evict blocks.
     pub block: Option<u32>,
     /// Whether clean victims are written too, because a block is padded to its full length.
     pub write_clean: bool,
@@ -123,7 +124,7 @@ pub struct Eviction {
 }
 
 impl Eviction {
-    /// Forgets everything, keeping the memory.
+    /// Clears all fields, but keeps the allocated memory.
     pub fn clear(&mut self) {
         self.victims.clear();
         self.padding.clear();
@@ -134,7 +135,8 @@ impl Eviction {
         self.skipped = false;
     }
 
-    /// Records a single victim, which was the `inspected`-th entry examined.
+    /// Records `page` as the only victim, and `inspected` as the number of entries examined to find
+    /// it.
     #[inline]
     pub fn one(&mut self, page: PageId, inspected: u64) {
         self.victims.push(page);
@@ -144,9 +146,9 @@ impl Eviction {
 
 /// A replacement policy. It ranks pages and names victims; everything else is done by the device.
 ///
-/// Contract. On a miss, the device calls `admits`. If the buffer is full, or the policy `lacks_room`, the device
-/// calls `evict`; when that returns, the victims are no longer in the policy. Then it calls `insert`. On a hit, it
-/// calls `hit`.
+/// Contract: on a miss, the device calls `admits`. If the buffer is full, or the policy
+/// `lacks_room`, the device calls `evict`; when `evict` returns, the victims are no longer in the
+/// policy. The device then calls `insert`. On a hit, it calls `hit`.
 ///
 /// - `cleaned`: a page was written back and stays as a clean page.
 /// - `moved`: the flash copy of a page may be on another chip, or the page may have begun or ceased to be in flight.
@@ -165,9 +167,9 @@ pub trait Policy {
     fn lacks_room(&self, _incoming: &Access) -> bool {
         false
     }
-    /// A page was inserted.
+    /// Called when a page was inserted into the buffer.
     fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access);
-    /// A cached page was accessed.
+    /// Called when a cached page was accessed.
     fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access);
     /// Removes a page that was not named by `evict`.
     fn forget(&mut self, page: PageId);
@@ -197,7 +199,7 @@ pub trait Policy {
     fn room_kept(&self) -> u32 {
         0
     }
-    /// Whether the device shall call `idle`.
+    /// Whether the device must call `idle` when a chip becomes idle.
     fn wants_idle(&self) -> bool {
         false
     }
@@ -239,14 +241,14 @@ pub trait Policy {
 pub(crate) trait Prefetch {
     /// Pages likely to be evicted next, soonest first; the device loads the data that their write-back accesses.
     fn prefetch_victims(&self) -> [Option<PageId>; 3];
-    /// The third of them.
+    /// Returns the last entry of [`Prefetch::prefetch_victims`].
     #[inline(always)]
     fn third_victim(&self) -> Option<PageId> {
         self.prefetch_victims()[2]
     }
 }
 
-/// The first three pages there are.
+/// Returns the first three pages of two sequences, the second following the first.
 #[inline]
 pub(super) fn then(
     first: [Option<PageId>; 3],

@@ -8,7 +8,7 @@ use crate::units::{PageId, Stream};
 
 /// A policy of a user: any [`Policy`] that can be cloned together with its device.
 pub trait UserPolicy: Policy + Send + Sync {
-    /// A copy with its state.
+    /// Returns a copy with its state.
     fn boxed_clone(&self) -> Box<dyn UserPolicy>;
 }
 
@@ -49,7 +49,7 @@ macro_rules! declare {
             }
         })+
 
-        /// The files' descriptions of their policies.
+        /// Returns the files' descriptions of their policies.
         pub(super) fn registered() -> impl Iterator<Item = &'static [Entry]> {
             [$(super::policies::$file::ENTRIES),+].into_iter()
         }

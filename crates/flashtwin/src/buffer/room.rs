@@ -1,7 +1,7 @@
 //! The contents of the buffer: the policy with its pages, the separate read cache, and their room.
 //!
-//! This is the buffer without time. [`crate::device`] adds slots, programs and waiting; [`super::untimed`] uses it
-//! without them.
+//! This module is the buffer without time. [`crate::device`] adds slots, programs and waiting to it;
+//! [`super::untimed`] uses the buffer without these.
 
 use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::{Aged, AnyPolicy, List, Setup};
@@ -9,14 +9,14 @@ use crate::memory::reach;
 use crate::units::Lpn;
 use crate::units::PageId;
 
-/// Destination of an inserted page.
+/// Where an inserted page is put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Among the pages that the policy ranks.
+    /// The page is ranked by the policy.
     Policy,
-    /// Into the separate read cache.
+    /// The page goes into the separate read cache.
     ReadCache,
-    /// Nowhere: the read bypasses the buffer.
+    /// The page is not inserted: the read bypasses the buffer.
     Past,
 }
 
@@ -89,7 +89,7 @@ impl Room {
         }
     }
 
-    /// Destination of a page that misses.
+    /// Returns where a page that misses is put.
     #[inline(always)]
     pub fn way(&self, access: &Access) -> Way {
         if access.write {
@@ -162,14 +162,15 @@ impl Room {
         (self.pages >= self.capacity && !list.has_passed_over()).then_some(list)
     }
 
-    /// Whether the policy uses the chips of flash copies, or whether pages are in flight.
+    /// Whether the policy must be notified of moves: it uses the chips of flash copies, or whether
+    /// pages are in flight.
     #[inline(always)]
     pub fn heeds_moves(&mut self) -> bool {
         let list = self.policy.in_order();
         list.is_none_or(|list| list.has_passed_over())
     }
 
-    /// Takes pages in flight out of the victims.
+    /// Removes pages in flight from the victims, and sets them aside.
     #[inline(never)]
     fn keep_in_flight(&mut self, device: &dyn DeviceView, incoming: &Access, out: &mut Eviction) {
         let aside = &mut self.aside;
@@ -189,7 +190,7 @@ impl Room {
         });
     }
 
-    /// Position of a page among those set aside.
+    /// Returns the position of a page in the list of pages set aside.
     #[inline(always)]
     fn aside(&self, page: PageId) -> Option<usize> {
         self.aside.iter().position(|&(aside, _)| aside == page)
@@ -220,7 +221,7 @@ impl Room {
         }
     }
 
-    /// The page comes in.
+    /// Inserts a page into the policy or the read cache.
     #[inline(always)]
     pub fn insert(&mut self, device: &dyn DeviceView, way: Way, page: PageId, access: &Access) {
         match way {
@@ -238,7 +239,7 @@ impl Room {
         }
     }
 
-    /// A cached page was accessed.
+    /// Records an access to a cached page.
     #[inline]
     pub fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
         if self.in_read_cache(page) {

@@ -1,14 +1,16 @@
 //! Samples of pages by hash: a page is in the sample with all its accesses, or with none.
 //!
-//! A buffer of C pages under all accesses is estimated by one of rate x C pages under the sampled ones: for LRU by the
-//! depths of the sample (SHARDS; Waldspurger, Park, Garthwaite and Ahmad, FAST 2015), for any policy by a miniature of
-//! the buffer (Waldspurger, Saemundsson, Ahmad and Park, ATC 2017). If the sample has fewer accesses than the rate
-//! would give, it lacks popular pages, which nearly always hit: the difference counts as hits (section 3 of the former).
+//! The hits of a buffer of C pages under all accesses are estimated by those of a buffer of rate x
+//! C pages under the sampled accesses. For LRU, the depths of the sampled pages give the estimate
+//! (SHARDS; Waldspurger, Park, Garthwaite and Ahmad, FAST 2015); for other policies, a miniature of
+//! the buffer (Waldspurger, Saemundsson, Ahmad and Park, ATC 2017). If the sample has fewer
+//! accesses than the rate would give, it lacks popular pages, which nearly always hit, so the
+//! missing accesses are counted as hits (section 3 of the FAST paper).
 
 use super::stack::{LruCounts, LruCurve, LruStack};
 use crate::units::Lpn;
 
-/// Parts of a sample that are compared for the error of an estimate.
+/// Number of parts of a sample. Their spread gives the error of an estimate.
 pub const PARTS: u32 = 8;
 /// Half-width of a 95 % interval in standard errors, of a mean of [`PARTS`] values (Student's t, 7 degrees of freedom).
 const T_95: f64 = 2.365;
@@ -24,7 +26,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Every page.
+    /// The sample of all pages.
     pub const ALL: Sample = Sample {
         first: 0,
         end: 1 << 32,
@@ -48,7 +50,7 @@ impl Sample {
         }
     }
 
-    /// Returns one of [`PARTS`] disjoint parts of the sample.
+    /// Returns the `part`-th of [`PARTS`] disjoint parts of the sample.
     pub fn part(self, part: u32) -> Sample {
         let bound = |part: u32| self.end * u64::from(part) / u64::from(PARTS);
         Sample {
@@ -162,8 +164,9 @@ impl SampledCurve {
         (self.whole.pages() as f64 / self.rate, self.whole.pages())
     }
 
-    /// Returns the estimated counts of a buffer of `capacity` pages, and the half-width of the 95 % interval of its
-    /// hit ratio: from the spread among disjoint parts of the sample.
+    /// Returns the estimated counts of a buffer of `capacity` pages, and the half-width of the 95 %
+    /// interval of its hit ratio. The interval is computed from the spread among disjoint parts of
+    /// the sample.
     pub fn at(&self, capacity: u64) -> (LruCounts, f64) {
         let totals = (self.reads, self.writes);
         let counts = scaled_up(&self.whole, self.rate, capacity, totals);
@@ -207,7 +210,8 @@ pub fn scaled_counts(counts: &LruCounts, rate: f64, totals: (u64, u64)) -> LruCo
     }
 }
 
-/// Returns the estimate of a buffer of `capacity` pages; between two sizes of the sample, the mean by distance.
+/// Returns the estimate for a buffer of `capacity` pages, by linear interpolation between the two
+/// nearest sizes of the sample.
 fn scaled_up(curve: &LruCurve, rate: f64, capacity: u64, totals: (u64, u64)) -> LruCounts {
     let small = capacity as f64 * rate;
     let (below, part) = (small.floor() as u64, small.fract());

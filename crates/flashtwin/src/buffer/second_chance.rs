@@ -1,13 +1,13 @@
-//! Shared by policies with a flag or count per page: searches that pass over flagged pages once, the flags, and their
-//! text.
+//! Code shared by policies with a flag or count per page: searches that skip flagged pages once,
+//! the flags themselves, and their text form.
 
 use super::policy::{page_text, DeviceView, Eviction};
 use super::PageId;
 use crate::memory::reach;
 
-/// Returns the least recent page for which `moves` returns false. `oldest` returns the candidates one after the
-/// other. For any other page, `moves` removes the page from the least recent end, moves it to the most recent end or
-/// to another list, and returns true.
+/// Returns the least recent page for which `moves` returns false. `oldest` returns the candidates
+/// one after the other. If `moves` returns true for a page, it has moved the page from the least
+/// recent end to the most recent end or to another list.
 ///
 /// Pages that `oldest` skips keep their place and count as inspected once, as do pages that move. A page that has
 /// moved and is reached again counts twice.

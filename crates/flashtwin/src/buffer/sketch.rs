@@ -14,11 +14,11 @@ use crate::rng::Rng;
 use crate::units::Lpn;
 
 words! {
-    /// Memory of how often pages were accessed.
+    /// How access counts of pages are stored.
     pub(super) enum Counting {
         /// A count-min sketch.
         Sketch = "sketch",
-        /// Each page by itself.
+        /// An exact count for each page.
         Exact = "exact",
     }
 }
@@ -117,7 +117,7 @@ impl Frequencies {
         }
     }
 
-    /// The count of a page.
+    /// Returns the count of a page.
     #[inline]
     pub fn of(&self, lpn: Lpn) -> u8 {
         let count = match &self.counts {

@@ -1,37 +1,41 @@
 //! Counts of LRU in buffers of all sizes, from one pass over the accesses.
 //!
-//! LRU is a stack algorithm (Mattson et al., IBM Systems Journal 9(2), 1970): a buffer of C pages holds the C pages
-//! accessed last. A page at depth d of this stack is thus cached in all buffers of d or more pages, and an access to
-//! it hits in these. The depth is the number of pages that have been accessed since, and the page itself.
+//! LRU is a stack algorithm (Mattson et al., IBM Systems Journal 9(2), 1970): a buffer of C pages
+//! holds the C pages accessed last. A page at depth d of this stack is thus cached in all buffers
+//! of d or more pages, and an access to it hits in these. The depth of a page is 1 plus the number
+//! of distinct pages accessed since its own last access.
 //!
-//! *Order.* Each access takes the next slot of a line of time, and the slot of the page's previous access is cleared.
-//! The depth is the number of taken slots from the page's own on. Slots are bits; prefix sums in nodes of one or two
-//! cache lines count whole words of bits, so that an access costs a constant number of lines. Once all slots are used, the
-//! taken ones move together ([`Slots::compact`]).
+//! *Order.* Each access takes the next slot of a line of time, and the slot of the page's previous
+//! access is cleared. The depth of a page is the number of taken slots from its own slot on. Slots
+//! are bits; prefix sums in nodes of one or two cache lines count whole words of bits, so that an
+//! access costs a constant number of cache lines. Once all slots are used, the taken ones are moved
+//! together ([`Slots::compact`]).
 //!
-//! *Trims.* A trim makes a hole at the depth of the page: buffers that held it have a free slot. The next access to a
-//! page below takes the hole nearest to the top: pages between the top and the hole move down by one, and the hole
-//! moves to the depth that the page had. Buffers that include the old hole but not the page had the free slot, and now
-//! are full; larger ones keep it.
+//! *Trims.* A trim leaves a hole at the depth of the page: buffers that held the page have a free
+//! slot. The next access to a page deeper than a hole fills the hole nearest to the top: the pages
+//! between the top and the hole move down by one, and the hole moves to the former depth of the
+//! accessed page. Buffers that include the old hole but not the accessed page use up their free
+//! slot and are full; larger ones keep a free slot.
 //!
-//! *Write-backs.* A page is dirty in buffers of at least `dirty` pages: of 1 page and more after a write, of at least
-//! its depth after a read, since smaller ones fetched it anew. When it is accessed at depth d, all buffers below d
-//! have evicted it since its last access, and those of `dirty` to d - 1 pages wrote it back. The sum over all
-//! accesses is kept as differences between neighbouring sizes.
+//! *Write-backs.* A page is dirty in buffers of at least `dirty` pages. A write sets `dirty` to one
+//! page. A read raises it to the page's depth, since smaller buffers have evicted the page and
+//! fetched it anew, clean. When a page is accessed at depth d, all buffers of fewer than d pages
+//! have evicted it since its last access, and those of `dirty` to d - 1 pages wrote it back. The
+//! sum over all accesses is stored as differences between neighbouring sizes.
 
 use std::collections::BinaryHeap;
 
 use crate::memory::{large_table, prefetch, reach};
 use crate::units::Lpn;
 
-/// Counts of one size.
+/// Counts of an LRU buffer of one size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LruCounts {
-    /// Accesses that read.
+    /// Read accesses.
     pub reads: u64,
     /// Reads of a cached page.
     pub read_hits: u64,
-    /// Accesses that write.
+    /// Write accesses.
     pub writes: u64,
     /// Writes to a cached page.
     pub write_hits: u64,
@@ -48,7 +52,7 @@ pub struct LruStack {
     slots: Slots,
     /// Taken slots without a page; the one nearest to the top first.
     holes: BinaryHeap<u32>,
-    /// By depth.
+    /// Counts by depth.
     at: Vec<AtDepth>,
     reads: u64,
     writes: u64,
@@ -60,13 +64,14 @@ struct AtDepth {
     reads: u64,
     writes: u64,
     trims: u64,
-    /// Write-backs of a buffer of this many pages, less those of a buffer with one page less.
+    /// Number of write-backs of a buffer of this many pages, minus the number of a buffer with one
+    /// page less.
     written_back: i64,
 }
 
 /// A page without a slot.
 const NO_SLOT: u32 = u32::MAX;
-/// Least size at which a page is dirty that is dirty in no buffer.
+/// Value of "least size at which a page is dirty" for a page that is dirty in no buffer.
 const CLEAN: u32 = u32::MAX;
 
 impl LruStack {
@@ -215,7 +220,8 @@ fn reached<T: Clone + Default>(at: &mut Vec<T>, depth: u32) -> &mut T {
 /// Counts of LRU by the size of the buffer.
 #[derive(Clone, Debug, Default)]
 pub struct LruCurve {
-    /// By size in pages, from 0 on; larger sizes are as the last.
+    /// Counts by size of the buffer in pages, from 0 on; the last entry applies to all larger
+    /// sizes.
     sums: Vec<LruCounts>,
     pages: u64,
     reads: u64,
@@ -228,7 +234,7 @@ impl LruCurve {
         self.pages
     }
 
-    /// Returns the least size that evicts nothing and thus behaves as all larger ones.
+    /// Returns the least size at which nothing is evicted; all larger sizes behave in the same way.
     pub fn pages_max(&self) -> u64 {
         self.sums.len().saturating_sub(1).max(1) as u64
     }
@@ -261,7 +267,8 @@ const NO_PAGE: Page = Page {
     dirty: CLEAN,
 };
 
-/// All pages accessed so far: a hash table of open addressing, an entry a quarter of a cache line.
+/// All pages accessed so far: a hash table with open addressing. An entry takes a quarter of a
+/// cache line.
 #[derive(Clone, Debug)]
 struct PageTable {
     entries: Vec<Page>,
@@ -341,28 +348,31 @@ impl PageTable {
     }
 }
 
-/// Slots of a block: a word of bits.
+/// Number of slots in a block: one word of bits.
 const BLOCK: u32 = 64;
-/// Children of a node: the prefix sums of the lowest level fit into a cache line.
+/// Number of children of a node. The prefix sums of a node of the lowest level fit into a cache
+/// line.
 const FAN: usize = 32;
 const FAN_BITS: u32 = 5;
-/// Slots of the first line of time.
+/// Number of slots of the first line of time.
 const SLOTS_MIN: u32 = 1 << 14;
 
-/// The taken slots of a line of time.
+/// The slots of a line of time: one bit each, set if the slot is taken, with prefix sums.
 #[derive(Clone, Debug, Default)]
 struct Slots {
     bits: Vec<u64>,
-    /// Taken slots before each block, of those in its node of the lowest level, of the second, of the third, and
-    /// before that. The block of the next slot is not counted in the sums behind it.
+    /// Prefix sums of the lowest level: the number of taken slots before each block, within its
+    /// node. The higher levels have the sums before each node. Slots of the block of the next slot
+    /// are not counted yet in the sums of later blocks.
     low: Vec<Low>,
     middle: Vec<Node>,
     high: Vec<Node>,
     top: Vec<u32>,
-    /// Taken slots.
+    /// Number of taken slots.
     taken: u32,
-    /// The next slot to take, and the number of slots.
+    /// The slot that is taken next.
     next: u32,
+    /// Number of slots.
     end: u32,
 }
 
@@ -400,7 +410,7 @@ impl Slots {
         self.next == self.end
     }
 
-    /// The next slot to take.
+    /// Returns the next slot to take.
     #[inline(always)]
     fn next(&self) -> u32 {
         self.next
@@ -418,14 +428,15 @@ impl Slots {
         }
     }
 
-    /// Adds the block of the last slot to the sums behind it.
+    /// Records how many slots of a completely used block are taken, in the sums of later blocks.
     #[cold]
     fn close(&mut self, block: u32) {
         let taken = self.bits[block as usize].count_ones();
         self.add(block, taken);
     }
 
-    /// Adds to the sums behind a block; subtracts by wrapping.
+    /// Adds `n` to the sums of the blocks after `block`. To subtract, pass the negative number in
+    /// wrapping arithmetic.
     #[inline(always)]
     fn add(&mut self, block: u32, n: u32) {
         let at = |level: u32| (block >> (level * FAN_BITS)) as usize;
@@ -475,8 +486,8 @@ impl Slots {
         self.taken - self.rank(slot)
     }
 
-    /// Moves the taken slots together, among three times as many free ones. Returns the former slots, whose ranks
-    /// are the new places.
+    /// Moves the taken slots together in a new line of time that has three times as many free
+    /// slots. Returns the former slots: a slot's rank there is its new position.
     fn compact(&mut self) -> Slots {
         let end = (u64::from(self.taken) * 4).max(u64::from(SLOTS_MIN));
         let last = u64::from(u32::MAX / BLOCK * BLOCK);

@@ -26,7 +26,7 @@ impl fmt::Display for Traced {
     }
 }
 
-/// Pages that left the buffer together.
+/// Pages that were evicted together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evicted {
     /// The logical block of the pages, for policies that evict blocks.
@@ -35,9 +35,9 @@ pub struct Evicted {
     pub pages: Vec<Traced>,
     /// Pages read from flash to be written together with the victims.
     pub padding: Vec<u32>,
-    /// Pages of the read cache written with them.
+    /// Pages of the read cache that are written with the victims.
     pub merged: Vec<u32>,
-    /// Clean pages are written too.
+    /// Whether clean pages are written too.
     pub write_clean: bool,
     /// List entries that the published algorithm inspected.
     pub inspected: u64,
@@ -89,7 +89,7 @@ impl fmt::Display for Evicted {
     }
 }
 
-/// `{4,5}`
+/// Formats page numbers as a set, such as `{4,5}`.
 fn set_text(pages: &[u32]) -> String {
     let texts: Vec<String> = pages.iter().map(u32::to_string).collect();
     format!("{{{}}}", texts.join(","))
@@ -104,14 +104,14 @@ pub struct Step {
     pub hit: Option<bool>,
     /// Evictions, in order.
     pub evictions: Vec<Evicted>,
-    /// Pages written back that stay (Co-Active).
+    /// Pages that were written back and stay in the buffer (only Co-Active does this).
     pub written_back: Vec<u32>,
     /// The state afterwards, as [`Policy::state`] formats it.
     pub state: String,
 }
 
 impl Step {
-    /// `miss, ev 2c`
+    /// Formats the result of the step, such as `miss, ev 2c`.
     pub fn result(&self) -> String {
         let mut parts: Vec<String> = match self.hit {
             None => Vec::new(),
@@ -125,7 +125,7 @@ impl Step {
         parts.join(", ")
     }
 
-    /// All victims, in order.
+    /// Returns all victims, in order.
     pub fn evicted(&self) -> Vec<Traced> {
         self.evictions
             .iter()
@@ -134,7 +134,7 @@ impl Step {
     }
 }
 
-/// An access string that cannot be read.
+/// An access string with a token that is not valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadToken {
     /// The token.

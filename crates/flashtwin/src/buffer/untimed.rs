@@ -1,7 +1,7 @@
 //! A buffer without time and flash, for hits and victims only.
 //!
-//! Policies are stepped, compared and measured in it where only the order of accesses counts. Write-backs complete
-//! immediately. Chips are striped; the caller sets their states.
+//! Policies are stepped, compared and measured in this buffer where only the order of accesses
+//! counts. Write-backs complete immediately. Chips are striped; the caller sets their states.
 
 use super::policy::{Access, DeviceView, Eviction, Policy};
 use super::room::{Room, Way};
@@ -11,12 +11,13 @@ use crate::memory::{prefetch, room_for};
 use crate::units::PageId;
 use crate::units::{ChipId, Lpn, Time};
 
-/// The state of a chip, set by hand.
+/// The state of a chip, set by the caller.
 #[derive(Clone, Debug)]
 pub struct ChipState {
     /// Whether the chip collects garbage.
     pub in_gc: bool,
-    /// CQCT of the chip, which is also its load.
+    /// Time until the chip has completed its work (ECR's chip queue complete time, CQCT). It is
+    /// also the chip's load for LCR.
     pub drain: Time,
     /// Whether the chip is idle.
     pub idle: bool,
@@ -112,7 +113,7 @@ impl UntimedBuffer {
         UntimedBuffer::with(AnyPolicy::of(policy, setup), setup, read_cache_pages)
     }
 
-    /// An empty buffer with a user's policy.
+    /// Creates an empty buffer with a user's policy.
     pub fn with_user(policy: Box<dyn UserPolicy>, setup: &Setup) -> UntimedBuffer {
         UntimedBuffer::with(AnyPolicy::user(policy), setup, 0)
     }

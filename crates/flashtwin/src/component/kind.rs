@@ -12,7 +12,7 @@ pub enum Kind {
     Name,
     /// Free text.
     Text,
-    /// One of these words.
+    /// One of the given words.
     Choice(&'static [&'static str]),
     /// A replacement policy by name.
     PolicyName,

@@ -1,6 +1,7 @@
-//! Components: policies, victim rules, translation layers and the like. Each is one file with its name, parameters,
-//! constructor and behaviour, and one line of a table. The reader and writer of device files, checks, suggestions,
-//! lists and documentation derive from the tables.
+//! Components: policies, victim rules, translation layers and the like. Each has one file with its
+//! name, parameters, constructor and behaviour, and one line in a table. The reader and the writer
+//! of device files, checks, suggestions in error messages, lists and documentation derive from the
+//! tables.
 
 mod kind;
 mod parameter;

@@ -164,7 +164,7 @@ impl FromSetting for f64 {
 pub struct Settings(Vec<(&'static str, Value)>);
 
 impl Settings {
-    /// Creates the settings of a component from these values.
+    /// Creates the settings of a component from the given values.
     pub(crate) fn new(values: Vec<(&'static str, Value)>) -> Settings {
         Settings(values)
     }
@@ -197,11 +197,11 @@ pub struct Component {
     pub parameters: &'static [Parameter],
 }
 
-/// A component chosen by a key of a device file, with the values of its parameters.
+/// A component named in a device file, with the values of its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chosen {
     /// Name of the component.
     pub name: &'static str,
-    /// The values of its parameters.
+    /// The values of the component's parameters.
     pub settings: Settings,
 }

@@ -2,10 +2,10 @@
 
 /// An enum whose variants are words of device files.
 pub trait Word: Copy {
-    /// The word of a variant.
+    /// Returns the word of the variant.
     fn word(self) -> &'static str;
 
-    /// The variant of a word.
+    /// Returns the variant that has this word.
     fn from_word(word: &str) -> Option<Self>;
 }
 

@@ -8,9 +8,9 @@ use crate::units::Time;
 /// State of a member as a coordinator sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemberView {
-    /// Free blocks at or below which it is registered (T_soft).
+    /// Number of free blocks at or below which the member is registered (T_soft).
     pub soft: u32,
-    /// Free blocks at or below which it must collect (T_hard).
+    /// Number of free blocks at or below which the member must collect (T_hard).
     pub hard: u32,
     /// Free blocks at or below which a pool continues to collect during an ordered collection (T_stop).
     pub stop: u32,
@@ -67,11 +67,12 @@ pub(crate) trait Coordinate {
     fn next_check(&self) -> Time {
         Time::NEVER
     }
-    /// Called at the time of the check.
+    /// Called when the time of the scheme's next check has come.
     fn check(&mut self, _now: Time, _members: &[MemberView], _out: &mut Vec<Message>) {}
 }
 
-/// Harmonia's FORCE_GC: collect at least one victim, then continue until more than T_stop blocks are free (D-25).
+/// Returns Harmonia's order FORCE_GC: collect at least one victim, then continue until more than
+/// T_stop blocks are free (D-25).
 pub(super) fn force_round(view: &MemberView) -> Force {
     Force {
         until: view.stop,

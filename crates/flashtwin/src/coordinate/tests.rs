@@ -9,7 +9,8 @@ use crate::component::{Settings, Value};
 use crate::gc::Force;
 use crate::units::Time;
 
-/// Four SSDs of one pool each, with these free blocks. T_hard is 5, T_soft 8, T_stop 6; the reserve is 15 blocks.
+/// Four SSDs of one pool each, with the given numbers of free blocks. T_hard is 5, T_soft 8, T_stop
+/// 6; the reserve is 15 blocks.
 struct Four {
     free: [u32; 4],
     views: Vec<MemberView>,
@@ -17,7 +18,7 @@ struct Four {
     sent: Vec<String>,
 }
 
-/// T_idle = 10 ms, T_chk = 1 ms.
+/// Returns the settings of the test vectors: T_idle = 10 ms, T_chk = 1 ms.
 fn settings() -> Settings {
     let of = |key, n| (key, Value::Number(n));
     Settings::new(vec![of("idle_ms", 10), of("idle_check_us", 1_000)])
@@ -43,7 +44,7 @@ impl Four {
         }
     }
 
-    /// A member comes down to so many free blocks.
+    /// Moves a member down to the given number of free blocks.
     fn fall(&mut self, scheme: &mut dyn Coordinate, member: usize, free: u32) {
         self.free[member] = free;
         self.views[member].lowest = free;
@@ -82,7 +83,8 @@ impl Four {
     }
 }
 
-/// GGC-1: A=12, B=8, C=6, D=20; a write to C uses a block.
+/// Test vector GGC-1: members A, B, C and D have 12, 8, 6 and 20 free blocks; a write to C uses one
+/// of its blocks.
 #[test]
 fn vector_ggc_1_selective() {
     let mut four = Four::new([12, 8, 6, 20]);
@@ -113,8 +115,9 @@ fn vector_ggc_1_inclusive() {
     assert_eq!(four.sent.len(), 5);
 }
 
-/// GGC-2. Member C is registered with 7 free blocks; the reserve is 15 blocks. The last completion is at t = 100 ms,
-/// T_idle is 10 ms and T_chk 1 ms. FORCE_GC is sent at 110 ms; a request at 120 ms makes C stop.
+/// Test vector GGC-2. Member C is registered with 7 free blocks; the reserve is 15 blocks. The last
+/// completion is at t = 100 ms, T_idle is 10 ms and T_chk 1 ms. FORCE_GC is sent at 110 ms; a
+/// request at 120 ms makes C stop.
 #[test]
 fn vector_ggc_2_idle() {
     let mut four = Four::new([12, 20, 9, 20]);
@@ -149,7 +152,8 @@ fn idle_collects_only_registered_members() {
     assert!(out.is_empty());
 }
 
-/// One member at a time, in the order in which they asked.
+/// One member collects at a time; members receive the token in the order in which they requested
+/// it.
 #[test]
 fn turns_are_taken_one_after_the_other() {
     let mut four = Four::new([9, 9, 9, 9]);

@@ -46,7 +46,7 @@ pub(crate) mod sealed {
     /// Means that a page may be written to several units.
     pub const NO_HOME: u32 = u32::MAX;
 
-    /// Executes operations and returns them.
+    /// Executes page operations, and returns them when they have ended.
     ///
     /// # Safety
     /// No method of this trait or of [`Backend`] changes what [`Work::kind`] returns.
@@ -87,7 +87,7 @@ pub(crate) mod sealed {
             let unit = self.unit_for_write(op.lpn);
             self.enqueue(unit as usize, op, now, events);
         }
-        /// Whether the placement that the host gives a write has a meaning.
+        /// Whether the back end uses the placement that the host gives a write.
         #[inline(always)]
         fn heeds_placement(&self) -> bool {
             false

@@ -277,7 +277,7 @@ impl<B: Backend> Device<B> {
         self.hand_on_bus();
     }
 
-    /// Lets a request leave, whose pages are all done.
+    /// Lets a request whose pages are all done leave the device over the link.
     #[inline(always)]
     pub(super) fn leave(&mut self, id: ReqId) {
         if self.link_mode() == Mode::Free {

@@ -220,7 +220,7 @@ impl<B: Backend> Device<B> {
         self.address.exported_bytes
     }
 
-    /// Number of requests submitted so far, which is the number of the next one.
+    /// Returns the number of requests submitted so far, which is the number of the next one.
     pub fn submitted(&self) -> u64 {
         self.requests.next_number()
     }
@@ -290,7 +290,7 @@ impl<B: Backend> Device<B> {
         self.collects_completions = collect;
     }
 
-    /// Finished requests, oldest first. The caller clears the list.
+    /// Returns the finished requests, oldest first. The caller clears the list.
     pub fn completions(&mut self) -> &mut Vec<Completion> {
         &mut self.completions
     }

@@ -180,7 +180,8 @@ mod tests {
     use crate::units::Time;
     use crate::{DeviceSpec, Ssd};
 
-    /// A chip with data: 25 us to read a page of 16 KiB, 200 us to program it, 409.6 us to transfer it.
+    /// Returns a chip with data: 25 us to read a page of 16 KiB, 200 us to program it, 409.6 us to
+    /// transfer it.
     fn chip(backend: &str, more: &[(&str, &str)]) -> Ssd {
         let mut overrides = vec![
             ("geometry.chips", "1"),
@@ -230,7 +231,7 @@ mod tests {
 
     use Op::{Read, Trim, Write};
 
-    /// Vector RMW-1: read 25 + 409.6, then program 409.6 + 200.
+    /// Test vector RMW-1: read 25 + 409.6, then program 409.6 + 200.
     #[test]
     fn a_write_of_a_part_reads_the_rest_first() {
         for backend in ["msr", "modern"] {
@@ -283,9 +284,9 @@ mod tests {
         assert_eq!(reads(&ssd), 2);
     }
 
-    /// Vector RMW-2: two partial writes of one page do not undo each other, because the second reads the data that
-    /// the first has programmed. A write of the whole page between them has its own turn. The other page is served in
-    /// between, and a read does not wait for its turn.
+    /// Test vector RMW-2: two partial writes of one page do not undo each other, because the second
+    /// reads the data that the first has programmed. A write of the whole page between them has its
+    /// own turn. The other page is served in between, and a read does not wait for its turn.
     #[test]
     fn writes_of_one_page_take_turns() {
         for backend in ["msr", "modern"] {

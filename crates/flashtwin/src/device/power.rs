@@ -1,5 +1,5 @@
-//! Power loss, for a server that stores the data outside the model: from when on the contents of a page survive one,
-//! and the restart of a device after one.
+//! Power loss, for a server that stores the data outside the model: reports when the contents of a
+//! page begin to survive a power loss, and restarts the device after one.
 
 use super::cache::Cache;
 use super::controller::Controller;
@@ -12,15 +12,15 @@ use crate::metrics::Metrics;
 use crate::nand::{Done, PageOp};
 use crate::units::Lpn;
 
-/// From when on the contents of a page survive a power loss.
+/// The event after which the contents of a page survive a power loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durable {
-    /// From the acknowledgement on: the buffer's memory survives.
+    /// The write is acknowledged: the buffer's memory survives the power loss.
     AtOnce,
-    /// From the end of a program that carries them.
+    /// A program that carries the contents ends.
     Programmed,
-    /// From the end of a flush, or of the forced write: programmed pages may still be in volatile memory of an
-    /// array's members.
+    /// A flush or a forced write ends: until then, programmed pages may still be in volatile memory
+    /// of an array's members.
     Flushed,
 }
 
@@ -68,7 +68,7 @@ impl ProgramLog {
 }
 
 impl<B: Backend> Device<B> {
-    /// Returns from when on written contents survive a power loss.
+    /// Returns the event after which written contents survive a power loss.
     pub fn durable(&self) -> Durable {
         match (
             self.backend.is_volatile(),
@@ -103,8 +103,8 @@ impl<B: Backend> Device<B> {
     /// - Protected memory is written to flash. Pages that find no room, or lack a part that was on a dead die, are
     ///   lost as well.
     ///
-    /// [`Device::now`] advances meanwhile, and counters start at zero (D-135). Returns `None` if this takes more than
-    /// `steps` events.
+    /// [`Device::now`] advances during these operations, and counters start at zero afterwards
+    /// (D-135). Returns `None` if the operations take more than `steps` events.
     pub(crate) fn start_again(&mut self, front: &Front, mut steps: u64) -> Option<PowerCut> {
         let mut cut = self.power_cut();
         if self.cache.present && self.cache.protected {

@@ -99,7 +99,7 @@ pub(super) fn number_in_logs(number: u64) -> u32 {
 }
 
 impl InDevice {
-    /// Returns the placement that the host gives its pages.
+    /// Returns the placement that the host gives the request's pages.
     #[inline(always)]
     pub fn asked(&self) -> Asked {
         Asked {

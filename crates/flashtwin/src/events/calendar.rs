@@ -85,12 +85,12 @@ impl Calendar {
         unsafe { self.occupied.get_unchecked_mut(spot.0 / 64) }
     }
 
-    /// The words with the bits of all buckets.
+    /// Returns the words with the bits of all buckets.
     pub fn words(&self) -> &[u64] {
         &self.occupied
     }
 
-    /// All buckets.
+    /// Returns all buckets.
     pub fn buckets(&self) -> &[Bucket] {
         &self.buckets
     }

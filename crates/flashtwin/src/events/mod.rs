@@ -52,8 +52,9 @@ pub struct EventQueue {
     shift: u32,
     /// The earliest entry, or [`NOTHING`]. Cached, since it is read more often than it changes.
     first: u128,
-    /// The last position taken in the order of setting. The bits that do not fit into an entry are all ones, so that
-    /// incrementing the last position that fits overflows.
+    /// The last position taken in the order of setting. The high bits, for which an entry has no
+    /// room, are all ones, so that the increment after the largest position that fits overflows and
+    /// is detected.
     last_order: u64,
     /// The last position in the order of setting that fits into an entry.
     order_max: u64,
@@ -79,7 +80,7 @@ fn resource(entry: u128) -> usize {
 }
 
 impl EventQueue {
-    /// A queue for `resources` resources, numbered from 0.
+    /// Creates a queue for `resources` resources, numbered from 0.
     pub fn new(resources: usize) -> EventQueue {
         debug_assert!(resources < 1 << RESOURCE_BITS);
         let slot = Slot {
@@ -121,7 +122,8 @@ impl EventQueue {
         self.take_place() & self.order_max
     }
 
-    /// Returns the next position in the order of setting, with ones in the bits that do not fit into an entry.
+    /// Returns the next position in the order of setting; all bits that do not fit into an entry
+    /// are set.
     #[inline(always)]
     fn take_place(&mut self) -> u64 {
         let (next, carry) = self.last_order.overflowing_add(1);
@@ -132,9 +134,9 @@ impl EventQueue {
         self.last_order
     }
 
-    /// Renumbers the pending instants from 1 in their order, because positions in the order of setting are used up,
-    /// and takes the next position. An instant stored outside the queue keeps its position, and so comes after
-    /// pending ones of the same instant.
+    /// Renumbers the pending instants from 1, in their order, when all positions in the order of
+    /// setting are used up, and takes the next position. An instant stored outside the queue keeps
+    /// its position, and so comes after pending ones of the same instant.
     #[cold]
     fn number_anew(&mut self) {
         let order = u128::from(self.order_max) << RESOURCE_BITS;
@@ -378,7 +380,7 @@ impl EventQueue {
         }
     }
 
-    /// The earliest pending instant, [`Time::NEVER`] if there is none.
+    /// Returns the earliest pending instant, [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_time(&self) -> Time {
         Time(instant(self.first))
@@ -466,8 +468,8 @@ mod tests {
                 queue.last_order = u64::MAX - rng.below(100);
                 anew += 1;
             }
-            // Differences within a bucket of the initial width, over many buckets, and so large that widths are
-            // chosen again.
+            // Differences of instants: within a bucket of the initial width, over many buckets, and
+            // so large that widths are chosen again.
             let apart = [9, 1 << 24, 1 << 40][step / 1_000 % 3];
             let what = rng.below(6);
             if what == 5 {

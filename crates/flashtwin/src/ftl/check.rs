@@ -49,13 +49,13 @@ fn sum_pairs(lpns: [u32; LANES], ppns: [u32; LANES], mask: [u32; LANES]) -> u64 
     sum
 }
 
-/// The next [`LANES`] numbers from `first` on.
+/// Returns the next [`LANES`] numbers from `first` on.
 #[inline(always)]
 fn row(first: u32) -> [u32; LANES] {
     std::array::from_fn(|i| first.wrapping_add(i as u32))
 }
 
-/// Part of a table, padded with [`UNMAPPED`].
+/// Returns a part of a table, padded with [`UNMAPPED`].
 #[inline(always)]
 fn lanes(part: &[u32]) -> [u32; LANES] {
     part.try_into().unwrap_or_else(|_| {
@@ -176,7 +176,8 @@ impl PageMap {
         Ok(())
     }
 
-    /// Number of live pages of a block, and the sum of their pairs of logical and flash page.
+    /// Returns the number of live pages of a block, and the sum of their pairs of logical and flash
+    /// page.
     #[inline(always)]
     fn live_pairs(&self, block: u32) -> Result<(u32, u64), String> {
         let s = &self.shape;
@@ -204,7 +205,7 @@ impl PageMap {
         }
     }
 
-    /// Free blocks and write frontiers.
+    /// Checks free blocks and write frontiers.
     fn check_pools(&self) -> Result<(), String> {
         let s = &self.shape;
         for (i, p) in self.pools.iter().enumerate() {

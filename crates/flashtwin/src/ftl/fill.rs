@@ -4,7 +4,7 @@ use super::page::{PageMap, UNMAPPED};
 use crate::units::Lpn;
 
 impl PageMap {
-    /// Logical pages of one chip.
+    /// Returns the number of logical pages of one chip.
     pub fn pages_per_chip(&self) -> u32 {
         self.shape.exported_pages / self.shape.chips
     }
@@ -116,8 +116,8 @@ impl PageMap {
     }
 }
 
-/// Inverse of the permutation i -> (i * factor + shift) mod n: yields the numbers mapped to 0, 1, ... n - 1. `factor`
-/// and n have no common divisor.
+/// Yields the numbers that the permutation i -> (i * factor + shift) mod n maps to 0, 1, ... n - 1.
+/// `factor` and n have no common divisor.
 fn originals(n: u32, factor: u32, shift: u32) -> impl Iterator<Item = u32> {
     let n = u64::from(n);
     let step = inverse(u64::from(factor) % n, n);
@@ -145,7 +145,8 @@ fn inverse(factor: u64, n: u64) -> u64 {
     of_rest.rem_euclid(n as i64) as u64
 }
 
-/// The first number at or after `from` without a common divisor with `n`, for [`PageMap::stamp`].
+/// Returns the first number at or after `from` without a common divisor with `n`, for
+/// [`PageMap::stamp`].
 pub(crate) fn coprime(n: u32, from: u32) -> u32 {
     let gcd = |mut a: u32, mut b: u32| {
         while b != 0 {

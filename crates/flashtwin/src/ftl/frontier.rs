@@ -9,7 +9,8 @@ use super::shape::Shape;
 pub(crate) struct Pool {
     /// The open block.
     pub active: u32,
-    /// Next page to write in it; at `data_pages` the block is sealed, and the next write opens another one.
+    /// Next page to write in the open block. At `data_pages` the block is sealed, and the next
+    /// write opens another one.
     pub next_page: u32,
     /// Blocks free to be opened.
     pub free: u32,
@@ -43,7 +44,7 @@ pub(super) struct Frontier {
 /// The pools of a chip with the most room.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Roomiest {
-    /// Set of these pools, as bits; 0 if they are not known.
+    /// The pools of the chip with the most room, as bits; 0 if they are not known.
     pools: u64,
     room: i32,
     /// Upper bound of the room of every other pool.
@@ -83,7 +84,7 @@ impl Roomiest {
         self.pools != 0
     }
 
-    /// Returns the first of these pools at or after `start` in circular order.
+    /// Returns the first pool with the most room at or after `start` in circular order.
     #[inline(always)]
     pub fn first_from(&self, start: u32) -> u32 {
         let from = self.pools >> start << start;

@@ -22,7 +22,7 @@ impl PageMap {
         self.least.part(pool as usize * n, n)
     }
 
-    /// The strip of a block.
+    /// Returns the strip of a block.
     #[inline(always)]
     pub(super) fn strip_of(&self, block: u32) -> usize {
         (block >> self.strip_shift) as usize
@@ -67,7 +67,7 @@ impl PageMap {
         }
     }
 
-    /// The lowest tally of the blocks of a strip.
+    /// Returns the lowest tally of the blocks of a strip.
     pub(super) fn find_least(&self, strip: usize) -> i16 {
         let n = 1 << self.strip_shift;
         let tallies = self.tally.part(strip * n, n).iter();

@@ -40,7 +40,8 @@ pub(crate) struct Foresight {
     pub last: bool,
     /// Pages whose logical page numbers are prefetched.
     pub pages: u32,
-    /// Whether the map entries of these pages are prefetched as well ([`PageMap::load_foreseen`]).
+    /// Whether the map entries of the prefetched pages are prefetched as well
+    /// ([`PageMap::load_foreseen`]).
     pub maps: bool,
 }
 
@@ -241,12 +242,12 @@ impl PageMap {
         self.by_blocks_per_plane.div(block)
     }
 
-    /// Chip of a flash page.
+    /// Returns the chip of a flash page.
     pub fn chip_of(&self, ppn: Ppn) -> u32 {
         self.plane_of(self.block_of(ppn)) / self.shape.planes_per_chip
     }
 
-    /// The number of pages of `block`, counted from its first page.
+    /// Returns the number of the first page of `block`.
     #[inline(always)]
     pub fn first_ppn(&self, block: u32) -> Ppn {
         Ppn(block * self.shape.pages_per_block)
@@ -258,7 +259,7 @@ impl PageMap {
         self.rows.opened(block)
     }
 
-    /// Live pages of a block.
+    /// Returns the number of live pages of a block.
     #[inline]
     pub fn valid_of(&self, block: u32) -> u32 {
         (self.tally[block as usize] & !NOT_SEALED) as u32
@@ -274,7 +275,7 @@ impl PageMap {
     /// Tallies below this belong to blocks that may be collected.
     pub const CANDIDATE_END: i16 = NOT_SEALED;
 
-    /// Live bits of a block.
+    /// Returns the live bits of a block.
     #[inline(always)]
     pub(super) fn live_words(&self, block: u32) -> &[u64] {
         self.rows.live(block)
@@ -327,12 +328,12 @@ impl PageMap {
         self.mapped
     }
 
-    /// Erases of all blocks.
+    /// Returns the erases of all blocks.
     pub fn erase_counts(&self) -> Vec<u32> {
         self.rows.all_erases()
     }
 
-    /// Erases of a block.
+    /// Returns the erases of a block.
     #[inline(always)]
     pub fn erases_of(&self, block: u32) -> u32 {
         self.rows.erases(block)

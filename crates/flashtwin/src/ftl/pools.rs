@@ -62,14 +62,14 @@ impl PageMap {
         }
     }
 
-    /// Free data pages of the pool's open blocks, hot and cold.
+    /// Returns the free data pages of the pool's open blocks, hot and cold.
     #[inline]
     pub fn open_pages(&self, pool: u32) -> u32 {
         let left = self.shape.data_pages - self.pools[pool as usize].next_page;
         left + self.hot_pages(pool as usize)
     }
 
-    /// Free data pages of the pool's hot block; 0 if none is open.
+    /// Returns the free data pages of the pool's hot block; 0 if none is open.
     #[inline]
     fn hot_pages(&self, pool: usize) -> u32 {
         let hot = self.hot.get(pool);
@@ -332,7 +332,7 @@ impl PageMap {
         }
     }
 
-    /// Free blocks at or below which a pool collects.
+    /// Returns the number of free blocks at or below which a pool collects.
     pub fn low(&self) -> u32 {
         self.low
     }
@@ -476,9 +476,10 @@ impl PageMap {
         self.pool(self.scarcest(chip)).free
     }
 
-    /// Returns the free blocks of the pool that would remain if the pages of its open blocks were in as few blocks as
-    /// possible, without one open block. With one open block, this is the number of free blocks. With two, opening
-    /// the second one takes a whole block from the pool, whereas this count decreases page by page (D-207).
+    /// Returns the number of free blocks that the pool would have if all free pages of its free and
+    /// open blocks formed whole blocks, one of which is open. With one open block, this is the
+    /// number of free blocks. With two, opening the second one takes a whole block from the pool,
+    /// whereas this number decreases page by page (D-207).
     pub fn free_beside_open(&self, pool: u32) -> u32 {
         let data = self.shape.data_pages;
         let room = self.pool(pool).free * data + self.open_pages(pool);
@@ -501,13 +502,14 @@ impl PageMap {
         self.low * self.shape.pools_per_chip * self.shape.data_pages
     }
 
-    /// Data pages of the chip's free blocks.
+    /// Returns the data pages of the chip's free blocks.
     #[inline]
     pub fn pages_of_free_blocks(&self, chip: u32) -> u32 {
         self.chip_free[chip as usize].saturating_mul(self.shape.data_pages)
     }
 
-    /// Data pages that can be written to the chip without erasing, in free blocks and open ones.
+    /// Returns the data pages that can be written to the chip without erasing, in free blocks and
+    /// open ones.
     #[inline]
     pub fn free_pages_of_chip(&self, chip: u32) -> u32 {
         let rooms = self.rooms_of_chip(chip).iter();

@@ -114,7 +114,7 @@ impl Rows {
         self.words.part_mut(at, n).copy_from_slice(&other.words);
     }
 
-    /// All live bits, block by block.
+    /// Returns all live bits, block by block.
     pub fn all_live(&self) -> Vec<u64> {
         (0..self.blocks())
             .flat_map(|block| self.live(block))
@@ -122,12 +122,12 @@ impl Rows {
             .collect()
     }
 
-    /// All sequence numbers.
+    /// Returns all sequence numbers.
     pub fn all_opened(&self) -> Vec<u32> {
         (0..self.blocks()).map(|block| self.opened(block)).collect()
     }
 
-    /// Erases of all blocks.
+    /// Returns the erases of all blocks.
     pub fn all_erases(&self) -> Vec<u32> {
         (0..self.blocks()).map(|block| self.erases(block)).collect()
     }

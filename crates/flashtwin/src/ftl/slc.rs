@@ -1,8 +1,8 @@
 //! Blocks in SLC mode: a write cache of blocks whose cells store one bit each (D-65).
 //!
 //! Any free block may be opened in SLC mode. Two limits apply: a maximum share of the pool, and enough free blocks to
-//! *fold* the data, that is, to move them to normal blocks. The hot frontier of a pool writes to such a block. It has
-//! the pages of a normal block divided by the bits per cell. An erase ends the mode.
+//! *fold* the data, that is, to move them to normal blocks. The hot frontier of a pool writes to such a block. The
+//! number of its pages is that of a normal block divided by the bits per cell. An erase ends the mode.
 
 use super::page::PageMap;
 use crate::units::Ppn;

@@ -67,7 +67,7 @@ impl Made {
     }
 }
 
-/// A rule as a device file names it.
+/// Returns a victim rule, given as a device file names it.
 fn rule(victim: &str) -> Victims {
     let ecr = builtin("ecr").unwrap();
     let mut overrides = vec![("gc.victim", victim)];
@@ -80,7 +80,7 @@ fn rule(victim: &str) -> Victims {
     Victims::of(&spec.gc.victim)
 }
 
-/// A map under random load, and what must be true of it.
+/// A map under random load, and the state that it should have.
 struct Load {
     map: PageMap,
     rng: Rng,
@@ -89,9 +89,10 @@ struct Load {
     /// The logical pages that have a copy.
     mapped: Vec<bool>,
     victims: Victims,
-    /// Writes so far: each takes a millisecond.
+    /// Number of writes so far; each advances the time by a millisecond.
     writes: u64,
-    /// Pages that the host wrote as hot since the filter last forgot, and the time when it forgot.
+    /// Pages that the host wrote as hot since the last reset of the filter, and the time of that
+    /// reset.
     recent: HashSet<Lpn>,
     forgotten: u64,
 }
@@ -334,7 +335,8 @@ fn one_stream_takes_hot_pages_for_cold_ones() {
     assert!(run(Stream::Hot) == run(Stream::Cold));
 }
 
-/// A chip of two pools: the values reported to the buffer are those of the pool that collects first.
+/// On a chip of two pools, the values reported to the buffer are the values of the pool that
+/// collects first.
 #[test]
 fn the_scarcest_pool_speaks_for_its_chip() {
     let made = Made {
@@ -371,7 +373,7 @@ fn the_scarcest_pool_speaks_for_its_chip() {
     map.check().unwrap();
 }
 
-/// Without a free block, the free pages of either open block serve both streams.
+/// If no block is free, pages of both streams go to the free pages of either open block.
 #[test]
 fn a_pool_is_written_to_its_last_page() {
     for streams in [1, 2] {
@@ -443,8 +445,8 @@ fn load_and_check(mut map: PageMap, of: &Load, state: &[u8]) {
     load.run(2_000, 40, 5);
 }
 
-/// A hot and a cold block of four pages each; two pages of each are valid when the blocks are collected. Pages 2 and
-/// 5 are in the filter.
+/// The blocks are a hot and a cold one of four pages each; two pages of each are valid when the
+/// blocks are collected. Pages 2 and 5 are in the filter.
 #[test]
 fn moved_pages_go_to_the_block_that_the_key_names() {
     for (moves, hot_after) in [
@@ -503,7 +505,8 @@ fn moved_pages_go_to_the_block_that_the_key_names() {
     }
 }
 
-/// Saved states contain the kinds of blocks. With a state without them, the open hot blocks are known.
+/// Saved states contain the kinds of blocks. A state without them still shows which open blocks are
+/// hot.
 #[test]
 fn a_state_has_the_kinds_of_blocks() {
     let made = |moves| Made {
@@ -718,7 +721,7 @@ fn all_words_of_a_victim_have_their_turn() {
     assert!(map.foreseen.next.is_empty() && map.foreseen.live == 0);
 }
 
-/// States that only long runs would lead to.
+/// Puts the map into states that only long runs would reach.
 impl PageMap {
     pub(crate) fn set_erases(&mut self, block: u32, erases: u32) {
         self.rows.set_erases(block, erases);

@@ -1,11 +1,12 @@
-//! The map of a device that is written by units: what is opened, filled in order, collected and erased as one, each
-//! for an owner.
+//! The map of a device that is written by units. A unit is flash that is opened for one owner,
+//! filled in order, collected and erased as a whole.
 //!
-//! A unit is a superblock, or several. Its pages are numbered in the order in which they are given to it, and the
-//! flash pages of all units one after the other: page k of unit u is flash page u x P + k. A host write accesses the
-//! map entry of its page, the live word of the old copy, the record of the old copy's unit, and the frontier, which
-//! is in the cache; a move accesses the map entry, which [`Units::prefetch_moves`] loads ahead. In memory a logical
-//! page takes 4 bytes, a flash page 4.125.
+//! A unit is a superblock, or several. Its pages are numbered in the order in which they are
+//! assigned. The flash pages of all units are numbered consecutively: page k of unit u is flash
+//! page u x P + k, with P pages per unit. A host write accesses the map entry of its page, the live
+//! word of the old copy, the record of the old copy's unit, and the frontier, which is in the
+//! processor's cache. A move accesses the map entry, which [`Units::prefetch_moves`] prefetches. A
+//! logical page needs 4 bytes of memory, a flash page 4.125.
 //!
 //! This file has the tables and the steps that change them. The owner of a unit, and the unit that is
 //! collected, are chosen in [`crate::placement`].
@@ -16,31 +17,32 @@ use crate::divide::Divider;
 use crate::memory::{large_table, prefetch, TrustedTable};
 use crate::units::{Lpn, Ppn};
 
-/// No flash page holds this logical page.
+/// Marks a logical page without a flash page.
 const UNMAPPED: u32 = u32::MAX;
-/// No unit.
+/// Means "no unit".
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Whose pages a unit holds: a number below [`UnitShape::owners`].
+/// Number of the owner of a unit, below [`UnitShape::owners`]. The owner determines which pages the
+/// unit receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Owner(pub u16);
 
-/// The owner of a unit that is free.
+/// Marks a free unit, which has no owner.
 pub(super) const FREE: Owner = Owner(u16::MAX);
 
 /// The order in which a group reuses its free units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reuse {
-    /// The one erased longest ago; at first, by number.
+    /// The unit erased longest ago; before the first erase, in the order of their numbers.
     Oldest,
-    /// The one with the fewest erases; of equals, the lowest number.
+    /// The unit with the fewest erases; of equals, the lowest number.
     LeastWorn,
 }
 
 /// Sizes of the tables. The flash has fewer than 2^32 pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnitShape {
-    /// Groups: units never cross them.
+    /// Number of groups. A unit lies within one group.
     pub groups: u32,
     /// Units of a group.
     pub units: u32,
@@ -48,7 +50,7 @@ pub(crate) struct UnitShape {
     pub pages: u32,
     /// Pages that the host sees.
     pub logical_pages: u32,
-    /// Owners, at most 2^16 - 1.
+    /// Number of owners, at most 2^16 - 1.
     pub owners: u16,
     pub reuse: Reuse,
 }
@@ -57,58 +59,59 @@ pub(crate) struct UnitShape {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unit {
     pub owner: Owner,
-    /// Further pages may be given to it.
+    /// Whether the unit is an owner's frontier, so that it receives further pages.
     pub bound: bool,
-    /// Number of units that its group has opened before it.
+    /// Number of units that its group opened before this one.
     pub sequence: u32,
-    /// Pages given to it so far.
+    /// Number of pages assigned to the unit so far.
     pub given: u32,
-    /// Live pages among them.
+    /// Number of live pages of the unit.
     pub live: u32,
-    /// Pages given to it whose programs have not ended; without time always 0.
+    /// Number of assigned pages whose programs have not ended; always 0 without time.
     pub awaited: u32,
     pub erases: u32,
-    /// Host clock when it was opened.
+    /// Host clock when the unit was opened.
     pub opened_at: u64,
-    /// Host clock when a page of it died last; when it was opened, if none has.
+    /// Host clock when a page of the unit last became invalid; if none has, when the unit was
+    /// opened.
     pub last_death: u64,
 }
 
-/// A page that was given to a unit.
+/// The place assigned to a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Given {
     pub ppn: Ppn,
     pub unit: u32,
-    /// The unit is full now, and with it unbound.
+    /// Whether the unit is full with this page, and therefore no frontier any more.
     pub full: bool,
 }
 
 /// A group of units.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    /// Free units in the order of reuse, or in any if that goes by wear.
+    /// Free units in the order of reuse; in any order if the least worn one is reused first.
     pub(super) free: VecDeque<u32>,
     /// Units in use, in the order of their opening.
     pub(super) opened: Vec<u32>,
     /// Units opened so far.
     pub(super) sequence: u32,
-    /// By owner, the unit that its next page is given to.
+    /// For each owner, the unit that receives its next page.
     pub(super) frontier: Vec<u32>,
 }
 
-/// The tables.
+/// Tables of all units, and the map.
 #[derive(Clone, Debug)]
 pub(crate) struct Units {
     pub shape: UnitShape,
-    /// LPN to flash page.
+    /// Logical page (LPN) to flash page.
     pub(super) map: TrustedTable<u32>,
-    /// Flash page to LPN; valid only if the live bit is set.
+    /// Flash page to logical page (LPN); valid only if the live bit is set.
     pub(super) reverse: TrustedTable<u32>,
-    /// Live bits of the flash pages; those of a unit begin with a word of their own.
+    /// Live bits of the flash pages. The bits of each unit begin with a new word.
     pub(super) live: TrustedTable<u64>,
     pub(super) units: TrustedTable<Unit>,
     pub(super) groups: Vec<Group>,
-    /// Words of live bits a unit.
+    /// Words of live bits of a unit.
     words: u32,
     by_pages: Divider,
     by_units: Divider,
@@ -116,7 +119,7 @@ pub(crate) struct Units {
 }
 
 impl Units {
-    /// The tables of a device that was never written.
+    /// Creates the tables of a device that was never written.
     pub fn new(shape: UnitShape) -> Units {
         let n = shape.groups * shape.units;
         let words = shape.pages.div_ceil(64);
@@ -158,7 +161,7 @@ impl Units {
 
     // ---- where things are ----
 
-    /// The flash page that holds `lpn`, if any.
+    /// Returns the flash page that holds `lpn`, if any.
     #[inline(always)]
     pub fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
         match self.map[lpn.0 as usize] {
@@ -167,13 +170,13 @@ impl Units {
         }
     }
 
-    /// The unit of a flash page.
+    /// Returns the unit of a flash page.
     #[inline(always)]
     pub fn unit_of(&self, ppn: Ppn) -> u32 {
         self.by_pages.div(ppn.0)
     }
 
-    /// The group of a unit.
+    /// Returns the group of a unit.
     #[inline]
     pub fn group_of(&self, unit: u32) -> u32 {
         self.by_units.div(unit)
@@ -184,7 +187,7 @@ impl Units {
         &self.units[unit as usize]
     }
 
-    /// The logical page whose copy is, or was, page `page` of a unit.
+    /// Returns the logical page whose copy is, or was, page `page` of a unit.
     #[inline(always)]
     pub fn lpn_at(&self, unit: u32, page: u32) -> Lpn {
         Lpn(self.reverse[(unit * self.shape.pages + page) as usize])
@@ -195,26 +198,26 @@ impl Units {
         self.live[(unit * self.words + page / 64) as usize] >> (page % 64) & 1 == 1
     }
 
-    /// The live bits of a unit.
+    /// Returns the live bits of a unit.
     pub fn live_words(&self, unit: u32) -> &[u64] {
         self.live
             .part((unit * self.words) as usize, self.words as usize)
     }
 
-    /// The first live page of a unit.
+    /// Returns the first live page of a unit.
     pub fn first_live(&self, unit: u32) -> Option<u32> {
         let words = self.live_words(unit);
         let word = words.iter().position(|&word| word != 0)?;
         Some(word as u32 * 64 + words[word].trailing_zeros())
     }
 
-    /// Free units of a group.
+    /// Returns the number of free units of a group.
     #[inline(always)]
     pub fn free(&self, group: u32) -> u32 {
         self.groups[group as usize].free.len() as u32
     }
 
-    /// Free units of a group in the order of reuse.
+    /// Returns the free units of a group in the order of reuse.
     pub fn free_units(&self, group: u32) -> Vec<u32> {
         let mut free: Vec<u32> = self.groups[group as usize].free.iter().copied().collect();
         if self.shape.reuse == Reuse::LeastWorn {
@@ -223,19 +226,19 @@ impl Units {
         free
     }
 
-    /// Units of a group that are in use, in the order of their opening.
+    /// Returns the units of a group that are in use, in the order of their opening.
     #[inline]
     pub fn opened(&self, group: u32) -> &[u32] {
         &self.groups[group as usize].opened
     }
 
-    /// Units that a group has opened so far.
+    /// Returns the number of units that a group has opened so far.
     #[inline]
     pub fn sequence(&self, group: u32) -> u32 {
         self.groups[group as usize].sequence
     }
 
-    /// The unit that the owner's next page is given to, if one is bound.
+    /// Returns the unit that receives the owner's next page, if there is one.
     #[inline(always)]
     pub fn frontier(&self, group: u32, owner: Owner) -> Option<u32> {
         match self.groups[group as usize].frontier[usize::from(owner.0)] {
@@ -244,7 +247,7 @@ impl Units {
         }
     }
 
-    /// Pages that can be given to the owner's frontier; 0 if none is bound.
+    /// Returns the number of pages that the owner's frontier can still receive; 0 if there is none.
     #[inline]
     pub fn left(&self, group: u32, owner: Owner) -> u32 {
         let unit = self.frontier(group, owner);
@@ -253,7 +256,7 @@ impl Units {
 
     // ---- what changes them ----
 
-    /// Binds the next free unit of a group to an owner that has none; `None` if none is free.
+    /// Opens the next free unit of a group for an owner without a frontier; `None` if none is free.
     pub fn bind(&mut self, group: u32, owner: Owner, clock: u64) -> Option<u32> {
         debug_assert!(self.frontier(group, owner).is_none());
         let units = &self.units;
@@ -277,7 +280,8 @@ impl Units {
         Some(unit)
     }
 
-    /// Gives a page to its owner's frontier, which is bound; the logical page has no copy.
+    /// Assigns the next page of the owner's frontier, which must exist, to a logical page without a
+    /// copy.
     #[inline(always)]
     pub fn give(&mut self, group: u32, owner: Owner, lpn: Lpn) -> Given {
         let unit = self.groups[group as usize].frontier[usize::from(owner.0)];
@@ -300,13 +304,13 @@ impl Units {
         }
     }
 
-    /// Counts a logical page that had no copy, and is given one.
+    /// Counts a logical page that had no copy and gets one.
     #[inline(always)]
     pub fn count_mapped(&mut self) {
         self.mapped += 1;
     }
 
-    /// Closes the owner's frontier as it is; returns the unit if one was bound.
+    /// Closes the owner's frontier, although it may not be full; returns the unit if there was one.
     pub fn close(&mut self, group: u32, owner: Owner) -> Option<u32> {
         self.frontier(group, owner)?;
         Some(self.unbind(group, owner))
@@ -320,7 +324,8 @@ impl Units {
         unit
     }
 
-    /// The copy of a logical page at `ppn` is live no more; the map keeps it. Returns its unit.
+    /// Marks the copy of a logical page at `ppn` as no longer live; the map entry is unchanged.
+    /// Returns the unit of the copy.
     #[inline(always)]
     pub fn kill(&mut self, ppn: Ppn, clock: u64) -> u32 {
         let (unit, page) = self.by_pages.div_rem(ppn.0);
@@ -329,7 +334,7 @@ impl Units {
         unit
     }
 
-    /// Unmaps a logical page; returns the unit that had its copy.
+    /// Unmaps a logical page; returns the unit that held its copy.
     pub fn unmap(&mut self, lpn: Lpn, clock: u64) -> Option<u32> {
         let ppn = self.lookup(lpn)?;
         self.map[lpn.0 as usize] = UNMAPPED;
@@ -337,7 +342,7 @@ impl Units {
         Some(self.kill(ppn, clock))
     }
 
-    /// Page `page` of a unit is about to be given to another one.
+    /// Clears the live bit of page `page` of a unit, before the page moves to another unit.
     #[inline(always)]
     pub fn clear(&mut self, unit: u32, page: u32) {
         let word = &mut self.live[(unit * self.words + page / 64) as usize];
@@ -346,7 +351,7 @@ impl Units {
         self.units[unit as usize].live -= 1;
     }
 
-    /// Erases a unit that holds no live page and is not bound.
+    /// Erases a unit that has no live page and is no frontier.
     pub fn erase(&mut self, unit: u32) {
         let group = self.group_of(unit) as usize;
         let u = &mut self.units[unit as usize];
@@ -362,14 +367,15 @@ impl Units {
         g.free.push_back(unit);
     }
 
-    /// Counts a page whose program has not ended.
+    /// Counts a page as assigned but not yet programmed.
     #[inline]
     pub fn await_program(&mut self, ppn: Ppn) {
         let unit = self.unit_of(ppn) as usize;
         self.units[unit].awaited += 1;
     }
 
-    /// Counts pages whose programs have ended; returns whether no other page of the unit is awaited.
+    /// Counts pages whose programs have ended; returns whether all pages assigned to the unit are
+    /// now programmed.
     #[inline]
     pub fn programmed(&mut self, unit: u32, pages: u32) -> bool {
         let u = &mut self.units[unit as usize];
@@ -377,7 +383,8 @@ impl Units {
         u.awaited == 0
     }
 
-    /// The last instant, by the host clock, at which a unit was opened or lost a page.
+    /// Returns the latest time, by the host clock, at which a unit was opened or one of its pages
+    /// became invalid.
     pub fn latest(&self) -> u64 {
         let of = |unit: &Unit| unit.opened_at.max(unit.last_death);
         self.units.iter().map(of).max().unwrap_or(0)
@@ -388,20 +395,20 @@ impl Units {
         self.units.iter_mut().for_each(|unit| unit.erases = 0);
     }
 
-    /// Logical pages with a copy.
+    /// Returns the number of logical pages with a copy.
     pub fn mapped(&self) -> u64 {
         self.mapped
     }
 
     // ---- hints ----
 
-    /// Starts loading what a write of `lpn` will touch first.
+    /// Prefetches the first data that a write of `lpn` accesses.
     #[inline(always)]
     pub fn prefetch(&self, lpn: Lpn) {
         prefetch(&self.map, lpn.0 as usize);
     }
 
-    /// Starts loading the live word of the old copy of `lpn`, whose map entry has been loaded.
+    /// Prefetches the live word of the old copy of `lpn`, whose map entry is already in the cache.
     #[inline(always)]
     pub fn prefetch_old_copy(&self, lpn: Lpn) {
         let ppn = self.map[lpn.0 as usize];
@@ -411,7 +418,7 @@ impl Units {
         }
     }
 
-    /// Starts loading the map entries of the live pages of the `word`-th 64 pages of a unit.
+    /// Prefetches the map entries of the live pages in the `word`-th group of 64 pages of a unit.
     #[inline(always)]
     pub fn prefetch_moves(&self, unit: u32, word: u32) {
         if word >= self.words {
@@ -428,10 +435,11 @@ impl Units {
 
     // ---- checks ----
 
-    /// Compares the tables with each other (invariants I1, I2, I3 and I6): costs a pass over the device.
+    /// Compares the tables with each other (invariants I1, I2, I3 and I6). This reads the tables of
+    /// the whole device.
     ///
     /// # Errors
-    /// Names the first disagreement.
+    /// The error names the first disagreement.
     pub fn check(&self) -> Result<(), String> {
         let mut mapped = 0;
         for (lpn, &ppn) in self.map.iter().enumerate() {

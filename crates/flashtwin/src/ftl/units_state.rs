@@ -1,5 +1,6 @@
-//! Saved form of the map by units, as part of a device's snapshot: little-endian arrays whose lengths the device's
-//! sizes fix. A loaded map is checked completely before it is used.
+//! Saved form of the map by units, as part of a device's snapshot: little-endian arrays, whose
+//! lengths follow from the sizes of the device. A loaded map is checked completely before it is
+//! used.
 
 use std::io::{self, Read, Write};
 
@@ -9,7 +10,7 @@ use super::state::{
 use super::units::{Owner, Unit, Units, FREE, NONE};
 use super::StateError;
 
-/// Numbers of 32 bits that a unit has in the file, beside two of 64 bits.
+/// Number of 32-bit numbers of a unit in the file; a unit also has two 64-bit numbers.
 const NUMBERS: usize = 5;
 
 impl Units {
@@ -18,7 +19,7 @@ impl Units {
         (self.units.iter()).all(|unit| unit.owner == FREE && unit.erases == 0)
     }
 
-    /// Writes the whole state; no page awaits its program.
+    /// Writes the whole state. All pages must be programmed.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         write_u32(out, &self.map)?;
         write_u32(out, &self.reverse)?;
@@ -43,10 +44,11 @@ impl Units {
         Ok(())
     }
 
-    /// Replaces the contents of this map by a saved state of the same sizes. After an error the map is of no use.
+    /// Replaces the contents of this map by a saved state of the same sizes. After an error the map
+    /// must not be used.
     ///
     /// # Errors
-    /// Reading failed, or the state is inconsistent.
+    /// Fails if reading fails, or if the state is inconsistent.
     pub fn load(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         read_u32(input, &mut self.map)?;
         read_u32(input, &mut self.reverse)?;
@@ -144,7 +146,7 @@ impl Units {
         )
     }
 
-    /// Checks that the map names pages of the flash, and that open units have room.
+    /// Checks that the map contains only pages of the flash, and that open units are not full.
     fn check_numbers(&self) -> Result<(), StateError> {
         let pages = self.reverse.len() as u32;
         if self.map.iter().any(|&ppn| ppn != NONE && ppn >= pages) {

@@ -84,7 +84,7 @@ mod tests {
         assert!((deviation - 300.0).abs() < 6.0, "{deviation}");
     }
 
-    /// A chip of 64 blocks, written once in order.
+    /// Returns a chip of 64 blocks, written once in order.
     fn chip(overrides: &[(&str, &str)]) -> Nand {
         let mut all = vec![
             ("geometry.chips", "1"),

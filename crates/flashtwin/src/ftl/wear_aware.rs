@@ -152,7 +152,8 @@ mod tests {
     use crate::units::Stream;
     use crate::units::{Lpn, Time};
 
-    /// One plane of 16 blocks of 8 pages, the last of them a summary, that survive 50 erases.
+    /// Returns a device with one plane of 16 blocks of 8 pages, the last of which is a summary
+    /// page. Blocks survive 50 erases.
     fn spec(more: &[(&str, &str)]) -> DeviceSpec {
         let mut overrides = vec![
             ("geometry.chips", "1"),
@@ -170,7 +171,8 @@ mod tests {
         DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", &overrides).unwrap()
     }
 
-    /// Sealed blocks as (block, live pages, erases, last erase); the others are open or free.
+    /// Returns a map with sealed blocks, given as (block, live pages, erases, last erase); the
+    /// other blocks are open or free.
     fn pool(more: &[(&str, &str)], blocks: &[(u32, u32, u32, u32)]) -> PageMap {
         let mut map = PageMap::new(Shape::of(&spec(more), true), 1);
         let mut lpn = 0;
@@ -189,9 +191,9 @@ mod tests {
         map
     }
 
-    /// Vector WL-1. Candidates, as block (live pages): 2 (6), 4 (3), 7 (3), 9 (1). Blocks 5 and 11 are none, because
-    /// a block before them has fewer live pages. The mean life is 49.25; one block has a life of 38, which is below
-    /// 0.85 x 49.25 = 41.9.
+    /// Test vector WL-1. Candidates, as block (live pages), are 2 (6), 4 (3), 7 (3) and 9 (1).
+    /// Blocks 5 and 11 are not candidates, because a block before them has fewer live pages. The
+    /// mean life is 49.25; one block has a life of 38, which is below 0.85 x 49.25 = 41.9.
     #[test]
     fn a_worn_victim_takes_the_coldest_data() {
         let blocks = |worn: u32| {
@@ -227,8 +229,9 @@ mod tests {
         assert_eq!(map.wear_aware_victim(0), Some((2, 6, None)));
     }
 
-    /// Vector WL-2. The block has a life of 20, at a mean of 48.125. It is chosen with probability 20 / 48.125 / 0.8
-    /// = 0.519. If it is skipped, the candidate before it is chosen.
+    /// Test vector WL-2. The block has a life of 20, and the mean is 48.125. The block is chosen
+    /// with probability 20 / 48.125 / 0.8 = 0.519. If it is skipped, the candidate before it is
+    /// chosen.
     #[test]
     fn a_worn_victim_is_passed_over_by_its_life() {
         let none = [("wear.migrate_percent", "0")];
@@ -254,9 +257,9 @@ mod tests {
         assert_eq!(without.last(), Some(&(6, 2)));
     }
 
-    /// Vector WL-3. The worn block 9 has 1 live page and receives the 5 live pages of block 5: 1.5 + 0.225 ms of
-    /// cleaning, 5 x 0.225 ms of moving, 1.5 ms of erasing. Afterwards block 5 is free, and block 9 has its data and
-    /// age.
+    /// Test vector WL-3. The worn block 9 has 1 live page and receives the 5 live pages of block 5:
+    /// 1.5 + 0.225 ms of cleaning, 5 x 0.225 ms of moving, 1.5 ms of erasing. Afterwards block 5 is
+    /// free, and block 9 has its data and age.
     #[test]
     fn a_migration_takes_its_time_and_moves_the_data() {
         let of = spec(&[("ftl.summary_page", "false")]);

@@ -1,4 +1,4 @@
-//! Garbage collection: selects the victim, and decides whether collecting it gains anything.
+//! Garbage collection: selects the victim, and decides whether collecting it gains room.
 
 mod orders;
 mod rules;
@@ -12,7 +12,8 @@ use crate::ftl::PageMap;
 
 /// Whether to collect: `pool` has room for the `valid` live pages of the victim, and some block has an invalid page.
 ///
-/// The reference collects even if no block has an invalid page. This gains nothing and never ends.
+/// In contrast, the reference collects even if no block has an invalid page. This gains nothing and
+/// never ends.
 pub(crate) fn worth_collecting(ftl: &PageMap, pool: u32, valid: u32) -> bool {
     let data_pages = ftl.shape.data_pages;
     let p = ftl.pool(pool);

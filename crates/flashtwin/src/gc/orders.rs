@@ -68,7 +68,8 @@ impl Orders {
         }
     }
 
-    /// Orders these pools to collect one block each. A pool with an unfinished order keeps that order (D-143).
+    /// Orders the given pools to collect one block each. A pool with an unfinished order keeps that
+    /// order (D-143).
     pub fn force_one_each(&mut self, ftl: &PageMap, pools: Range<u32>) {
         if self.left == 0 {
             (self.yields, self.single) = (false, false);

@@ -36,7 +36,7 @@ impl EraseSpread {
         }
     }
 
-    /// Combines the spread of these blocks with that of `other`.
+    /// Combines this spread with the spread of other blocks.
     fn with(&self, other: &EraseSpread) -> EraseSpread {
         if self.blocks == 0 {
             return *other;
@@ -96,7 +96,8 @@ pub struct FlashReport {
     pub destages: [u64; 8],
     /// Number of page accesses that waited for a slot.
     pub slot_waits: u64,
-    /// Total time of these waits in picoseconds; may exceed the range of a `Time`.
+    /// Total time that page accesses waited for a slot, in picoseconds; may exceed the range of a
+    /// `Time`.
     pub slot_wait_total: u128,
     /// Pages in a buffer that could not be written to flash, so that their acknowledged contents were lost: flash had
     /// no room, or a part of the page was on a dead die.

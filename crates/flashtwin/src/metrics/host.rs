@@ -39,9 +39,9 @@ impl Finished<'_> {
 pub struct OpMetrics {
     /// Requests completed without an error.
     pub requests: u64,
-    /// Bytes of these requests.
+    /// Bytes of the requests completed without an error.
     pub bytes: u64,
-    /// Page accesses of these requests.
+    /// Page accesses of the requests completed without an error.
     pub pages: u64,
     /// Page accesses that hit the buffer.
     pub hits: u64,
@@ -138,12 +138,12 @@ impl OpMetrics {
         self.times.merge(&other.times);
     }
 
-    /// Response times in ns.
+    /// Returns the response times in ns.
     pub fn histogram_ns(&self) -> Histogram<u64> {
         self.times.histogram()
     }
 
-    /// Mean response time in microseconds; 0 without requests.
+    /// Returns the mean response time in microseconds; 0 without requests.
     pub fn response_us_mean(&self) -> f64 {
         if self.requests == 0 {
             return 0.0;
@@ -151,7 +151,7 @@ impl OpMetrics {
         self.response_ps_sum() as f64 / self.requests as f64 * 1e-6
     }
 
-    /// Standard deviation of the response time in microseconds, over all requests.
+    /// Returns the standard deviation of the response time in microseconds, over all requests.
     pub fn response_us_deviation(&self) -> f64 {
         if self.requests == 0 {
             return 0.0;
@@ -188,7 +188,7 @@ impl OpMetrics {
         }
     }
 
-    /// Mean of each part in microseconds.
+    /// Returns the mean of each part in microseconds.
     pub fn parts_us_mean(&self) -> Breakdown<f64> {
         let mean_us = |ps: u128| ps as f64 / self.requests.max(1) as f64 * 1e-6;
         Breakdown::from_parts(self.parts.all().map(mean_us))
@@ -292,25 +292,26 @@ impl Metrics {
         );
     }
 
-    /// Integral over time of the number of requests in the device, until the last arrival or completion, in ps.
+    /// Returns the integral over time of the number of requests in the device, until the last
+    /// arrival or completion, in ps.
     fn inside_ps(&self) -> u128 {
         let until = self.last_arrival.max(self.last_done);
         let of_inside = u128::from(self.inside) * u128::from(until.0);
         self.inside_ps.wrapping_add(of_inside)
     }
 
-    /// Time that all requests spent in the device, with or without an error, in ps.
+    /// Returns the time that all requests spent in the device, with or without an error, in ps.
     pub fn response_ps_sum(&self) -> u128 {
         let ops = self.ops.iter().map(|o| o.response_ps_sum());
         ops.sum::<u128>() + self.errors_ps_sum
     }
 
-    /// Start of the measurement.
+    /// Returns the start of the measurement.
     pub fn since(&self) -> Time {
         self.since
     }
 
-    /// Time from the start to the last completion.
+    /// Returns the time from the start to the last completion.
     pub fn span(&self) -> Time {
         self.last_done - self.since
     }
@@ -331,7 +332,7 @@ impl Metrics {
     /// the device, so does the integral of the number of requests (Little's law).
     ///
     /// # Errors
-    /// Names the sums that differ.
+    /// The error names the sums that differ.
     pub fn check(&self) -> Result<(), String> {
         for (op, name) in self.ops.iter().zip(["read", "write", "trim", "flush"]) {
             op.check().map_err(|what| format!("{name}: {what}"))?;
@@ -345,7 +346,7 @@ impl Metrics {
         }
     }
 
-    /// Mean number of requests in the device until the last completion.
+    /// Returns the mean number of requests in the device until the last completion.
     pub fn inside_mean(&self) -> f64 {
         if self.span() == Time::ZERO {
             return 0.0;
@@ -353,7 +354,7 @@ impl Metrics {
         self.inside_ps() as f64 / self.span().0 as f64
     }
 
-    /// The time series, if one is kept.
+    /// Returns the time series, if one is kept.
     pub fn series(&self) -> Option<&Series> {
         self.series.as_ref()
     }

@@ -50,12 +50,12 @@ impl Series {
         }
     }
 
-    /// Length of an interval.
+    /// Returns the length of an interval.
     pub fn interval(&self) -> Time {
         self.interval
     }
 
-    /// The points.
+    /// Returns the points.
     pub fn points(&self) -> &[Point] {
         &self.points
     }

@@ -7,7 +7,7 @@ use crate::memory::{prefetch, TrustedTable};
 use crate::request::{Breakdown, PARTS};
 use crate::units::Time;
 
-/// Longest response time that is distinguished; longer ones count as this.
+/// Longest response time that is distinguished; longer times are counted as this time.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 /// Half the number of counters for the smallest times, as a power of two. Each doubling of the time has this many
 /// further counters.
@@ -41,7 +41,7 @@ pub(super) struct Times {
     counts: TrustedTable<u64>,
     /// Counters of the latest response times, which have not been incremented yet.
     waiting: [u32; WAITING],
-    /// Position in `waiting` of the one that has waited longest, as a circular index.
+    /// Position in `waiting` of the entry that has waited longest, as a circular index.
     turn: usize,
 }
 
@@ -81,7 +81,7 @@ impl Times {
         counts
     }
 
-    /// Number of recorded response times.
+    /// Returns the number of recorded response times.
     pub fn requests(&self) -> u64 {
         self.counted().iter().sum()
     }
@@ -92,7 +92,7 @@ impl Times {
         }
     }
 
-    /// Response times as a histogram.
+    /// Returns the response times as a histogram.
     pub fn histogram(&self) -> Histogram<u64> {
         let mut histogram = Histogram::new_with_bounds(1, LONGEST_NS, 3)
             .expect("the bounds are constants that the histogram takes");
@@ -105,7 +105,8 @@ impl Times {
     }
 }
 
-/// Set of the parts of a response time that are set. The others count as zero, whatever value they have. Most requests set few.
+/// The parts of a response time that have been set. The others count as zero, whatever value they
+/// hold. Most requests set few parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum PartsSet {
@@ -149,7 +150,7 @@ pub(crate) struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// All parts.
+    /// Returns all parts.
     pub fn breakdown(&self) -> Breakdown {
         let mut all = self.set.of(self.between);
         all.link += self.link;
@@ -223,12 +224,12 @@ impl PartSums {
         }
     }
 
-    /// The sum of the response times.
+    /// Returns the sum of the response times.
     pub fn whole(&self) -> u128 {
         self.whole + u128::from(self.last_whole)
     }
 
-    /// The sums of their parts.
+    /// Returns the sum of each part of the response times.
     pub fn all(&self) -> [u128; PARTS] {
         std::array::from_fn(|i| self.sums[i] + u128::from(self.last[i]))
     }

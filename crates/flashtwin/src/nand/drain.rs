@@ -1,7 +1,7 @@
 //! The time until a chip has completed its work: ECR's chip queue complete time (ECR section 3, Eqs 1-4).
 //!
-//! The time is computed for every chip at every eviction of a dirty page. Therefore it only depends on counters: those
-//! of the chip, and those of its pools in the page map.
+//! The time is computed for every chip at every eviction of a dirty page. Therefore it depends on
+//! counters only: the counters of the chip, and of its pools in the page map.
 
 use crate::ftl::PageMap;
 use crate::spec::DeviceSpec;
@@ -161,7 +161,7 @@ fn starts_gc(free_pages: u32, writes: u32, low_pages: u32) -> bool {
     free_pages.saturating_sub(writes) <= low_pages
 }
 
-/// Whether the chip starts GC because of these writes, counted in data pages. Usually the free blocks alone decide. A
+/// Whether the chip starts GC because of `writes` waiting writes of a data page each. Usually the free blocks alone decide. A
 /// dead die has no free blocks, and never collects.
 #[inline]
 fn is_short(ftl: &PageMap, chip: u32, writes: u32) -> bool {

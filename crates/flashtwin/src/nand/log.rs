@@ -101,7 +101,7 @@ pub enum FlashEvent {
         plane: u32,
         /// Block number in the chip, in the device's own numbering.
         block: u32,
-        /// Live pages in it.
+        /// Live pages in the block.
         valid: u32,
     },
     /// A cleaning action began; the chip is busy for `duration`.

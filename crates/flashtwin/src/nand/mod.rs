@@ -109,7 +109,7 @@ impl Cause {
         Cause::Erase,
     ];
 
-    /// Name in results.
+    /// Returns the name in results.
     pub fn name(self) -> &'static str {
         match self {
             Cause::HostRead => "host_read",
@@ -141,7 +141,8 @@ pub struct PageOp {
     /// The receiver of the result.
     pub owner: Owner,
     pub cause: Cause,
-    /// Number of the host request that caused it; [`FlashEvent::NO_REQUEST`] if none did.
+    /// Number of the host request that caused the operation; [`FlashEvent::NO_REQUEST`] if none
+    /// did.
     pub request: u32,
     /// For a write, the stream whose open block it goes to.
     pub stream: Stream,
@@ -150,7 +151,7 @@ pub struct PageOp {
     /// For a program that is repeated because its die failed, the number of dies it has been sent to since.
     pub again: u8,
     pub enqueued: Time,
-    /// GC time of its chip, in total, when it was queued.
+    /// Total GC time of the operation's chip when the operation was queued.
     pub gc_before: Time,
 }
 
@@ -248,7 +249,8 @@ impl FlashStats {
         self.ops[cause as usize] += n;
     }
 
-    /// Whether this operation programs a page.
+    /// Counts the program of an operation: the first one by its cause, a repetition on another die
+    /// separately.
     #[inline]
     fn add_program(&mut self, op: &PageOp) {
         match op.again {
@@ -352,7 +354,8 @@ pub(crate) enum Nand {
 }
 
 impl Nand {
-    /// Flash that writes by units, with a user's rules in place of those of `spec`.
+    /// Creates flash that writes by units, with a user's rules in place of the rules that `spec`
+    /// names.
     ///
     /// # Errors
     /// Fails if `spec` does not write by units, or if not every load would find room.
@@ -408,7 +411,7 @@ impl Nand {
         matches!(self, Nand::Units(_))
     }
 
-    /// The tables and rules of flash that places pages in units.
+    /// Returns the tables and rules of flash that places pages in units.
     pub fn units(&self) -> Option<&placement::Placed> {
         match self {
             Nand::Units(n) => Some(&n.map.device),
@@ -416,7 +419,7 @@ impl Nand {
         }
     }
 
-    /// The tables and rules of flash that places pages in units, mutably.
+    /// Returns the tables and rules of flash that places pages in units, mutably.
     pub fn units_mut(&mut self) -> Option<&mut placement::Placed> {
         match self {
             Nand::Units(n) => Some(&mut n.map.device),
@@ -716,8 +719,8 @@ impl Nand {
         Drain::of(ftl, chip as u32, of.inside, waiting_writes, of.in_gc, 0).time(self.times())
     }
 
-    /// The time until a chip of units has completed its work. Its collection is that of a group, of which the chip has
-    /// its share.
+    /// Returns the time until a chip of a device that writes by units has completed its work. A
+    /// collection concerns a whole group of chips; each chip is charged for its share.
     fn drain_time_by_units(&self, chip: usize, now: Time) -> Time {
         let gc_rest = self.in_hand(chip, now).gc_rest;
         self.load(chip) + gc_rest.unwrap_or(Time::ZERO)

@@ -23,7 +23,7 @@ pub enum Receiver {
 pub struct Owner(u32);
 
 impl Owner {
-    /// Bits of an owner's number. The number of a cached page has two more.
+    /// Number of bits of an owner's number. The number of a cached page has two bits more.
     const BITS: u32 = 29;
     const HOST_REQUEST: u32 = 4;
     const MEMBER_REQUEST: u32 = 5;
@@ -72,7 +72,7 @@ impl Owner {
         Owner(tag as u32)
     }
 
-    /// The kind of receiver.
+    /// Returns the kind of receiver.
     #[inline(always)]
     pub const fn receiver(self) -> Receiver {
         match self.0 >> Owner::BITS {
@@ -100,7 +100,7 @@ impl Owner {
         (self.0 >> Owner::BITS == Owner::JOB).then_some(self.0 & ((1 << Owner::BITS) - 1))
     }
 
-    /// Returns the owner's number among those of its kind.
+    /// Returns the owner's number among the owners of its kind.
     #[inline(always)]
     pub const fn number(self) -> u32 {
         match self.is_cached_page() {

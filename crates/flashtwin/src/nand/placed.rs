@@ -213,7 +213,7 @@ impl Nand {
         }
     }
 
-    /// Logical pages with a flash copy.
+    /// Returns the number of logical pages with a flash copy.
     pub fn pages_mapped(&self) -> u64 {
         match self.placed() {
             Placed::Map(map) => map.pages_mapped(),
@@ -328,7 +328,7 @@ impl Nand {
         }
     }
 
-    /// Number of pages that [`Nand::fill_steady`] writes; `None` with the page map.
+    /// Returns the number of pages that [`Nand::fill_steady`] writes; `None` with the page map.
     pub fn steady_pages(&self) -> Option<u64> {
         match self.placed() {
             Placed::Map(_) => None,

@@ -1,9 +1,10 @@
-//! Choices of a device that is written by units, and the parts of its setup that are lists in text.
+//! The choices of a device that is written by units (scheme, victim rule, scope), and the lists in
+//! the text of its setup.
 
 use super::setup::Isolation;
 use crate::component::Component;
 
-/// The components of one kind.
+/// Returns the components of one kind.
 pub fn components(of: Choice) -> Vec<Component> {
     match of {
         Choice::Scheme => super::schemes::components(),
@@ -24,7 +25,7 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// Word of the choice in setups.
+    /// Returns the word of the choice in setups.
     pub fn word(self) -> &'static str {
         match self {
             Choice::Scheme => "scheme",
@@ -34,7 +35,7 @@ impl Choice {
     }
 }
 
-/// The types of handles out of text: `8` is eight of type `ii`, and `ii,pi` one of each.
+/// Reads the types of handles from text: `8` is eight of type `ii`, and `ii,pi` one of each.
 pub(crate) fn handles(text: &str) -> Result<Vec<Isolation>, String> {
     if let Ok(n) = text.parse::<u16>() {
         return Ok(vec![Isolation::Initially; usize::from(n)]);
@@ -50,7 +51,7 @@ pub(crate) fn handles(text: &str) -> Result<Vec<Isolation>, String> {
     })
 }
 
-/// The handle of each placement handle out of text: `all` of them in order, or numbers.
+/// Reads the handle of each placement handle from text: `all` handles in order, or their numbers.
 pub(crate) fn namespace(text: &str, handles: usize) -> Result<Vec<u16>, String> {
     match text {
         "all" => Ok((0..handles.min(128) as u16).collect()),

@@ -1,8 +1,9 @@
-//! A device that is written by units, without time: what the host's writes, trims and commands do to its tables.
+//! A device that writes by units, without time: the effects of the host's writes, trims and
+//! commands on its tables.
 //!
-//! Collection is checked before every page of the host: while its group has at most `low` free units, a victim is
-//! collected, as long as some closed unit has anything to gain. A page of the host never takes one of the last `low`
-//! free units, which are for survivors.
+//! Before each page of the host is written, its group collects victims while it has at most `low`
+//! free units, as long as some closed unit gains space. A page of the host never takes one of the
+//! last `low` free units, which are for survivors.
 
 use std::fmt;
 
@@ -20,7 +21,7 @@ use super::victims::{AnyVictim, Found, UserVictim};
 use crate::ftl::{Owner, UnitShape, Units};
 use crate::units::{Lpn, Ppn};
 
-/// A step of the device; steps are kept on demand, in their order.
+/// A step of the device. Steps are recorded if requested, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Did {
     /// A unit with this many live pages is collected.
@@ -43,10 +44,10 @@ pub enum Did {
     Event(Event),
 }
 
-/// Collections for one page of the host at most, as a multiple of the units of a group.
+/// Largest number of collections for one page of the host, as a multiple of the units of a group.
 const ROUNDS_MAX: u32 = 4;
 
-/// A page of the host finds no room.
+/// Error: a page of the host finds no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom {
     /// The page.
@@ -66,12 +67,12 @@ impl fmt::Display for NoRoom {
 
 impl std::error::Error for NoRoom {}
 
-/// Rules of a user, in the state in which they begin.
+/// Rules defined by a user, in their initial state.
 #[derive(Default)]
 pub struct UserRules {
-    /// The scheme; `None`: the one that the setup names.
+    /// The scheme; `None` for the one that the setup names.
     pub scheme: Option<Box<dyn UserScheme>>,
-    /// The victim rule; `None`: the one that the setup names.
+    /// The victim rule; `None` for the one that the setup names.
     pub victim: Option<Box<dyn UserVictim>>,
 }
 
@@ -91,14 +92,15 @@ impl fmt::Debug for UserRules {
     }
 }
 
-/// A page of the host that the scheme has a class for, and that has no unit yet.
+/// A page of the host that has a class, but no unit yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageToPut {
     pub lpn: Lpn,
     pub class: Class,
-    /// The group that its id names, or that it roams to.
+    /// The group that the page's placement id names; for a page without an id, the group that the
+    /// device chose.
     pub group: u32,
-    /// Host clock of its next write.
+    /// Host clock of the page's next write.
     next: u64,
 }
 
@@ -106,28 +108,28 @@ pub(crate) struct PageToPut {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Collection {
     pub unit: u32,
-    /// Class of the page that needs room; `None` if none waits.
+    /// Class of the page that needs room; `None` if no page waits.
     class: Option<Class>,
-    /// The unit when its collection began.
+    /// State of the unit when its collection began.
     pub view: UnitView,
-    /// The owner of the survivors; `None` if the scheme places each.
+    /// Owner of all survivors; `None` if the scheme chooses the owner of each.
     to: Option<Owner>,
-    /// Pages moved so far.
+    /// Number of pages moved so far.
     pub moved: u32,
 }
 
-/// Data kept of each logical page, as far as the scheme needs them.
+/// Data recorded for each logical page, as far as the scheme needs them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pages {
-    /// Host clock at the last write, its low 32 bits.
+    /// Low 32 bits of the host clock at the last write.
     pub written_at: Vec<u32>,
-    /// Moves since.
+    /// Number of moves since the last write.
     pub moves: Vec<u8>,
     /// Host clock at the next write.
     pub next: Vec<u64>,
 }
 
-/// The device.
+/// A device that writes by units, without time.
 #[derive(Clone, Debug)]
 pub struct Placed {
     setup: Box<Setup>,
@@ -139,10 +141,12 @@ pub struct Placed {
     pub(super) survivors: Survivors,
     victim: AnyVictim,
     pub(super) scope: AnyScope,
-    /// Live pages by which the scope's victim may exceed the best of all.
+    /// Number of live pages by which the victim of the scope may exceed the best victim of all
+    /// units.
     tolerance: Option<u32>,
     pub(super) low: u32,
-    /// Free units at or below which collections that take no time begin: `low`, or more where those in time begin early.
+    /// Number of free units at or below which a collection without time begins: `low`, or more if
+    /// collections with time begin earlier.
     pub(super) early: u32,
     /// Pages that a collection gains at least while more than `low` units are free.
     least_gain: u32,
@@ -150,45 +154,46 @@ pub struct Placed {
     /// It follows from the rest of the state, so that snapshots do without it.
     rests_until: Vec<u64>,
     pub(super) pages: Pages,
-    /// By class, the group that writes without an id go to while the class has a unit there.
+    /// For each class, the group that receives writes without an id while the class has an open
+    /// unit there.
     pub(super) roams: Vec<Option<u32>>,
     pub(super) events: Events,
-    /// Pages accepted by handle.
+    /// For each handle, the number of pages that the host wrote with it.
     pub(super) accepted: Vec<u64>,
-    /// Pages that went to another group than their id names, since that was full.
+    /// Pages that went to another group than their id names, because that group was full.
     pub(super) redirected: u64,
-    /// Victims for which the scope had none with anything to gain.
+    /// Number of victims chosen among all units because no unit of the scope gained space.
     pub(super) fallbacks: u64,
     did: Option<Vec<Did>>,
     pub(super) untimed: Untimed,
-    /// By group, whether a unit is being collected.
+    /// For each group, whether a unit is being collected.
     collecting: Vec<bool>,
 }
 
-/// Work of the collections that took no time.
+/// Work of the collections without time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Untimed {
     pub moves: u64,
-    /// Units erased.
+    /// Number of units erased.
     pub erases: u64,
-    /// Pages erased that were never written.
+    /// Number of pages erased without having been written.
     pub unwritten: u64,
 }
 
 impl Placed {
-    /// A device that was never written.
+    /// Creates a device that was never written.
     ///
     /// # Errors
-    /// No device can have the setup, or not every load would find room in it.
+    /// Fails if no device can have the setup, or if some load would find no room in it.
     pub fn new(setup: &Setup) -> Result<Placed, SetupError> {
         let parts = setup.parts()?;
         Placed::build(setup, parts.scheme, parts.scope)
     }
 
-    /// A device with a user's scheme in place of the one that the setup names.
+    /// Creates a device with a user's scheme in place of the one that the setup names.
     ///
     /// # Errors
-    /// As those of [`Placed::new`].
+    /// Fails as [`Placed::new`] does.
     pub fn with_scheme(setup: &Setup, scheme: Box<dyn UserScheme>) -> Result<Placed, SetupError> {
         let parts = setup.parts()?;
         Placed::build(setup, AnyScheme::User(User(scheme)), parts.scope)
@@ -252,10 +257,10 @@ impl Placed {
         })
     }
 
-    /// A device with a user's rules in place of those that the setup names.
+    /// Creates a device with a user's rules in place of those that the setup names.
     ///
     /// # Errors
-    /// As those of [`Placed::new`].
+    /// Fails as [`Placed::new`] does.
     pub fn with_rules(setup: &Setup, rules: &UserRules) -> Result<Placed, SetupError> {
         let mut device = match &rules.scheme {
             Some(scheme) => Placed::with_scheme(setup, scheme.boxed_clone())?,
@@ -267,42 +272,42 @@ impl Placed {
         Ok(device)
     }
 
-    /// Puts a user's rule in place of the one that the setup names.
+    /// Uses a user's victim rule in place of the one that the setup names.
     pub fn set_victim(&mut self, victim: Box<dyn UserVictim>) {
         self.victim = AnyVictim::user(victim);
     }
 
-    /// The setup.
+    /// Returns the setup.
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
 
-    /// Name of the scheme in use.
+    /// Returns the name of the scheme in use.
     pub fn scheme_name(&self) -> &str {
         self.scheme.name()
     }
 
-    /// Name of the victim rule in use.
+    /// Returns the name of the victim rule in use.
     pub fn victim_name(&self) -> &str {
         self.victim.name_of_own().unwrap_or(self.setup.victim.name)
     }
 
-    /// Needs of the scheme.
+    /// Returns the needs of the scheme.
     pub fn needs(&self) -> &Needs {
         &self.needs
     }
 
-    /// The scheme's state.
+    /// Returns the scheme's state as text.
     pub fn scheme_state(&self) -> String {
         self.scheme.state()
     }
 
-    /// Starts or stops keeping what happens, for [`Placed::take_did`].
+    /// Starts or stops recording the steps for [`Placed::take_did`].
     pub fn keep_did(&mut self, on: bool) {
         self.did = on.then(Vec::new);
     }
 
-    /// Takes what has happened since the last call.
+    /// Returns the steps recorded since the last call, and removes them.
     pub fn take_did(&mut self) -> Vec<Did> {
         self.did.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -325,14 +330,14 @@ impl Placed {
 
     // ---- the host writes ----
 
-    /// Writes `n` pages from `first` on with a placement id or without. `next` has the host clock of each page's next
-    /// write, for schemes that need it; it may be empty otherwise.
+    /// Writes `n` pages from `first` on, with or without a placement id. `next` has the host clock
+    /// of each page's next write, for schemes that need it; otherwise it may be empty.
     ///
     /// # Errors
-    /// A page finds no room; those before it are written.
+    /// Fails if a page finds no room. The pages before it have then been written.
     ///
     /// # Panics
-    /// Panics if a page is beyond the logical ones.
+    /// Panics if a page is beyond the last logical page.
     pub fn write(
         &mut self,
         first: Lpn,
@@ -354,8 +359,8 @@ impl Placed {
         Ok(())
     }
 
-    /// Counts a command that writes `n` pages through the handle of its id; an id that is not valid is an event of
-    /// the whole command.
+    /// Counts a command that writes `n` pages through the handle of its id. An invalid id causes
+    /// one event for the whole command.
     #[inline]
     pub(crate) fn accept(&mut self, id: Option<u16>, n: u32) -> Resolved {
         let to = self.ids.resolve(id);
@@ -402,7 +407,7 @@ impl Placed {
         }
     }
 
-    /// Makes room for a page, without time; returns the group that has it.
+    /// Makes room for a page, without time; returns the group that has room.
     #[inline(always)]
     pub(crate) fn room_for(&mut self, page: &PageToPut) -> Result<u32, NoRoom> {
         self.make_room(page.group, page.class);
@@ -413,7 +418,8 @@ impl Placed {
         }
     }
 
-    /// Gives a page of the host to the open unit of its class in a group, which is bound.
+    /// Writes a page of the host to the open unit of its class in a group. There must be such a
+    /// unit.
     #[inline(always)]
     pub(crate) fn put(&mut self, page: &PageToPut, group: u32) -> Ppn {
         let (lpn, class) = (page.lpn, page.class);
@@ -456,7 +462,7 @@ impl Placed {
         self.classes.class_of(self.units.unit(unit).owner)
     }
 
-    /// A class that the scheme gave.
+    /// Checks a class that the scheme returned.
     #[inline(always)]
     fn known(&self, class: Class) -> Class {
         let classes = self.needs.classes;
@@ -464,7 +470,7 @@ impl Placed {
         class
     }
 
-    /// Host pages since the last write of a page.
+    /// Returns the number of pages that the host has written since the last write of a page.
     #[inline(always)]
     fn age(&self, lpn: Lpn) -> u64 {
         if !self.needs.age || self.units.lookup(lpn).is_none() {
@@ -474,8 +480,8 @@ impl Placed {
         u64::from((self.classes.clock() as u32).wrapping_sub(at))
     }
 
-    /// The group that a write without an id goes to: the one with most free units when the class must open a unit,
-    /// until that is full (P-7).
+    /// Returns the group for a write without an id. If the class must open a unit, this is the
+    /// group with the most free units; it stays the same until that unit is full (P-7).
     fn roam(&mut self, class: Class) -> u32 {
         let owner = self.classes.host(class);
         let now = self.roams[usize::from(class)];
@@ -488,7 +494,8 @@ impl Placed {
         group
     }
 
-    /// Opens a unit for the class in the group, or in another one if that is full (P-8); returns the group.
+    /// Opens a unit for the class in the wanted group, or in another one if that group is full
+    /// (P-8); returns the group.
     #[inline(never)]
     fn group_with_room(&mut self, wanted: u32, class: Class, lpn: Lpn) -> Result<u32, NoRoom> {
         if self.open(wanted, class) {
@@ -505,12 +512,12 @@ impl Placed {
         Err(NoRoom { lpn })
     }
 
-    /// Opens a unit for pages of the host if more than `low` are free.
+    /// Opens a unit for pages of the host if more than `low` units are free.
     pub(super) fn open(&mut self, group: u32, class: Class) -> bool {
         self.units.free(group) > self.low && self.bind(group, self.classes.host(class))
     }
 
-    /// Binds a unit to an owner; false if none is free.
+    /// Opens a unit for an owner; returns false if none is free.
     fn bind(&mut self, group: u32, owner: Owner) -> bool {
         let bound = self.units.bind(group, owner, self.classes.clock());
         if bound.is_some() {
@@ -519,7 +526,7 @@ impl Placed {
         bound.is_some()
     }
 
-    /// A unit is full: its handle refers to another one from now on.
+    /// Records that a unit is full: its handle now refers to another unit.
     #[inline(never)]
     fn filled(&mut self, unit: u32) {
         let owner = self.units.unit(unit).owner;
@@ -541,7 +548,7 @@ impl Placed {
     /// Unmaps `n` pages from `first` on.
     ///
     /// # Panics
-    /// Panics if a page is beyond the logical ones.
+    /// Panics if a page is beyond the last logical page.
     pub fn trim(&mut self, first: Lpn, n: u32) {
         assert!(
             n <= self.setup.logical_pages && first.0 <= self.setup.logical_pages - n,
@@ -556,7 +563,7 @@ impl Placed {
         }
     }
 
-    /// Starts loading what a write of `lpn`, a logical page, will touch first.
+    /// Prefetches the first data that a write of `lpn`, a logical page, accesses.
     #[inline(always)]
     pub fn prefetch(&self, lpn: Lpn) {
         if lpn.0 < self.setup.logical_pages {
@@ -564,7 +571,7 @@ impl Placed {
         }
     }
 
-    /// Starts loading the state of the old copy of `lpn`, whose map entry has been loaded.
+    /// Prefetches the state of the old copy of `lpn`, whose map entry is already in the cache.
     #[inline(always)]
     pub fn prefetch_old_copy(&self, lpn: Lpn) {
         if lpn.0 < self.setup.logical_pages {
@@ -574,7 +581,7 @@ impl Placed {
 
     // ---- collection ----
 
-    /// Collects while the group has at most `early` free units and there is anything to gain.
+    /// Collects while the group has at most `early` free units and some closed unit gains space.
     #[inline(always)]
     fn make_room(&mut self, group: u32, class: Class) {
         if self.units.free(group) <= self.early {
@@ -596,7 +603,7 @@ impl Placed {
         }
     }
 
-    /// The next victim of a group; `None` if no closed unit has anything to gain, or too little while units are free.
+    /// Returns the next victim of a group; `None` if no closed unit gains space, or too little while units are free.
     pub(crate) fn choose(&mut self, group: u32, class: Option<Class>) -> Option<u32> {
         let may_wait = self.least_gain > 0 && self.units.free(group) > self.low;
         if may_wait && self.classes.clock() < self.rests_until[group as usize] {
@@ -740,7 +747,7 @@ impl Placed {
         });
     }
 
-    /// The owner of a survivor, as the scheme has it.
+    /// Returns the owner that the scheme chooses for a survivor.
     fn ask_where(&mut self, lpn: Lpn, view: &UnitView) -> Owner {
         let moved = MovedPage {
             lpn,
@@ -760,7 +767,7 @@ impl Placed {
         self.classes.host(self.known(class))
     }
 
-    /// The owner of survivors of an owner's units, where the scheme does not place them.
+    /// Returns the owner to which pages from units of `from` are moved, if the scheme does not choose it.
     fn destination(&self, from: Owner) -> Owner {
         super::victims::destination(&self.classes, self.survivors, from)
     }
@@ -782,12 +789,12 @@ impl Placed {
 
     // ---- commands ----
 
-    /// Classes are handles.
+    /// Whether classes are handles.
     pub(super) fn is_by_handle(&self) -> bool {
         self.needs.isolated == Isolated::ByHandle
     }
 
-    /// An event of a class; its handle is known where classes are handles.
+    /// Creates an event of a class. The event has a handle if classes are handles.
     fn of_class(&self, class: Class, id: Option<u16>, group: u32) -> Event {
         Event {
             handle: Some(class).filter(|_| self.is_by_handle()),
@@ -801,7 +808,8 @@ impl Placed {
         !self.collecting[group as usize] || !self.mixes_survivors() || self.units.free(group) > 0
     }
 
-    /// Closes the unit of a class in a group as it is; returns whether there was one.
+    /// Closes the unit of a class in a group, although it may not be full; returns whether there
+    /// was one.
     pub(super) fn close(&mut self, group: u32, class: Class) -> bool {
         match self.units.close(group, self.classes.host(class)) {
             Some(unit) => {
@@ -814,7 +822,8 @@ impl Placed {
         }
     }
 
-    /// The power fails: with `closes_at_power_cut`, the host's open units are closed as they are.
+    /// Simulates a power loss: with `closes_at_power_cut`, the host's open units are closed,
+    /// although they may not be full.
     pub fn cut_power(&mut self) {
         if !self.setup.closes_at_power_cut {
             return;
@@ -831,7 +840,7 @@ impl Placed {
     /// Compares the tables with each other and with the counts (invariants I1 to I3, I6, I7).
     ///
     /// # Errors
-    /// Names the first disagreement.
+    /// The error names the first disagreement.
     pub fn check(&self) -> Result<(), String> {
         self.units.check()?;
         let host: u64 = (0..self.needs.classes)
@@ -861,8 +870,9 @@ impl Placed {
         self.check_isolation()
     }
 
-    /// With survivors kept apart, only isolated classes have units of their own for them. (That pages were last written
-    /// through the class of their unit, I4, is what the tests' twin checks.)
+    /// Checks that only isolated classes have units of their own for survivors, if survivors are
+    /// kept apart. (Invariant I4, that each page was last written through the class of its unit, is
+    /// checked by the reference model of the tests.)
     fn check_isolation(&self) -> Result<(), String> {
         for group in 0..self.setup.groups {
             for &unit in self.units.opened(group) {
@@ -882,7 +892,7 @@ impl Placed {
     }
 }
 
-/// An event of a handle; type and clock are filled in when it is raised.
+/// Creates an event of a handle; type and clock are set when the event is recorded.
 pub(super) fn of_handle(handle: u16, id: Option<u16>, group: u32) -> Event {
     Event {
         kind: EventType::InvalidId,

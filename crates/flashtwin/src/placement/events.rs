@@ -1,8 +1,9 @@
-//! Events of flexible data placement: the last of each kind, and the number of all (NVMe log page 23h).
+//! Events of flexible data placement (NVMe log page 23h): the last events of each kind, and the
+//! number of all.
 
 use std::collections::VecDeque;
 
-/// Events of a kind that are kept.
+/// Number of events of a kind that are kept.
 const KEPT: usize = 63;
 
 /// Type of an event.
@@ -30,7 +31,7 @@ impl EventType {
         EventType::ImplicitChange,
     ];
 
-    /// Code in the notation of the standard.
+    /// Returns the code in the notation of the standard.
     pub fn code(self) -> &'static str {
         match self {
             EventType::NotFullyWritten => "00h",
@@ -41,7 +42,7 @@ impl EventType {
         }
     }
 
-    /// Name in the log.
+    /// Returns the name in the log.
     pub fn name(self) -> &'static str {
         match self {
             EventType::NotFullyWritten => "reclaim unit not fully written",
@@ -52,7 +53,7 @@ impl EventType {
         }
     }
 
-    /// The event belongs to the host's, not to the device's.
+    /// Whether the event is in the host's list, not in the device's.
     pub fn is_of_host(self) -> bool {
         !matches!(self, EventType::Reallocated | EventType::ImplicitChange)
     }
@@ -63,15 +64,15 @@ impl EventType {
 pub struct Event {
     /// Type of the event.
     pub kind: EventType,
-    /// The reclaim unit handle; `None` if it is of units that all handles share.
+    /// The reclaim unit handle; `None` if the event concerns units that all handles share.
     pub handle: Option<u16>,
-    /// The placement id, where a command named one.
+    /// The placement id, if a command named one.
     pub id: Option<u16>,
     /// The group.
     pub group: u32,
-    /// Pages that the host had written.
+    /// Number of pages that the host had written.
     pub clock: u64,
-    /// Pages moved; 0 for other events.
+    /// Number of pages moved; 0 for other events.
     pub moved: u32,
 }
 
@@ -96,7 +97,7 @@ impl Events {
         kept.push_back(event);
     }
 
-    /// The events as a list, for a saved state.
+    /// Returns the events as numbers, for a saved state.
     pub fn words(&self) -> Vec<u64> {
         let mut words = self.totals.to_vec();
         words.push(self.host.len() as u64);
@@ -113,7 +114,7 @@ impl Events {
         words
     }
 
-    /// Sets the events to those of a saved state; false if they are none.
+    /// Sets the events to the events of a saved state; returns false if they are invalid.
     pub fn set_words(&mut self, words: &[u64]) -> bool {
         let totals = self.totals.len();
         if words.len() <= totals || !(words.len() - totals - 1).is_multiple_of(EVENT_WORDS) {
@@ -136,7 +137,7 @@ impl Events {
         fits(&self.host, true) && fits(&self.device, false)
     }
 
-    /// The last events of the host, or of the device, the oldest first.
+    /// Returns the last events of the host, or of the device, the oldest first.
     pub fn last(&self, of_host: bool) -> Vec<Event> {
         let kept = match of_host {
             true => &self.host,
@@ -145,15 +146,15 @@ impl Events {
         kept.iter().copied().collect()
     }
 
-    /// Number of events of a type.
+    /// Returns the number of events of a type.
     pub fn total(&self, kind: EventType) -> u64 {
         self.totals[kind as usize]
     }
 }
 
-/// Word for "none" in a saved event.
+/// Value for "none" in a saved event.
 const NONE: u64 = u64::MAX;
-/// Words of a saved event.
+/// Number of 64-bit words of a saved event.
 const EVENT_WORDS: usize = 6;
 
 fn of_words(words: &[u64]) -> Option<Event> {

@@ -6,10 +6,10 @@ use super::device::{of_handle, Placed};
 use super::events::{Event, EventType};
 use super::setup::Isolation;
 
-/// Ids of an update at most.
+/// Largest number of placement ids in an update.
 const UPDATE_MAX: usize = 128;
 
-/// A command names what does not exist: nothing of it takes effect.
+/// Error: a command names an id or handle that does not exist. No part of the command takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidField;
 
@@ -21,20 +21,21 @@ impl fmt::Display for InvalidField {
 
 impl std::error::Error for InvalidField {}
 
-/// A placement handle in a group, as status has it.
+/// The status of a placement handle in a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandleStatus {
-    /// The placement id that names both.
+    /// The placement id that names both the group and the handle.
     pub id: u16,
     /// The id as it is printed.
     pub id_text: String,
     /// The reclaim unit handle.
     pub handle: u16,
-    /// Pages not yet given to its unit; those of a unit if it has none. Never 0.
+    /// Number of pages that can still be written to the handle's unit; a whole unit's pages if the
+    /// handle has no unit. Never 0.
     pub pages_left: u32,
 }
 
-/// The sums of log page 22h, in pages.
+/// The sums of log page 22h of NVMe, in pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Pages that the host wrote (HBMW).
@@ -46,12 +47,12 @@ pub struct Totals {
 }
 
 impl Placed {
-    /// For each id in order closes the unit that its handle writes, as it is; a handle without a unit is left alone
-    /// (P-9), as are all where the scheme does not go by handle. So is one whose unit a running collection needs for its
-    /// survivors.
+    /// Closes, for each id in order, the unit that its handle writes, even if it is not full.
+    /// Handles without a unit are skipped (P-9); so are handles whose unit a running collection
+    /// needs for moved pages. Without a scheme that uses handles, nothing is closed.
     ///
     /// # Errors
-    /// An id is not valid, or there are more than 128: nothing takes effect (P-10).
+    /// Fails without any effect if an id is not valid, or if there are more than 128 ids (P-10).
     pub fn update(&mut self, ids: &[u16]) -> Result<(), InvalidField> {
         if ids.len() > UPDATE_MAX {
             return Err(InvalidField);
@@ -67,7 +68,7 @@ impl Placed {
         Ok(())
     }
 
-    /// Each placement handle, and for it each group.
+    /// Returns the status of each placement handle in each group.
     pub fn status(&self) -> Vec<HandleStatus> {
         let handles = self.ids.namespace().iter().copied().enumerate();
         let groups = 0..self.setup().groups;
@@ -92,7 +93,7 @@ impl Placed {
         handles.flat_map(of).collect()
     }
 
-    /// The sums of log page 22h since the device was made.
+    /// Returns the sums of log page 22h since the device was created.
     pub fn totals(&self) -> Totals {
         let host: u64 = self.accepted.iter().sum();
         Totals {
@@ -102,22 +103,22 @@ impl Placed {
         }
     }
 
-    /// The last 63 events of the host, or of the device, the oldest first.
+    /// Returns the last 63 events of the host, or of the device, the oldest first.
     pub fn last_events(&self, of_host: bool) -> Vec<Event> {
         self.events.last(of_host)
     }
 
-    /// Number of events of a type since the device was made.
+    /// Returns the number of events of a type since the device was created.
     pub fn event_total(&self, kind: EventType) -> u64 {
         self.events.total(kind)
     }
 
-    /// Pages that the host wrote through each handle.
+    /// Returns the number of pages that the host wrote through each handle.
     pub fn accepted(&self) -> &[u64] {
         &self.accepted
     }
 
-    /// The types of the handles.
+    /// Returns the types of the handles.
     pub fn handle_types(&self) -> &[Isolation] {
         &self.setup().handles
     }

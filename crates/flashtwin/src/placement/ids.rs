@@ -1,7 +1,7 @@
 //! Placement ids: the 16 bits with which the host names a group and a placement handle (NVMe data placement
 //! directive).
 
-/// The destination of a write, by its id.
+/// The destination of a write, determined by its placement id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Resolved {
     /// The group; `None` if the host leaves it to the device.
@@ -10,7 +10,7 @@ pub(crate) struct Resolved {
     pub placement_handle: u16,
     /// The reclaim unit handle.
     pub handle: u16,
-    /// There is an id, and it is not valid.
+    /// Whether the write has an id that is not valid.
     pub invalid: bool,
 }
 
@@ -18,9 +18,9 @@ pub(crate) struct Resolved {
 #[derive(Clone, Debug)]
 pub(super) struct Ids {
     groups: u32,
-    /// Bits of an id that name the group, from the highest on.
+    /// Number of bits of an id that name the group; they are the highest bits.
     group_bits: u32,
-    /// Placement handle to reclaim unit handle.
+    /// For each placement handle, its reclaim unit handle.
     namespace: Vec<u16>,
 }
 
@@ -33,12 +33,12 @@ impl Ids {
         }
     }
 
-    /// Placement handle to reclaim unit handle.
+    /// Returns, for each placement handle, its reclaim unit handle.
     pub fn namespace(&self) -> &[u16] {
         &self.namespace
     }
 
-    /// The group and the placement handle of an id; `None` if it is not valid.
+    /// Returns the group and the placement handle of an id; `None` if it is not valid.
     #[inline]
     pub fn parts(&self, id: u16) -> Option<(u32, u16)> {
         let shift = 16 - self.group_bits;
@@ -48,13 +48,13 @@ impl Ids {
         valid.then_some((group, handle as u16))
     }
 
-    /// The id of a group and a placement handle.
+    /// Returns the id of a group and a placement handle.
     pub fn id(&self, group: u32, placement_handle: u16) -> u16 {
         // With one group its bits are none, and all 16 name the handle.
         ((group << (16 - self.group_bits)) as u16) | placement_handle
     }
 
-    /// Resolves the id of a write, or its absence.
+    /// Determines the destination of a write by its id, or by the absence of an id.
     #[inline(always)]
     pub fn resolve(&self, id: Option<u16>) -> Resolved {
         let found = id.and_then(|id| self.parts(id));
@@ -70,7 +70,7 @@ impl Ids {
         }
     }
 
-    /// An id as it is printed: decimal, or hexadecimal where it names a group other than the first.
+    /// Formats an id: decimal, or hexadecimal if it names a group other than the first.
     pub fn show(&self, id: u16) -> String {
         match self.group_bits > 0 && u32::from(id) >> (16 - self.group_bits) > 0 {
             true => format!("{id:#06x}"),

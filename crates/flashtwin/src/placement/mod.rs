@@ -1,11 +1,13 @@
-//! Placement: which unit of flash a page is programmed into.
+//! Placement: the choice of the unit of flash into which a page is programmed.
 //!
-//! The host may put a placement id on a write, which names a group of dies and a handle ([`ids`]). A *scheme* decides
-//! for each page its class ([`scheme`]; one file each in `schemes/`); pages of a class fill units of their own. When
-//! a group runs out of free units, a victim rule (`gc/rules`) picks a closed unit among those of the *scope* (one
-//! file each in `scopes/`), and its live pages move to units of survivors. [`device`] is the whole without time,
-//! [`fdp`] its commands (NVMe flexible data placement), [`theory`] the closed forms to compare it with, and
-//! [`script`] steps it through a line of operations.
+//! The host may attach a placement id to a write; the id names a group of dies and a handle
+//! ([`ids`]). A *scheme* assigns each page to a class ([`scheme`]; one file per scheme in
+//! `schemes/`). The pages of a class fill units of their own. When a group runs short of free
+//! units, a victim rule (`gc/rules`) chooses a closed unit within the *scope* (one file per scope
+//! in `scopes/`). Its live pages, the *survivors*, are moved to units for survivors. [`device`] has
+//! the whole mechanism without time, [`fdp`] its commands (NVMe flexible data placement),
+//! [`theory`] the closed forms for comparison, and [`script`] steps it through a line of
+//! operations.
 
 mod choices;
 mod device;

@@ -5,14 +5,15 @@ use super::scheme::Class;
 use super::state::{live_of, OwnerCounts};
 use crate::ftl::Owner;
 
-/// Counts of an owner, and what it holds.
+/// Counts of an owner, and the pages and units that it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnerReport {
-    /// Name: `h0` for pages of the host of class 0, `g0` for its survivors, `s` for those of all classes.
+    /// Name: `h0` for host pages of class 0, `g0` for moved pages of class 0, `s` for moved pages
+    /// of all classes.
     pub name: String,
     /// The class; `None` if the owner is shared.
     pub class: Option<Class>,
-    /// The owner takes pages of the host.
+    /// Whether the owner holds host pages; otherwise it holds moved pages.
     pub of_host: bool,
     /// Counts of the owner.
     pub counts: OwnerCounts,
@@ -22,36 +23,38 @@ pub struct OwnerReport {
     pub units: u32,
 }
 
-/// Counts of a device since it was made.
+/// Counts of a device since it was created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacementReport {
-    /// Owners that have had a unit.
+    /// Owners that have had a unit so far.
     pub owners: Vec<OwnerReport>,
-    /// By class that waited for room and owner, in their orders, the pages moved.
+    /// Number of pages moved, by the class that waited for room and by the owner of the collected
+    /// unit.
     pub caused: Vec<Vec<u64>>,
     /// Pages that the host wrote.
     pub host_pages: u64,
-    /// Survivors programmed.
+    /// Number of moved pages (survivors) that were programmed.
     pub moves: u64,
     /// Units erased.
     pub erases: u64,
     /// Pages that the host wrote through each handle.
     pub accepted: Vec<u64>,
-    /// Pages of the host that overwrote a page of another class's unit.
+    /// Number of host pages that overwrote a page in a unit of another class.
     pub crossed: u64,
-    /// Pages that went to another group than their id names.
+    /// Number of pages written to another group than the one that their id names.
     pub redirected: u64,
-    /// Victims for which the scope had none with anything to gain.
+    /// Number of victims chosen outside the scope, because no unit in the scope had an invalid
+    /// page.
     pub scope_fallbacks: u64,
 }
 
 impl Placed {
-    /// Free units of a group.
+    /// Returns the number of free units of a group.
     pub fn units_free(&self, group: u32) -> u32 {
         self.units.free(group)
     }
 
-    /// Counts since the device was made: costs a pass over the units.
+    /// Returns the counts since the device was created. Takes a pass over all units.
     pub fn report(&self) -> PlacementReport {
         let c = &self.classes;
         let all = (0..c.owners()).map(Owner);
@@ -87,13 +90,13 @@ impl Placed {
 }
 
 impl PlacementReport {
-    /// Counts of the owner with this name; `None` if it has had no unit.
+    /// Returns the counts of the owner with this name; `None` if it never had a unit.
     pub fn owner(&self, name: &str) -> Option<&OwnerReport> {
         self.owners.iter().find(|owner| owner.name == name)
     }
 
-    /// Pages programmed for each page that the host wrote since `before`, an earlier report of the device; `None` if
-    /// the host wrote none.
+    /// Returns the pages programmed per page that the host wrote since `before`, an earlier report
+    /// of the device; `None` if the host wrote none.
     pub fn write_amplification(&self, before: &PlacementReport) -> Option<f64> {
         let host = self.host_pages - before.host_pages;
         let moves = self.moves - before.moves;

@@ -1,4 +1,5 @@
-//! Saved form of a device that is written by units: its tables, its counts, and the state of its scheme and scope.
+//! Saved form of a device that writes by units: its tables, its counts, and the state of its scheme
+//! and scope.
 
 use std::io::{self, Read, Write};
 
@@ -6,11 +7,11 @@ use super::device::Placed;
 use super::scheme::Scheme;
 use crate::ftl::{read_u32, read_u64, write_u32, write_u64, StateError};
 
-/// Longest list of words in a saved state.
+/// Largest number of words of a list in a saved state.
 const WORDS_MAX: u64 = 1 << 25;
-/// Words that are read together, so that a short file does not make a long list.
+/// Number of words read at a time, so that a short file cannot cause the allocation of a long list.
 const PORTION: u64 = 1 << 16;
-/// Word for "none".
+/// Value for "none" in a saved state.
 const NOTHING: u64 = u64::MAX;
 
 impl Placed {
@@ -19,7 +20,7 @@ impl Placed {
         self.classes.clock() == 0 && self.units.is_new()
     }
 
-    /// Writes the whole state; no collection is pending.
+    /// Writes the whole state. No collection may be running.
     pub(crate) fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         self.units.save(out)?;
         write_words(out, &self.classes.words())?;
@@ -32,10 +33,11 @@ impl Placed {
         write_u64(out, &self.pages.next)
     }
 
-    /// Replaces the state by one that a device of the same setup saved. After an error the device is of no use.
+    /// Replaces the state by one that a device with the same setup saved. After an error, the
+    /// device must not be used.
     ///
     /// # Errors
-    /// Reading failed, or the state is inconsistent.
+    /// Fails if reading fails, or if the state is inconsistent.
     pub(crate) fn load(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         self.units.load(input)?;
         let of_classes = read_words(input)?;

@@ -1,50 +1,55 @@
 //! A placement scheme assigns each page the class of unit that the page is programmed into.
 //!
-//! A scheme sees the page and the number of pages that the host has written; no time, queue or chip. It calls
-//! nothing. What it needs to know of each logical page it declares in [`Needs`]; nothing else is kept.
+//! A scheme sees the page and the number of pages that the host has written, but no time, queue or
+//! chip. It calls no other module. It declares in [`Needs`] which data are recorded for each
+//! logical page; no other data are recorded.
 
 use crate::component::{words, Component, Provenance, Source};
 use crate::units::Lpn;
 
-/// Kind of unit, a number below the scheme's [`Needs::classes`].
+/// Number of a class of pages, which share units. It is below the scheme's [`Needs::classes`].
 pub type Class = u16;
 
-/// Classes of a scheme at most.
+/// Largest number of classes of a scheme.
 pub const CLASSES_MAX: u16 = 256;
 
-/// Age of a page that has no copy, or whose age is not kept.
+/// Age of a page that has no copy, or whose age is not recorded.
 pub const NO_AGE: u64 = u64::MAX;
 
-/// Next write of a page that is not written again, or whose future is not known.
+/// Instant of the next write of a page that is never written again, or whose future is not known.
 pub const NEVER: u64 = u64::MAX;
 
-/// Needs of a scheme; nothing that is not declared is allocated, kept or read.
+/// Data that a scheme needs. Data that are not declared here are neither allocated nor recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// Classes that it gives, numbered from 0.
+    /// Number of classes, which are numbered from 0.
     pub classes: u16,
-    /// Time of each page's last host write: 4 bytes a logical page.
+    /// Whether the time of each page's last host write is needed: 4 bytes per logical page.
     pub age: bool,
-    /// Moves of each page since its last host write: 1 byte a logical page.
+    /// Whether the number of moves of each page since its last host write is needed: 1 byte per
+    /// logical page.
     pub moves: bool,
-    /// Time of each page's next host write: 8 bytes a logical page, and the load must be known in advance.
+    /// Whether the time of each page's next host write is needed: 8 bytes per logical page, and the
+    /// load must be known in advance.
     pub future: bool,
-    /// Class of the old copy's unit.
+    /// Whether the class of the unit with the old copy is needed.
     pub old: bool,
-    /// Destination of pages that collection moves, unless the device has another one.
+    /// Destination of pages that collection moves, unless the device's setup has another one.
     pub survivors: Survivors,
-    /// Classes whose survivors do not mix with those of other classes.
+    /// Classes whose moved pages (survivors) are not mixed with moved pages of other classes.
     pub isolated: Isolated,
 }
 
-/// Classes whose survivors do not mix with those of other classes, with [`Survivors::Apart`].
+/// Classes whose moved pages are not mixed with those of other classes, if survivors are kept
+/// [`Survivors::Apart`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolated {
-    /// No class.
+    /// Moved pages of all classes may be mixed.
     None,
-    /// Every class.
+    /// Moved pages of each class are kept apart from moved pages of all other classes.
     All,
-    /// Classes are handles, and their types decide.
+    /// Classes are handles, and the types of the handles determine whose moved pages are not mixed
+    /// with others.
     ByHandle,
 }
 
@@ -59,13 +64,13 @@ words! {
         Shared = "shared",
         /// Pages go to the open unit of the next class; pages of the last class stay in it.
         Next = "next",
-        /// The scheme places each page.
+        /// The scheme determines the class of each moved page.
         Scheme = "scheme",
     }
 }
 
 impl Needs {
-    /// Nothing but this number of classes, whose survivors mix.
+    /// Returns needs of only this number of classes, whose moved pages may be mixed.
     pub const fn classes(classes: u16) -> Needs {
         Needs {
             classes,
@@ -84,11 +89,11 @@ impl Needs {
 pub struct HostPage {
     /// The page.
     pub lpn: Lpn,
-    /// The handle that the host's placement id names; handle 0's where the host gives none.
+    /// The handle that the host's placement id names; handle 0's number if the host gives no id.
     pub handle: u16,
-    /// The placement id as given.
+    /// The placement id as given by the host.
     pub id: Option<u16>,
-    /// Pages that the host has written before.
+    /// Number of pages that the host has written before this one.
     pub clock: u64,
     /// Class of the unit with the old copy; `None` if there is no copy, it is in a shared unit, or
     /// [`Needs::old`] is not set.
@@ -97,7 +102,7 @@ pub struct HostPage {
     pub age: u64,
     /// Host clock of the next write of this page; [`NEVER`] without [`Needs::future`].
     pub next: u64,
-    /// Pages of the request.
+    /// Number of pages of the host's request.
     pub request_pages: u32,
 }
 
@@ -106,7 +111,7 @@ pub struct HostPage {
 pub struct MovedPage {
     /// The page.
     pub lpn: Lpn,
-    /// Class of the unit that it leaves.
+    /// Class of the unit from which the page is moved.
     pub from: Class,
     /// Host pages since the last write of this page; [`NO_AGE`] without [`Needs::age`].
     pub age: u64,
@@ -127,26 +132,26 @@ pub struct UnitView {
     pub group: u32,
     /// Class of the unit; `None` if all classes share it.
     pub class: Option<Class>,
-    /// The unit holds survivors, not pages of the host.
+    /// Whether the unit holds moved pages instead of host pages.
     pub survivors: bool,
-    /// Host clock at its opening.
+    /// Host clock when the unit was opened.
     pub opened_at: u64,
     /// Pages of a unit.
     pub pages: u32,
-    /// Live pages.
+    /// Number of live pages.
     pub live: u32,
-    /// Erases so far.
+    /// Number of erases so far.
     pub erases: u32,
 }
 
-/// A scheme in words.
+/// Description of a scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Name, parameters, and the rule as the rest of a sentence.
+    /// Name, parameters, and a description that continues a sentence which begins with the name.
     pub component: Component,
     /// The publication, if there is one.
     pub source: Option<Source>,
-    /// How the rule is known.
+    /// How certain the rule is.
     pub provenance: Provenance,
     /// The rule in full.
     pub rule: &'static [&'static str],
@@ -157,39 +162,42 @@ pub trait Scheme: Send + Sync {
     /// Needs of the scheme, with the number of its classes.
     fn needs(&self) -> Needs;
 
-    /// Name in results; that of a shipped scheme is in its [`Entry`].
+    /// Returns the name in results; the name of an included scheme is in its [`Entry`].
     fn name(&self) -> &str {
         "own"
     }
 
-    /// The class of a page that the host writes, below [`Needs::classes`]. Called once a program, in program order.
+    /// Returns the class of a page that the host writes, which is below [`Needs::classes`]. Called
+    /// once per program, in the order of the programs.
     fn host(&mut self, page: &HostPage) -> Class;
 
-    /// The class of a survivor, with [`Survivors::Scheme`]: it goes to the open unit of that class.
+    /// Returns the class of a moved page, if survivors are placed by the [`Survivors::Scheme`]; the
+    /// page goes to the open unit of that class.
     fn moved(&mut self, page: &MovedPage) -> Class {
         page.from
     }
 
-    /// A unit is full, or was closed.
+    /// Called when a unit is full, or was closed before it was full.
     fn closed(&mut self, _unit: &UnitView, _clock: u64) {}
 
-    /// A unit was collected and erased; `valid` of its pages were moved.
+    /// Called when a unit was collected and erased; `valid` of its pages were moved.
     fn erased(&mut self, _unit: &UnitView, _valid: u32, _clock: u64) {}
 
-    /// The host has trimmed a page.
+    /// Called when the host has trimmed a page.
     fn trimmed(&mut self, _lpn: Lpn) {}
 
-    /// State for a snapshot; empty if there is none.
+    /// Returns the state for a snapshot; empty if the scheme has none.
     fn words(&self) -> Vec<u64> {
         Vec::new()
     }
 
-    /// Sets the state to that of a snapshot; false if it is none of this scheme.
+    /// Sets the state to the state in a snapshot; returns false if it is not a state of this
+    /// scheme.
     fn set_words(&mut self, words: &[u64]) -> bool {
         words.is_empty()
     }
 
-    /// State in the notation of the documentation; empty if there is none.
+    /// Returns the state in the notation of the documentation; empty if the scheme has none.
     fn state(&self) -> String {
         String::new()
     }
@@ -197,7 +205,7 @@ pub trait Scheme: Send + Sync {
 
 /// A scheme of a user, behind a pointer.
 pub trait UserScheme: Scheme {
-    /// A copy with its state.
+    /// Returns a copy with its state.
     fn boxed_clone(&self) -> Box<dyn UserScheme>;
 }
 

@@ -1,9 +1,10 @@
-//! A device stepped through a line of operations, in the notation of the specification.
+//! Steps a device through a line of operations, in the notation of the specification.
 //!
-//! `W lpn n id` writes (`-`: no id), `T lpn n` trims, `U id...` updates, `S` is status, `L` log page 22h in pages, `E`
-//! the events of the host, `P` a power loss; operations end with `;`. A state lists for each group its units in the
-//! order of their opening, as `owner:unit[pages]` with `-` for a page that is not live and `.` for one that was not
-//! given, and `*` if the unit is open; then the free units in the order of reuse.
+//! `W lpn n id` writes (`-`: no id), `T lpn n` trims, `U id...` updates, `S` returns the status,
+//! `L` log page 22h in pages, `E` the events of the host, and `P` is a power loss; operations end
+//! with `;`. A state lists for each group its units in the order of their opening, as
+//! `owner:unit[pages]`, with `-` for a page that is not live, `.` for one that was not written, and
+//! `*` if the unit is open; then the free units in the order of reuse.
 
 use super::device::{Did, Placed};
 use super::events::Event;
@@ -18,18 +19,18 @@ pub struct Step {
     pub op: String,
     /// The error of the operation, by name.
     pub status: Option<String>,
-    /// Collections, erases and events, in their order.
+    /// Collections, erases and events, in order.
     pub did: Vec<String>,
     /// Result of a query.
     pub output: Option<String>,
-    /// The state after it.
+    /// The state after the operation.
     pub state: String,
 }
 
 /// Steps a device through a script.
 ///
 /// # Errors
-/// Names the operation that is none, with the remedy.
+/// The error names the text that is not a valid operation, and the remedy.
 pub fn run(device: &mut Placed, script: &str) -> Result<Vec<Step>, String> {
     device.keep_did(true);
     let ops = script.split(';').map(str::trim).filter(|op| !op.is_empty());
@@ -110,7 +111,7 @@ fn is_within(device: &Placed, lpn: u32, n: u32) -> bool {
     u64::from(lpn) + u64::from(n) <= u64::from(device.setup().logical_pages)
 }
 
-/// A number, decimal or hexadecimal.
+/// Parses a decimal or hexadecimal number.
 fn number(text: &str) -> Option<u16> {
     match text.strip_prefix("0x") {
         Some(digits) => u16::from_str_radix(digits, 16).ok(),
@@ -141,7 +142,7 @@ fn status_text(device: &Placed) -> String {
     format!("ruamw {}", texts.join(" "))
 }
 
-/// The state in the notation of the specification.
+/// Returns the state in the notation of the specification.
 pub fn state_text(device: &Placed) -> String {
     let groups = 0..device.setup().groups;
     let texts: Vec<String> = groups.map(|group| group_text(device, group)).collect();

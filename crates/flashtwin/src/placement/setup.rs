@@ -1,4 +1,4 @@
-//! Setup of a device that is written by units: sizes, handles, and the rules that it follows.
+//! Setup of a device that writes by units: sizes, handles, and the rules that it follows.
 
 use std::fmt;
 
@@ -12,27 +12,28 @@ use crate::ftl::Reuse;
 words! {
     /// Type of a reclaim unit handle.
     pub enum Isolation {
-        /// Initially isolated: survivors mix with those of other such handles.
+        /// Initially isolated: moved pages may be mixed with those of other initially isolated
+        /// handles.
         Initially = "ii",
-        /// Persistently isolated: survivors stay with those of the handle.
+        /// Persistently isolated: moved pages stay in units of the handle.
         Persistently = "pi",
     }
 }
 
 words! {
-    /// The free unit that is opened next.
+    /// Choice of the free unit that is opened next.
     pub enum FreeUnit {
-        /// The one that was erased first; at first, by number.
+        /// The unit that was erased first; units never erased are opened by number.
         Oldest = "oldest",
-        /// The one with the fewest erases; of equals, the lowest number.
+        /// The unit with the fewest erases; among equals, the lowest number.
         LeastWorn = "least-worn",
     }
 }
 
-/// A device that is written by units.
+/// Description of a device that writes by units.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Reclaim groups, which units do not cross.
+    /// Number of reclaim groups. A unit is always within one group.
     pub groups: u32,
     /// Units of a group.
     pub units: u32,
@@ -42,17 +43,17 @@ pub struct Setup {
     pub logical_pages: u32,
     /// Types of the handles.
     pub handles: Vec<Isolation>,
-    /// Placement handle to handle.
+    /// For each placement handle, its reclaim unit handle.
     pub namespace: Vec<u16>,
-    /// Bits of a placement id that name the group.
+    /// Number of bits of a placement id that name the group.
     pub group_bits: u32,
     /// The placement scheme.
     pub scheme: Chosen,
-    /// Where survivors go; `None`: where the scheme has them.
+    /// Destination of moved pages; `None` for the destination that the scheme chooses.
     pub survivors: Option<Survivors>,
     /// The victim rule.
     pub victim: Chosen,
-    /// Units that the rule chooses among.
+    /// The scope: the units among which the rule chooses.
     pub scope: Chosen,
     /// Collection starts when a group has at most this many free units.
     pub low: u32,
@@ -62,11 +63,11 @@ pub struct Setup {
     pub least_gain_percent: f64,
     /// The free unit that is opened next.
     pub reuse: FreeUnit,
-    /// A power loss closes the host's open units.
+    /// Whether a power loss closes the host's open units.
     pub closes_at_power_cut: bool,
 }
 
-/// A setup that no device can have: the word that is wrong, what was found, and the remedy.
+/// Error: no device can have this setup. The message has the wrong word, its value, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetupError(pub(super) String);
 
@@ -84,7 +85,7 @@ impl fmt::Display for SetupError {
 
 impl std::error::Error for SetupError {}
 
-/// A setup's parts, made and checked.
+/// The parts of a setup, created and checked.
 pub(super) struct Parts {
     pub scheme: AnyScheme,
     pub scope: AnyScope,
@@ -100,14 +101,14 @@ impl Setup {
         Ok(Parts { scheme, scope })
     }
 
-    /// Checks the setup of a device that runs in time: every load finds room also while units wait for their programs
-    /// (P-3), and the scheme needs nothing that only a known load has.
+    /// Checks the setup of a device that runs in time: every load finds room even while units wait
+    /// for their programs (P-3), and the scheme does not need to know the load in advance.
     pub(crate) fn check_timed(&self) -> Result<(), SetupError> {
         let needs = self.parts()?.scheme.needs();
         self.check_needs(&needs)
     }
 
-    /// [`Setup::check_timed`] for a device with a scheme that has these needs.
+    /// Does the work of [`Setup::check_timed`] for a scheme with these needs.
     pub(crate) fn check_needs(&self, needs: &Needs) -> Result<(), SetupError> {
         if needs.future {
             return Err(SetupError(format!(
@@ -194,10 +195,10 @@ impl Setup {
         Ok(())
     }
 
-    /// The survivors' rule, and which classes are isolated.
+    /// Returns the destination of moved pages, and which classes are isolated.
     ///
     /// # Errors
-    /// The device's and the scheme's do not go together.
+    /// Fails if the device's destination of moved pages does not suit the scheme.
     pub(super) fn survivors(&self, needs: &Needs) -> Result<(Survivors, Vec<bool>), SetupError> {
         if needs.classes == 0 || needs.classes > CLASSES_MAX {
             return Err(SetupError(format!(

@@ -1,14 +1,14 @@
-//! Owners of units, and what is counted of each class and owner.
+//! Owners of units, and the counts of each class and owner.
 //!
-//! With n classes, owner c below n holds the host's pages of class c (printed `h0`), owner n + c survivors of class c
-//! (`g0`), and owner 2 n the survivors of all classes (`s`).
+//! With n classes, owner c below n holds the host pages of class c (printed `h0`), owner n + c the
+//! moved pages of class c (`g0`), and owner 2 n moved pages of all classes (`s`).
 
 use super::scheme::Class;
 use crate::ftl::{Owner, Unit, Units};
 
-/// Bins of the share of live pages at collection: 5 % each.
+/// Number of bins for the share of live pages at collection; a bin covers 5 %.
 pub const LIVE_BINS: usize = 20;
-/// Bins of lifespans: powers of two of host pages.
+/// Number of bins for lifespans; bins are powers of two of host pages.
 pub const LIFESPAN_BINS: usize = 48;
 
 /// Largest count in a saved state: no device programs as many pages.
@@ -19,15 +19,16 @@ const COUNT_MAX: u64 = 1 << 48;
 pub struct OwnerCounts {
     /// Pages programmed for the host.
     pub host_pages: u64,
-    /// Survivors programmed into its units.
+    /// Moved pages that were programmed into units of the owner.
     pub moved_in: u64,
-    /// Survivors that left its units.
+    /// Pages that were moved out of units of the owner.
     pub moved_out: u64,
     /// Units erased.
     pub erases: u64,
-    /// Units collected by the share of pages that were live.
+    /// Number of units collected, by the share of their pages that were live.
     pub live_at_collection: [u64; LIVE_BINS],
-    /// Units erased by the host pages between opening and erase: bin i has those from 2^i on, bin 0 none, too.
+    /// Number of units erased, by the number of host pages written between opening and erase. Bin i
+    /// begins at 2^i; bin 0 also contains zero.
     pub lifespans: [u64; LIFESPAN_BINS],
 }
 
@@ -49,14 +50,15 @@ pub(crate) struct Classes {
     isolated: Vec<bool>,
     /// Pages that the host has written.
     clock: u64,
-    /// By owner.
+    /// Counts of each owner.
     pub counts: Vec<OwnerCounts>,
-    /// By class that waited for room and owner of the pages' unit, the pages that were moved.
+    /// Number of pages moved, by the class that waited for room and by the owner of the pages'
+    /// unit.
     pub caused: Vec<u64>,
-    /// By group and owner, units in use.
+    /// Number of units in use, by group and owner.
     in_use: Vec<u32>,
     erases: u64,
-    /// Pages of the host that overwrote a page of another class's unit.
+    /// Number of host pages that overwrote a page in a unit of another class.
     pub crossed: u64,
 }
 
@@ -98,19 +100,19 @@ impl Classes {
         Owner(self.classes * 2)
     }
 
-    /// Survivors of the class do not mix with others.
+    /// Whether moved pages of the class are kept apart from those of other classes.
     #[inline]
     pub fn is_isolated(&self, class: Class) -> bool {
         self.isolated[usize::from(class)]
     }
 
-    /// The owner takes pages of the host.
+    /// Whether the owner holds host pages.
     #[inline]
     pub fn is_host(&self, owner: Owner) -> bool {
         owner.0 < self.classes
     }
 
-    /// The class of an owner; `None` if it is shared.
+    /// Returns the class of an owner; `None` if it is shared.
     #[inline]
     pub fn class_of(&self, owner: Owner) -> Option<Class> {
         match owner.0 {
@@ -120,7 +122,7 @@ impl Classes {
         }
     }
 
-    /// An owner as it is printed.
+    /// Formats the name of an owner.
     pub fn show(&self, owner: Owner) -> String {
         match self.class_of(owner) {
             Some(class) if self.is_host(owner) => format!("h{class}"),
@@ -131,26 +133,26 @@ impl Classes {
 
     // ---- counts ----
 
-    /// Pages that the host has written.
+    /// Returns the number of pages that the host has written.
     #[inline(always)]
     pub fn clock(&self) -> u64 {
         self.clock
     }
 
-    /// The host has written a page of the class.
+    /// Counts a page of the class that the host has written.
     #[inline(always)]
     pub fn count_host(&mut self, class: Class) {
         self.clock += 1;
         self.counts[usize::from(class)].host_pages += 1;
     }
 
-    /// Pages of the class that the host has written.
+    /// Returns the number of pages of the class that the host has written.
     #[inline]
     pub fn host_pages(&self, class: Class) -> u64 {
         self.counts[usize::from(class)].host_pages
     }
 
-    /// A unit was opened.
+    /// Counts a unit that was opened.
     pub fn count_opened(&mut self, group: u32, owner: Owner) {
         *self.in_use_mut(group, owner) += 1;
     }
@@ -160,14 +162,15 @@ impl Classes {
         &mut self.in_use[group as usize * owners + usize::from(owner.0)]
     }
 
-    /// A unit is about to be collected.
+    /// Counts a unit that is about to be collected.
     pub fn count_collected(&mut self, unit: &Unit, pages: u32) {
         let bin = u64::from(unit.live) * LIVE_BINS as u64 / u64::from(pages);
         let counts = &mut self.counts[usize::from(unit.owner.0)];
         counts.live_at_collection[(bin as usize).min(LIVE_BINS - 1)] += 1;
     }
 
-    /// Pages have left a unit of the owner, while a page of `class` waited for room.
+    /// Counts pages that were moved out of a unit of the owner, while a page of `class` waited for
+    /// room.
     pub fn count_moved_out(&mut self, owner: Owner, class: Option<Class>, pages: u32) {
         self.counts[usize::from(owner.0)].moved_out += u64::from(pages);
         if let Some(class) = class {
@@ -176,13 +179,13 @@ impl Classes {
         }
     }
 
-    /// A survivor was programmed into a unit of the owner.
+    /// Counts a moved page that was programmed into a unit of the owner.
     #[inline(always)]
     pub fn count_moved(&mut self, owner: Owner) {
         self.counts[usize::from(owner.0)].moved_in += 1;
     }
 
-    /// A unit is erased.
+    /// Counts a unit that is erased.
     pub fn count_erased(&mut self, group: u32, unit: &Unit) {
         self.erases += 1;
         *self.in_use_mut(group, unit.owner) -= 1;
@@ -192,23 +195,24 @@ impl Classes {
         counts.lifespans[(bin as usize).min(LIFESPAN_BINS - 1)] += 1;
     }
 
-    /// Units erased so far.
+    /// Returns the number of units erased so far.
     pub fn erases(&self) -> u64 {
         self.erases
     }
 
-    /// Units of a group that the class holds, those of its own survivors included.
+    /// Returns the number of units of a group that the class holds, including those of its moved
+    /// pages.
     pub fn in_use(&self, group: u32, class: Class) -> u32 {
         let of = &self.in_use[group as usize * usize::from(self.owners())..];
         of[usize::from(class)] + of[usize::from(self.classes + class)]
     }
 
-    /// Units of a group that an owner holds.
+    /// Returns the number of units of a group that an owner holds.
     pub fn in_use_of(&self, group: u32, owner: Owner) -> u32 {
         self.in_use[group as usize * usize::from(self.owners()) + usize::from(owner.0)]
     }
 
-    /// The counts as a list of fixed length, for a saved state.
+    /// Returns the counts as a list of fixed length, for a saved state.
     pub fn words(&self) -> Vec<u64> {
         let mut words = vec![self.clock, self.erases, self.crossed];
         for of in &self.counts {
@@ -221,7 +225,8 @@ impl Classes {
         words
     }
 
-    /// Sets the counts to those of a saved state; false if they are of other classes.
+    /// Sets the counts to the counts of a saved state; returns false if they belong to other
+    /// classes.
     pub fn set_words(&mut self, words: &[u64]) -> bool {
         if words.len() != self.words().len() {
             return false;
@@ -246,19 +251,19 @@ impl Classes {
             .all(|n| n < COUNT_MAX)
     }
 
-    /// Live pages in units of the class: costs a pass over the units.
+    /// Returns the number of live pages in units of the class. Takes a pass over all units.
     pub fn live(&self, units: &Units, class: Class) -> u64 {
         let of_owner = |owner| live_of(units, owner);
         of_owner(self.host(class)) + of_owner(self.own(class))
     }
 
-    /// Pages that survivors took, of all owners.
+    /// Returns the number of moved pages of all owners.
     pub fn moved(&self) -> u64 {
         self.counts.iter().map(|counts| counts.moved_in).sum()
     }
 }
 
-/// Live pages in units of an owner: costs a pass over the units.
+/// Returns the number of live pages in units of an owner. Takes a pass over all units.
 pub(super) fn live_of(units: &Units, owner: Owner) -> u64 {
     let groups = 0..units.shape.groups;
     let all = groups.flat_map(|group| units.opened(group));

@@ -1,4 +1,4 @@
-//! The vectors of the specification, and random devices beside a naive twin.
+//! The test vectors of the specification, and random devices compared with a naive implementation.
 
 use super::script::{self, Step};
 use super::*;
@@ -26,7 +26,7 @@ fn result(step: &Step) -> String {
     parts.cloned().collect::<Vec<_>>().join("; ")
 }
 
-/// Vectors F1 to F18, a state after each operation.
+/// Test vectors F1 to F18, with the state after each operation.
 #[test]
 fn vectors() {
     let mut found = 0;
@@ -51,7 +51,7 @@ fn pick<'a>(rng: &mut Rng, from: &[&'a str]) -> &'a str {
     from[rng.below(from.len() as u64) as usize]
 }
 
-/// A random device near the bound of its room, and 200 operations.
+/// Returns a random device with little spare room, and 200 operations.
 fn random_case(seed: u64) -> (String, Vec<String>) {
     let mut rng = Rng::new(seed);
     let handles = 1 + rng.below(4);
@@ -108,7 +108,8 @@ fn random_case(seed: u64) -> (String, Vec<String>) {
     (setup, ops)
 }
 
-/// Pages moved by class that waited and owner are those of the twin.
+/// Checks that the numbers of pages moved, by the class that waited and by owner, equal the numbers
+/// of the naive implementation.
 fn assert_caused(device: &Placed, twin: &naive::Naive) {
     let report = device.report();
     for (class, row) in report.caused.iter().enumerate() {
@@ -124,7 +125,8 @@ fn assert_caused(device: &Placed, twin: &naive::Naive) {
     }
 }
 
-/// Random devices do what the naive twin does, operation by operation, with no invariant broken.
+/// Random devices have the same result as the naive implementation after each operation, and no
+/// invariant is violated.
 #[test]
 fn random_devices_agree_with_the_naive_twin() {
     let mut collected = 0;
@@ -147,7 +149,7 @@ fn random_devices_agree_with_the_naive_twin() {
     assert!(collected > 500, "{collected}");
 }
 
-/// Every scheme keeps the invariants, never loses a page, and ends in the same state twice.
+/// Every scheme keeps the invariants, loses no page, and ends in the same state in two runs.
 #[test]
 fn schemes_keep_the_invariants() {
     for entry in SCHEMES {
@@ -215,7 +217,7 @@ fn impossible_setups_are_refused() {
     }
 }
 
-/// A user's greedy rule, and a user's scheme, do what the shipped ones do.
+/// A user's greedy rule and a user's scheme have the same results as the shipped ones.
 #[test]
 fn a_users_rule_does_what_the_shipped_one_does() {
     #[derive(Clone)]
@@ -257,7 +259,7 @@ fn a_users_rule_does_what_the_shipped_one_does() {
     assert!(mine.report().moves > 1000);
 }
 
-/// The class of each page of a line of writes, by the scheme's own rule.
+/// Returns the class of each written page, by the scheme's own rule.
 fn classes(setup: &str, writes: &[(u32, u16)]) -> Vec<u16> {
     let mut device = device(setup);
     let class = |&(lpn, id): &(u32, u16)| {
@@ -279,7 +281,7 @@ fn host_pages(device: &Placed, class: u16) -> u64 {
     of_class.map(|owner| owner.counts.host_pages).sum()
 }
 
-/// Classes by hints, regions, the dispatcher's hot pages and a Bloom filter.
+/// Classes by hints, by regions, by the dispatcher's hot pages, and by a Bloom filter.
 #[test]
 fn schemes_give_the_classes_of_their_rules() {
     let sizes = "units=60 unit_pages=4 logical_pages=100 low=8";
@@ -302,7 +304,8 @@ fn schemes_give_the_classes_of_their_rules() {
     assert_eq!(classes(&bloom, &pages), [1, 0, 1, 0, 1, 1, 0]);
 }
 
-/// Survivors of each generation come from the one before, and those of the last one stay.
+/// Moved pages of each generation come from the previous generation; moved pages of the last
+/// generation stay in it.
 #[test]
 fn survivors_grow_older_by_a_generation() {
     let sizes = "units=29 unit_pages=4 logical_pages=80 low=4";
@@ -333,7 +336,8 @@ fn survivors_grow_older_by_a_generation() {
     assert!(count(3).1 > 100, "{:?}", count(3));
 }
 
-/// The class of survivors, and of pages with a known future, at the ends of each range.
+/// Classes of moved pages by age, and of pages by the time until the next write, at the ends of
+/// each range.
 #[test]
 fn classes_by_age_and_by_remaining_life() {
     let make = |name: &str, set: &[(&str, &str)]| {
@@ -399,7 +403,7 @@ fn classes_by_age_and_by_remaining_life() {
     assert_eq!(written, [0, 0, 1, 1]);
 }
 
-/// Without handles as classes, an update and the status have nothing to close or to show.
+/// If classes are not handles, an update closes nothing, and the status is empty.
 #[test]
 fn commands_of_handles_need_the_scheme_of_handles() {
     let mut device = device("handles=2 units=12 low=2 scheme=generations classes=2");

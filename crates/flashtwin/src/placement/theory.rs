@@ -1,12 +1,14 @@
 //! Closed forms of write amplification, for many units of many pages.
 //!
-//! `load` is the share of the units in use that hold live pages: L / S for L live pages and S pages of flash.
+//! `load` is the share of the pages of units in use that are live: L / S for L live pages and S
+//! pages of flash.
 
-/// Steps of a bisection: as many as a double has digits.
+/// Number of steps of a bisection: the number of binary digits of a double.
 const STEPS: usize = 56;
 
-/// Write amplification of first-in-first-out collection under independent uniform writes: 1 / (1 - x) with
-/// x = exp(-(1 - x) / load) (Desnoyers, SYSTOR 2012). `load` is from 0 to below 1.
+/// Returns the write amplification of first-in-first-out collection under independent uniform
+/// writes: 1 / (1 - x) with x = exp(-(1 - x) / load) (Desnoyers, SYSTOR 2012). `load` is from 0 to
+/// below 1.
 pub fn uniform_fifo(load: f64) -> f64 {
     if load <= 0.0 {
         return 1.0;
@@ -24,9 +26,10 @@ pub fn uniform_fifo(load: f64) -> f64 {
     1.0 / (1.0 - low)
 }
 
-/// Write amplification of first-in-first-out collection when every page is written once a pass, in a fresh random
-/// order: y = 1 - x solves y (1 + g(T) + g(2 T) + ...) = 1 with T = y / load and g the probability that a page written
-/// a time t ago has not been written again, in passes.
+/// Returns the write amplification of first-in-first-out collection if every page is written once
+/// per pass, in a new random order for each pass. y = 1 - x solves y (1 + g(T) + g(2 T) + ...) = 1.
+/// T = y / load is a time in passes; g(t) is the probability that a page written a time t ago has
+/// not been written again.
 pub fn permuted_fifo(load: f64) -> f64 {
     if load <= 0.0 {
         return 1.0;
@@ -52,15 +55,16 @@ pub fn permuted_fifo(load: f64) -> f64 {
     1.0 / low
 }
 
-/// Write amplification of greedy collection of units of `pages` pages under independent uniform writes, for many units
-/// (Desnoyers, SYSTOR 2012; Van Houdt, SIGMETRICS 2013): fewer pages a unit differ more from each other, and the emptiest
-/// is emptier.
+/// Returns the write amplification of greedy collection of units of `pages` pages under independent
+/// uniform writes, for many units (Desnoyers, SYSTOR 2012; Van Houdt, SIGMETRICS 2013). The fewer
+/// pages a unit has, the more the units differ, and the emptier is the emptiest one.
 pub fn uniform_greedy(load: f64, pages: u32) -> f64 {
     if load <= 0.0 {
         return 1.0;
     }
-    // With victims of v live pages, units pass through v + 1 to P live pages, and each page dies at the same rate, so that
-    // the number of units with j live pages is as 1 / j. The mean of their live shares is the load: it falls with v.
+    // With victims of v live pages, units pass through v + 1 to P live pages, and each page becomes
+    // invalid at the same rate. The number of units with j live pages is therefore proportional to
+    // 1 / j. The mean of their live shares is the load, which falls with v.
     let n = f64::from(pages);
     let (mut whole, mut weight) = (pages, 0.0);
     while whole > 0 {
@@ -84,23 +88,25 @@ pub fn uniform_greedy(load: f64, pages: u32) -> f64 {
     n / (n - low)
 }
 
-/// Write amplification of collection of random units under independent uniform writes: a victim has the mean share of
-/// live pages, so that 1 / (1 - load).
+/// Returns the write amplification of collecting random units under independent uniform writes: a
+/// victim has the mean share of live pages, so the result is 1 / (1 - load).
 pub fn uniform_random(load: f64) -> f64 {
     1.0 / (1.0 - load.max(0.0))
 }
 
-/// Write amplification of collection of the emptiest of `choices` random units of `pages` pages under independent uniform
-/// writes (Van Houdt, SIGMETRICS 2013): 1 is random, many are greedy.
+/// Returns the write amplification of collecting the emptiest of `choices` random units of `pages`
+/// pages under independent uniform writes (Van Houdt, SIGMETRICS 2013). With one choice it equals
+/// that of random units; with many choices it approaches greedy.
 pub fn uniform_d_choices(load: f64, pages: u32, choices: u32) -> f64 {
     if load <= 0.0 {
         return 1.0;
     }
     let (n, d) = (f64::from(pages), f64::from(choices));
-    // Let S_j be the share of units with at least j live pages. The victim has at least j with probability S_j^d. Units
-    // fall from j to j - 1 live pages as often as victims with fewer than j are filled:
-    // c j (S_j - S_(j+1)) = 1 - S_j^d, where c is the rate at which a page dies per victim. From S_(P+1) = 0 down, each
-    // S_j is the root; the mean of the live shares falls with c.
+    // Let S_j be the share of units with at least j live pages. A victim has at least j live pages
+    // with probability S_j^d. Units fall from j to j - 1 live pages as often as victims with fewer
+    // than j live pages are refilled: c j (S_j - S_(j+1)) = 1 - S_j^d, where c is the number of
+    // invalidations of a page per victim. Starting from S_(P+1) = 0, each S_j is a root of this
+    // equation; the mean of the live shares falls with c.
     let tails = |c: f64| {
         let (mut tail, mut live, mut moved) = (0.0, 0.0, 0.0);
         for j in (1..=pages).rev() {
@@ -121,7 +127,7 @@ pub fn uniform_d_choices(load: f64, pages: u32, choices: u32) -> f64 {
     n / (n - tails(low).1)
 }
 
-/// The root of rate (s - above) = 1 - s^d from `above` to 1.
+/// Returns the root of rate (s - above) = 1 - s^d between `above` and 1.
 fn tail_above(rate: f64, above: f64, d: f64) -> f64 {
     // The difference of the sides rises and is convex in s, so that Newton's steps from 1 fall to the root.
     let mut s = 1.0_f64;
@@ -136,11 +142,13 @@ fn tail_above(rate: f64, above: f64, d: f64) -> f64 {
     s.max(above)
 }
 
-/// Write amplification of first-in-first-out collection of classes of pages in shared units, each class written
-/// independently and uniformly; `live` and `units` as in [`optimal_split`]. A page written once and moved m times was
-/// programmed in 1 + m turns of the flash: all classes have one time T between two turns, in units written by the host,
-/// and 1 / (1 - exp(-f T / l)) programs a write, with the share f of the writes and l live units. The programs of a
-/// turn fill the flash.
+/// Returns the write amplification of first-in-first-out collection if classes of pages share
+/// units, and each class is written independently and uniformly; `live` and `units` are as in
+/// [`optimal_split`]. A page that is written once and moved m times is programmed in 1 + m turns of
+/// the flash. The time T between two turns, in units written by the host, is the same for all
+/// classes. A class with a share f of the writes and l units of live pages is programmed 1 / (1 -
+/// exp(-f T / l)) times per write. T is determined by the condition that the programs of a turn
+/// fill the flash.
 pub fn mixed_fifo(live: &[f64], writes: &[f64], units: f64) -> Option<f64> {
     if live.iter().sum::<f64>() >= units || !live.iter().zip(writes).any(|(l, f)| l * f > 0.0) {
         return None;
@@ -163,25 +171,27 @@ pub fn mixed_fifo(live: &[f64], writes: &[f64], units: f64) -> Option<f64> {
     Some(units / high)
 }
 
-/// A stream of writes with flash of its own.
+/// A stream of writes that has flash of its own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamShare {
-    /// Live pages, in units.
+    /// Amount of live pages, in units.
     pub live: f64,
     /// Share of the host's pages.
     pub writes: f64,
-    /// Units of the stream.
+    /// Number of units of the stream.
     pub units: f64,
 }
 
-/// Write amplification of streams that do not share flash, each written uniformly: the sum of f_i W(L_i / S_i).
+/// Returns the write amplification of streams that do not share flash, each written uniformly: the
+/// sum of f_i W(L_i / S_i).
 pub fn separate(streams: &[StreamShare]) -> f64 {
     let of = |s: &StreamShare| s.writes * uniform_fifo(s.live / s.units);
     streams.iter().map(of).sum()
 }
 
-/// The units of each stream with which [`separate`] is least; `None` if the flash does not hold the live pages.
-/// Streams that write nothing get what they hold.
+/// Returns the number of units of each stream with which [`separate`] is smallest; `None` if the
+/// flash cannot hold the live pages. Streams that write nothing get only the units that their live
+/// pages fill.
 pub fn optimal_split(live: &[f64], writes: &[f64], units: f64) -> Option<Vec<f64>> {
     let spare = units - live.iter().sum::<f64>();
     let writers = live
@@ -219,10 +229,11 @@ pub fn optimal_split(live: &[f64], writes: &[f64], units: f64) -> Option<Vec<f64
     Some(split)
 }
 
-/// The units at which one more unit saves a stream `price` of its moves.
+/// Returns the number of units at which one more unit reduces the moves of a stream by `price`.
 fn units_at_price(live: f64, writes: f64, price: f64) -> f64 {
-    // In y = 1 - x, the share of a victim that is dead: load = -y / ln(1 - y), so that units are
-    // live x -ln(1 - y) / y, and W = 1 / y. The saving is -dW/dS = (1 / y^2) / (dS/dy).
+    // Let y = 1 - x be the share of a victim's pages that are invalid: load = -y / ln(1 - y), so
+    // that the number of units is live x -ln(1 - y) / y, and W = 1 / y. The saving per unit is
+    // -dW/dS = (1 / y^2) / (dS/dy).
     let saving = |y: f64| {
         let log = -(1.0 - y).ln();
         let slope = live * ((1.0 / (1.0 - y)) / y - log / (y * y));
@@ -248,7 +259,8 @@ mod tests {
         (a / b - 1.0).abs() <= share
     }
 
-    /// Two streams with `hot` of the writes to 1 - `hot` of the pages.
+    /// Returns the write amplification of two streams, of which one has a share `hot` of the writes
+    /// and 1 - `hot` of the pages.
     fn skewed(load: f64, hot: f64) -> f64 {
         let live = [load * (1.0 - hot), load * hot];
         let writes = [hot, 1.0 - hot];
@@ -310,7 +322,8 @@ mod tests {
         assert!(close(uniform_fifo(0.8), 2.69, 0.01));
     }
 
-    /// The table of docs/theory.md: an independent mean field by Euler's method, blocks of 64 pages.
+    /// Compares with the table of docs/theory.md, which comes from an independent mean-field model
+    /// by Euler's method, with blocks of 64 pages.
     #[test]
     fn d_choices_are_those_of_the_mean_field() {
         let rows = [

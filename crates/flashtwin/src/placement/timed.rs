@@ -1,4 +1,5 @@
-//! The device as a back end with time uses it: the same tables and rules, with the steps of a collection apart.
+//! The device as used by a back end with time: the same tables and rules, with the steps of a
+//! collection executed separately.
 
 use super::device::{Placed, Untimed};
 use super::ids::Resolved;
@@ -6,18 +7,19 @@ use super::scheme::{Class, Survivors};
 use crate::units::{Lpn, Ppn};
 
 impl Placed {
-    /// The page that holds a logical page's copy.
+    /// Returns the flash page that holds a logical page's copy.
     #[inline]
     pub(crate) fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
         self.units.lookup(lpn)
     }
 
-    /// Logical pages with a copy.
+    /// Returns the number of logical pages with a copy.
     pub(crate) fn pages_mapped(&self) -> u64 {
         self.units.mapped()
     }
 
-    /// Number of pages that no write has been given since their erase. Those of units closed early are among them.
+    /// Returns the number of pages that were not assigned to a write since their last erase,
+    /// including those of units that were closed early.
     pub(crate) fn free_pages(&self) -> u64 {
         let units = 0..self.units.shape.groups * self.units.shape.units;
         units.map(|unit| u64::from(self.unwritten(unit))).sum()
@@ -34,22 +36,22 @@ impl Placed {
         self.units.reset_wear();
     }
 
-    /// Work of the collections that took no time.
+    /// Returns the work of the collections that took no time.
     pub(crate) fn untimed(&self) -> Untimed {
         self.untimed
     }
 
-    /// Free units at or below which a group collects.
+    /// Returns the number of free units at or below which a group collects.
     pub(crate) fn low(&self) -> u32 {
         self.low
     }
 
-    /// Free units at or below which collections begin early.
+    /// Returns the number of free units at or below which collections begin early.
     pub(crate) fn early(&self) -> u32 {
         self.early
     }
 
-    /// Free units of a group.
+    /// Returns the number of free units of a group.
     #[inline]
     pub(crate) fn free(&self, group: u32) -> u32 {
         self.units.free(group)
@@ -61,7 +63,7 @@ impl Placed {
         self.free(group) <= self.low
     }
 
-    /// Pages of the open unit of a group's first class.
+    /// Returns the number of free pages in the open unit of a group's first class.
     pub(crate) fn open_pages(&self, group: u32) -> u32 {
         self.units.left(group, self.classes.host(0))
     }
@@ -73,7 +75,7 @@ impl Placed {
         self.units.frontier(group, owner).is_some() || self.open(group, class)
     }
 
-    /// The other groups, those with more free units first.
+    /// Returns the other groups, those with more free units first.
     pub(crate) fn others_by_room(&self, wanted: u32) -> Vec<u32> {
         let groups = 0..self.setup().groups;
         let mut others: Vec<u32> = groups.filter(|&group| group != wanted).collect();
@@ -81,17 +83,17 @@ impl Placed {
         others
     }
 
-    /// Counts a page that goes to another group than its id names.
+    /// Counts a page that is written to another group than the one that its id names.
     pub(crate) fn count_redirected(&mut self) {
         self.redirected += 1;
     }
 
-    /// Whether survivors may go to units of the host's pages.
+    /// Whether moved pages may go to units of host pages.
     pub(crate) fn mixes_survivors(&self) -> bool {
         !matches!(self.survivors, Survivors::Apart | Survivors::Shared)
     }
 
-    /// The destination of a write with this id.
+    /// Returns the destination of a write with this id.
     #[inline]
     pub(crate) fn resolve(&self, id: Option<u16>) -> Resolved {
         self.ids.resolve(id)
@@ -99,19 +101,21 @@ impl Placed {
 
     // ---- programs ----
 
-    /// Counts a page that was given to a unit and is not programmed yet. A unit is collected only if it has none.
+    /// Counts a page that has its place in a unit but is not programmed yet. A unit is collected
+    /// only if it has no such page.
     #[inline]
     pub(crate) fn await_program(&mut self, ppn: Ppn) {
         self.units.await_program(ppn);
     }
 
-    /// Counts pages of a unit that have been programmed; returns whether those were the last ones awaited.
+    /// Counts pages of a unit that have been programmed; returns whether the unit has no more
+    /// unprogrammed pages.
     #[inline]
     pub(crate) fn programmed(&mut self, unit: u32, pages: u32) -> bool {
         self.units.programmed(unit, pages)
     }
 
-    /// Whether pages of a group are not programmed yet.
+    /// Whether a group has pages that are not programmed yet.
     pub(crate) fn is_awaited(&self, group: u32) -> bool {
         let mut opened = self.units.opened(group).iter();
         opened.any(|&unit| self.units.unit(unit).awaited > 0)
@@ -124,25 +128,27 @@ impl Placed {
         self.units.is_live(unit, page)
     }
 
-    /// The place of a page of a unit.
+    /// Returns the flash page for a page of a unit.
     #[inline]
     pub(crate) fn place_of(&self, unit: u32, page: u32) -> Ppn {
         Ppn(unit * self.units.shape.pages + page)
     }
 
-    /// Whether a page of a unit has been given to the map, or never will be.
+    /// Whether a page of a unit was assigned to a write, or can no longer be, because the unit was
+    /// closed early.
     #[inline]
     pub(crate) fn is_given(&self, unit: u32, page: u32) -> bool {
         let unit = self.units.unit(unit);
         !unit.bound || unit.given > page
     }
 
-    /// Pages of a unit that were never given to the map, since it was closed early.
+    /// Returns the number of pages of a unit that were never assigned to a write, because the unit
+    /// was closed early.
     pub(crate) fn unwritten(&self, unit: u32) -> u32 {
         self.units.shape.pages - self.units.unit(unit).given
     }
 
-    /// Live pages of a unit.
+    /// Returns the number of live pages of a unit.
     pub(crate) fn live_of(&self, unit: u32) -> u32 {
         self.units.unit(unit).live
     }

@@ -1,4 +1,4 @@
-//! The next unit to be collected: a rule chooses among the closed units of the scope.
+//! Selects the next unit to be collected: a rule chooses among the closed units of the scope.
 
 use super::scheme::{Class, Survivors};
 use super::scopes::{AnyScope, Asked};
@@ -7,25 +7,25 @@ use crate::component::Chosen;
 use crate::ftl::{Owner, Unit};
 use crate::gc::{Candidate, Pool, Tie, Victims};
 
-/// The units, and the settings that a choice depends on.
+/// The units, and the settings on which the choice depends.
 pub(super) struct Choice<'a> {
     pub asked: &'a Asked<'a>,
     pub scope: &'a AnyScope,
     pub survivors: Survivors,
-    /// Live pages by which the scope's victim may exceed the best of all.
+    /// Number of live pages by which the victim within the scope may exceed the best of all units.
     pub tolerance: Option<u32>,
     pub low: u32,
 }
 
-/// A choice.
+/// Result of a choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub unit: Option<u32>,
-    /// The scope had no unit with anything to gain.
+    /// Whether no unit of the scope had an invalid page, so that the victim is outside the scope.
     pub fell_back: bool,
 }
 
-/// The rule of the device.
+/// The victim rule of the device.
 #[derive(Clone, Debug)]
 pub(super) enum AnyVictim {
     Rule(Victims),
@@ -49,15 +49,16 @@ impl std::fmt::Debug for User {
 
 /// A victim rule of a user.
 pub trait UserVictim: Send + Sync {
-    /// The place, among [`VictimPool::units`], of the unit to collect; `None`: no collection now.
+    /// Returns the index in [`VictimPool::units`] of the unit to collect; `None` to collect none
+    /// now.
     fn choose(&mut self, pool: &VictimPool) -> Option<u32>;
 
-    /// Name in results.
+    /// Returns the name in results.
     fn name(&self) -> &str {
         "own"
     }
 
-    /// A copy with its state.
+    /// Returns a copy with its state.
     fn boxed_clone(&self) -> Box<dyn UserVictim>;
 }
 
@@ -66,21 +67,21 @@ pub trait UserVictim: Send + Sync {
 pub struct VictimUnit {
     /// Number of the unit in its group.
     pub number: u32,
-    /// Live pages.
+    /// Number of live pages.
     pub valid: u32,
-    /// Pages that were given to it; the rest is unwritten.
+    /// Number of pages that were written; the others are unwritten.
     pub written: u32,
-    /// Units of its group that were opened after it.
+    /// Number of units of the group that were opened after this one.
     pub age: u32,
-    /// Class of the unit; `None` if survivors of all classes share it.
+    /// Class of the unit; `None` if moved pages of all classes share it.
     pub class: Option<Class>,
-    /// The unit holds survivors, not pages of the host.
+    /// Whether the unit holds moved pages instead of host pages.
     pub survivors: bool,
-    /// Erases so far.
+    /// Number of erases so far.
     pub erases: u32,
-    /// Host clock at its opening.
+    /// Host clock when the unit was opened.
     pub opened_at: u64,
-    /// Host clock when a page of it died last.
+    /// Host clock when a page of the unit last became invalid.
     pub last_death: u64,
 }
 
@@ -97,11 +98,11 @@ pub struct VictimPool {
     pub group: u32,
     /// Free units of the group.
     pub free: u32,
-    /// Free units at or below which it collects.
+    /// Number of free units at or below which the group collects.
     pub low: u32,
     /// Pages that the host has written.
     pub clock: u64,
-    /// By class, units of the group in use.
+    /// For each class, the number of units of the group in use.
     pub in_use: Vec<u32>,
 }
 
@@ -114,7 +115,7 @@ impl AnyVictim {
         AnyVictim::User(User(victim))
     }
 
-    /// Name of the user's rule; `None`: the rule is that of the setup.
+    /// Returns the name of the user's rule; `None` if the setup's own rule is used.
     pub fn name_of_own(&self) -> Option<&str> {
         match self {
             AnyVictim::Rule(_) => None,
@@ -122,7 +123,8 @@ impl AnyVictim {
         }
     }
 
-    /// Chooses a unit; none if no closed unit of the group whose survivors find room has anything to gain.
+    /// Chooses a unit. Returns none if no closed unit of the group has an invalid page and room for
+    /// its live pages elsewhere.
     pub fn choose(&mut self, choice: &Choice) -> Found {
         let all = Closed::new(choice, false);
         let Some(least) = all.least_live() else {
@@ -166,7 +168,8 @@ impl AnyVictim {
     }
 }
 
-/// The owner of survivors of an owner's units, where the scheme does not place them.
+/// Returns the owner to which the live pages of an owner's units are moved, if the scheme does not
+/// place them itself.
 pub(super) fn destination(classes: &Classes, survivors: Survivors, from: Owner) -> Owner {
     let Some(class) = classes.class_of(from) else {
         return from;
@@ -179,14 +182,15 @@ pub(super) fn destination(classes: &Classes, survivors: Survivors, from: Owner) 
     }
 }
 
-/// The closed units of a group whose survivors find room, in the order of their opening; with a scope, those that it
-/// has.
+/// The closed units of a group whose live pages find room elsewhere, in the order of their opening;
+/// with a scope, only those within it.
 struct Closed<'a> {
     choice: &'a Choice<'a>,
     scoped: bool,
     opened: &'a [u32],
     free_pages: u64,
-    /// Survivors of one unit may go to so many classes that each needs a unit.
+    /// Whether the live pages of one unit may go to so many classes that each class needs a new
+    /// unit.
     scatters: bool,
 }
 
@@ -232,7 +236,7 @@ impl<'a> Closed<'a> {
         self.opened[place as usize]
     }
 
-    /// Whether the survivors of a unit find room.
+    /// Whether there is room elsewhere for the live pages of a unit.
     #[inline]
     fn fits(&self, unit: &Unit) -> bool {
         let Asked {
@@ -251,8 +255,8 @@ impl<'a> Closed<'a> {
         }
     }
 
-    /// Whether the survivors find room to whatever classes the scheme sends them: in the worst case they overflow as
-    /// many open units as they can.
+    /// Whether there is room for the live pages of a unit in whichever classes the scheme places
+    /// them. In the worst case, they overflow as many open units as possible.
     fn fits_scattered(&self, unit: &Unit) -> bool {
         let Asked {
             units,
@@ -280,7 +284,7 @@ impl<'a> Closed<'a> {
         needed <= free
     }
 
-    /// The fewest live pages of a candidate; `None` if none has anything to gain.
+    /// Returns the fewest live pages of a candidate; `None` if no candidate has an invalid page.
     fn least_live(&self) -> Option<u32> {
         let least = self.candidates().map(|c| c.of.live).min()?;
         (least < self.data_pages()).then_some(least)

@@ -29,7 +29,7 @@ macro_rules! parts {
         }
 
         impl<T: Copy> Breakdown<T> {
-            /// The parts in the order of [`Breakdown::NAMES`].
+            /// Returns the parts in the order of [`Breakdown::NAMES`].
             #[inline(always)]
             pub fn parts(&self) -> [T; PARTS] {
                 [$(self.$name),+]
@@ -85,20 +85,21 @@ impl Breakdown {
     /// Places of the parts of the wait for a slot.
     pub(crate) const SLOT: Range<usize> = 3..8;
 
-    /// The whole wait for a buffer slot.
+    /// Returns the whole wait for a buffer slot.
     #[inline(always)]
     pub fn slot(&self) -> Time {
         let waiting = self.slot_order + self.slot_queue_host + self.slot_queue_gc;
         waiting + self.slot_transfer + self.slot_array
     }
 
-    /// All waiting for garbage collection: of the request's own operation, and of the one that freed its slot.
+    /// Returns all waiting for garbage collection: of the request's own operation, and of the one
+    /// that freed its slot.
     #[inline]
     pub fn gc(&self) -> Time {
         self.queue_gc + self.slot_queue_gc
     }
 
-    /// Sum of all parts.
+    /// Returns the sum of all parts.
     pub fn total(&self) -> Time {
         self.parts().into_iter().fold(Time::ZERO, |a, b| a + b)
     }

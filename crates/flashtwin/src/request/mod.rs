@@ -40,7 +40,8 @@ pub struct Request {
     pub placement: PlacementId,
 }
 
-/// Queues copy requests: the placement id fits in padding.
+/// Queues copy requests, so that their size matters; the placement id fits into bytes that were
+/// padding.
 const _: () = assert!(size_of::<Request>() == 32);
 
 /// Status of a completed request.
@@ -65,13 +66,13 @@ pub struct Completion {
     pub op: Op,
     /// Status of the request.
     pub status: Status,
-    /// First byte asked for.
+    /// First byte of the request.
     pub offset: u64,
-    /// Bytes asked for.
+    /// Number of bytes of the request.
     pub bytes: u64,
     /// Pages touched.
     pub pages: u32,
-    /// Pages of it found in the buffer.
+    /// Pages of the request that were found in the buffer.
     pub hits: u32,
     /// Time of arrival.
     pub arrival: Time,

@@ -14,9 +14,10 @@ const BACKGROUND: Only = &[(Buffer::evict.name(), &[EvictMode::Background.name()
 words! {
     /// When an access that needs a slot proceeds (D-2).
     pub enum EvictMode {
-        /// When its victim's program has completed.
+        /// The access proceeds when the program of its victim has completed.
         Blocking = "blocking",
-        /// Immediately, as long as at most `background_depth` write-backs are in flight.
+        /// The access proceeds immediately, as long as at most `background_depth` write-backs are
+        /// in flight.
         Background = "background",
     }
 }

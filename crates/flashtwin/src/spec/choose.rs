@@ -6,10 +6,11 @@ use super::suggest::nearest;
 use super::tree::Node;
 use crate::component::{Chosen, Component, Kind, Settings};
 
-/// The component called `name`, with the values of its parameters that `set` has; others have their defaults.
+/// Returns the component called `name`, with the values of its parameters that `set` has; others
+/// have their defaults.
 ///
 /// # Errors
-/// Names the word that is wrong and those that are known. `what` is the kind of component.
+/// The error names the wrong word, and the known words. `what` is the kind of component.
 pub(crate) fn choose(
     what: &str,
     among: &[Component],

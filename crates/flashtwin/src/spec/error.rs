@@ -4,7 +4,7 @@ use std::fmt;
 
 /// All errors of a device file, in file order; never empty.
 ///
-/// Prints one line a problem: `devices/x.toml:12:1: buffer.capcity: unknown key; did you mean
+/// Prints one line for each problem: `devices/x.toml:12:1: buffer.capcity: unknown key; did you mean
 /// "capacity"?`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
@@ -26,7 +26,7 @@ pub struct Problem {
 /// Location of a problem.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// The file as a whole, because something is missing.
+    /// The problem concerns the file as a whole, because something is missing.
     File {
         /// The file.
         origin: String,

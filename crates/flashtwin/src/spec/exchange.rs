@@ -1,5 +1,5 @@
-//! Another policy, or other values of its keys, for the buffer of a device at work (D-144), as they would stand in the
-//! device's file.
+//! Another policy, or other values of the policy's keys, for the buffer of a running device
+//! (D-144). Names and values are given as in a device file.
 
 use super::convert::text;
 use super::error::{Place, Problem, SpecError};
@@ -53,7 +53,8 @@ impl Buffer {
         settings.collect()
     }
 
-    /// Keys of the policy with these values; keys that are not given have their present value.
+    /// Returns the keys of the policy, with the given values for the given keys and the present
+    /// values for the others.
     ///
     /// # Errors
     /// Fails if a key is not one of the policy's.
@@ -82,7 +83,7 @@ impl Buffer {
     }
 }
 
-/// The policy of that name; `build` makes the buffer with what is to be set for it.
+/// Returns the policy of that name. `build` makes the buffer from the keys that are to be set.
 fn other(
     buffer: Option<&Buffer>,
     name: &str,

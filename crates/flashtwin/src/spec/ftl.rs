@@ -140,9 +140,9 @@ words! {
 words! {
     /// Unit of the free space that is compared with the watermark.
     pub enum Watermark {
-        /// Free blocks.
+        /// The watermark is a number of free blocks.
         Blocks = "blocks",
-        /// Free pages, including those of open blocks.
+        /// The watermark is a number of free pages, including those of open blocks.
         Pages = "pages",
     }
 }
@@ -151,11 +151,12 @@ words! {
     /// Open block to which GC moves pages, on a device whose buffer policy separates hot pages from cold ones
     /// (D-220).
     pub enum Moves {
-        /// The cold open block.
+        /// Moved pages go to the cold open block.
         Cold = "cold",
-        /// The open block of the victim's kind, hot or cold.
+        /// Moved pages go to the open block of the victim's kind, hot or cold.
         Victim = "victim",
-        /// The open block of the class that the policy assigns to the page when it is moved.
+        /// A moved page goes to the open block of the class that the policy assigns to it when it
+        /// is moved.
         Class = "class",
     }
 }

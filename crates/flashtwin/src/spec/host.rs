@@ -12,7 +12,7 @@ const PCIE: Only = &[(Link::kind.name(), &[LinkKind::Pcie.name()])];
 words! {
     /// Rule that assigns requests to queues.
     pub enum Assign {
-        /// Round robin.
+        /// Requests go to the queues in turn (round robin).
         Turn = "turn",
         /// Reads go to the first half of the queues and all other requests to the second half, each in round robin.
         Kind = "kind",
@@ -22,9 +22,9 @@ words! {
 words! {
     /// Order in which the controller serves the queues.
     pub enum Arbitration {
-        /// Round robin.
+        /// The controller serves the queues in turn (round robin).
         RoundRobin = "round-robin",
-        /// Urgent queues first, the others by weights.
+        /// The controller serves urgent queues first, and the others by their weights.
         Weighted = "weighted",
     }
 }
@@ -60,8 +60,9 @@ section! {
 }
 
 impl Host {
-    /// Returns the numbers of urgent, high-priority and medium-priority queues. These are the first queues, in this
-    /// order; the others have low priority. Without weighted round robin, all queues do.
+    /// Returns the numbers of urgent, high-priority and medium-priority queues. These are the first
+    /// queues, in this order; the others have low priority. Without weighted round robin, all
+    /// queues have low priority.
     pub fn classes(&self) -> [u32; 3] {
         [self.urgent_queues, self.high_queues, self.medium_queues]
     }
@@ -73,7 +74,7 @@ impl Host {
 }
 
 impl Default for Host {
-    /// One queue without limits.
+    /// Returns one queue without limits.
     fn default() -> Host {
         Host::from_values(&Values::default())
     }

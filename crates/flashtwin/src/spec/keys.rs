@@ -54,7 +54,7 @@ const SECTIONS: [&str; 13] = [
     "published",
 ];
 
-/// All keys, section by section in the order of the documentation.
+/// Returns all keys, section by section in the order of the documentation.
 pub fn keys() -> &'static [KeyDoc] {
     static KEYS: LazyLock<Vec<KeyDoc>> = LazyLock::new(|| {
         let declared = ROWS.iter().copied().flatten().flat_map(with_components);

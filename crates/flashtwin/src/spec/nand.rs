@@ -9,9 +9,9 @@ use crate::units::{saturating_u32, Time};
 words! {
     /// Values of `nand.backend`; [`Nand`] adds their parameters.
     pub(super) enum Backend {
-        /// [`Nand::Msr`].
+        /// Stands for [`Nand::Msr`].
         Msr = "msr",
-        /// [`Nand::Modern`].
+        /// Stands for [`Nand::Modern`].
         Modern = "modern",
     }
 }

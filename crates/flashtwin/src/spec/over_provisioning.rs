@@ -10,7 +10,7 @@ use super::Geometry;
 
 const KEY: &str = "geometry.over_provisioning";
 
-/// Converts the key in a file.
+/// Converts `geometry.over_provisioning` in a file to `geometry.reserve_percent`.
 ///
 /// # Errors
 /// Fails if the value is not a valid percentage, or if the file has both keys.
@@ -29,7 +29,7 @@ pub(super) fn translate_file(tree: &mut Tree) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// Converts the key among overrides.
+/// Converts `geometry.over_provisioning` among overrides to `geometry.reserve_percent`.
 ///
 /// # Errors
 /// Fails if a value is not a valid percentage.

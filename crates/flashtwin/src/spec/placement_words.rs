@@ -1,4 +1,5 @@
-//! A setup out of words, `units=8 unit_pages=4 handles=ii,ii low=2`, and the components that they choose among.
+//! Makes a placement setup from words such as `units=8 unit_pages=4 handles=ii,ii low=2`, and lists
+//! the components that the words may choose.
 
 use super::{choose, DeviceSpec};
 use crate::component::{Chosen, Word};
@@ -7,8 +8,8 @@ use crate::placement::{
     components, handles, namespace, Choice, FreeUnit, Setup, SetupError, Survivors,
 };
 
-/// The words of a setup, each with the text of its default and what it is. Parameters of the scheme, the victim rule and
-/// the scope are further words.
+/// The words of a setup: each with its name, the text of its default, and its meaning. Parameters
+/// of the scheme, the victim rule and the scope are further words.
 pub const PLACEMENT_WORDS: &[(&str, &str, &str)] = &[
     ("units", "8", "units of a group"),
     ("unit_pages", "4", "pages of a unit"),
@@ -29,20 +30,21 @@ pub const PLACEMENT_WORDS: &[(&str, &str, &str)] = &[
 ];
 
 impl Choice {
-    /// The component of this name with the values of its parameters that `set` has; the others have their defaults.
+    /// Returns the component of this name with the values of its parameters that `set` has; the
+    /// others have their defaults.
     ///
     /// # Errors
-    /// Names the word that is wrong and those that are known.
+    /// The error names the wrong word, and the known words.
     pub fn choose(self, name: &str, set: &[(String, String)]) -> Result<Chosen, String> {
         choose(self.word(), &components(self), name, set)
     }
 }
 
 impl Setup {
-    /// Makes a setup of these words; those that are left out have their defaults.
+    /// Makes a setup from the given words; words that are not given have their defaults.
     ///
     /// # Errors
-    /// Names the word that is wrong, what was found, and what it may be.
+    /// The error names the wrong word, its value, and the permitted values.
     pub fn of_words(words: &[(String, String)]) -> Result<Setup, SetupError> {
         let reader = Reader { words };
         let victims = Choice::Victim;
@@ -107,7 +109,8 @@ impl Setup {
         })
     }
 
-    /// The sizes of a device as words: a unit is a block of every die, whether or not the device collects these as one.
+    /// Returns the sizes of a device as words of a setup. A unit is one block of every die, whether
+    /// or not the device collects these blocks together.
     pub fn device_words(spec: &DeviceSpec) -> Vec<(String, String)> {
         let shape = Shape::of(spec, false);
         let words = [
@@ -126,7 +129,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The text of a word, or of its default.
+    /// Returns the text of a word, or of its default.
     fn text(&self, key: &str) -> &'a str {
         let given = self.words.iter().rfind(|(word, _)| word == key);
         let of_table = || PLACEMENT_WORDS.iter().find(|(word, ..)| *word == key);
@@ -177,7 +180,8 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
 
-    /// A word means one thing: no parameter has the name of another, or of a word of the setup.
+    /// Each word has one meaning: no parameter has the name of another parameter, or of a word of
+    /// the setup.
     #[test]
     fn words_and_parameters_have_names_of_their_own() {
         let mut seen: Vec<(&str, &str)> = PLACEMENT_WORDS

@@ -126,7 +126,7 @@ fn apply(tree: &mut Tree, overrides: Vec<(&str, Entry)>) -> Result<(), SpecError
     Ok(())
 }
 
-/// Whether `none` is a value of the key, and another one than its default.
+/// Whether `none` is a value of the key that differs from its default.
 fn has_none(doc: &KeyDoc) -> bool {
     let is_default = doc
         .default

@@ -34,7 +34,8 @@ pub struct KeyDoc {
     pub provenance: &'static str,
 }
 
-/// The default of a key that may be omitted and then has no value, or that of another key.
+/// The default of a key that may be omitted; the key then has no value, or the value of another
+/// key.
 pub(super) const OPTIONAL: Option<&str> = Some("none");
 
 /// Returns the section of a key; empty for a key of the root.
@@ -177,7 +178,7 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// A count for which 0 means "none".
+/// A count of which 0 in a file means "none".
 impl Field for Option<NonZeroU32> {
     fn read(v: &Values, key: &Key<Option<NonZeroU32>>) -> Option<NonZeroU32> {
         NonZeroU32::new(v.setting(key))
@@ -269,9 +270,9 @@ impl FromSetting for Vec<Time> {
 /// }
 /// ```
 ///
-/// `v` names the values that the reader takes, `spec` the whole that the writer takes, with the way to the section.
-/// An entry has the key's dotted name, its kind, the text of its default, its conditions, its description and its
-/// source. These may follow:
+/// `v` names the values that the reader receives; `spec` is the whole specification that the writer
+/// receives, followed by the path to the section. An entry has the key's dotted name, its kind, the
+/// text of its default, its conditions, its description and its source. Any of these may follow:
 ///
 /// * `follows FIELD`: if omitted, the key has the value of an earlier field; with that value, it is not written;
 /// * `among COMPONENTS`: the key chooses among components, whose parameters become keys after it;

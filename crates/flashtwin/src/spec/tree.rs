@@ -116,7 +116,8 @@ impl Tree {
         })
     }
 
-    /// The table below a dotted key as a file of its own; `None` if that is no table.
+    /// Returns the table at a dotted key as a tree of its own, like a file; `None` if the key has
+    /// no table.
     pub fn table(&self, key: &str) -> Option<Tree> {
         let entry = self.get(key)?;
         let Node::Table(fields) = &entry.node else {
@@ -179,7 +180,8 @@ impl Tree {
     }
 }
 
-/// Fields of a table as sections; those that are no tables are keys of the root, whose place is `root`.
+/// Converts the fields of a table to sections. Fields that are not tables become keys of the root
+/// section, whose location is `root`.
 fn sections(
     fields: Vec<(String, usize, Node)>,
     root: Place,
@@ -211,7 +213,7 @@ fn sections(
     sections
 }
 
-/// `buffer.capacity` as (`buffer`, `capacity`); a key of the root has the empty section.
+/// Splits `buffer.capacity` into (`buffer`, `capacity`); the section of a key of the root is empty.
 pub(super) fn split(key: &str) -> (&str, &str) {
     key.split_once('.').unwrap_or(("", key))
 }

@@ -11,7 +11,7 @@ use crate::units::saturating_u32;
 /// The value of `placement.scheme` for devices that do not write by units.
 pub(super) const OFF: &str = "off";
 
-/// Names of the schemes.
+/// Names of the placement schemes.
 const NAMES: [&str; SCHEMES.len()] = {
     let mut names = [""; SCHEMES.len()];
     let mut i = 0;
@@ -22,7 +22,7 @@ const NAMES: [&str; SCHEMES.len()] = {
     names
 };
 
-/// Keys that only devices have which write by units.
+/// Condition of keys that only devices that write by units have.
 pub(super) const PLACED: Only = &[
     MODERN_PAGE[0],
     MODERN_PAGE[1],
@@ -64,7 +64,7 @@ pub(super) fn is_on(v: &Values) -> bool {
     scheme != OFF
 }
 
-/// The schemes, and the absence of one.
+/// Returns the placement schemes as components, and one component that stands for no scheme.
 fn schemes() -> Vec<Component> {
     let off = Component {
         name: OFF,
@@ -101,8 +101,8 @@ impl DeviceSpec {
         saturating_u32(percent_of(self.units_per_group().into(), percent))
     }
 
-    /// Returns the number of free units at or below which a group collects while no host operation waits, or while
-    /// those of the host may pass.
+    /// Returns the number of free units at or below which a group collects although it need not
+    /// yet: while no host operation waits, or while host writes may pass the collection.
     fn early_units(&self) -> u32 {
         let begins_early =
             self.gc.preemptible || (self.nand.modern()).is_some_and(|modern| modern.background_gc);

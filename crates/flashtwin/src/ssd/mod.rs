@@ -310,7 +310,7 @@ impl Flash {
         self.nand.on_event_into(resource, now, events, done)
     }
 
-    /// Sets the number of its first resource in the event queue.
+    /// Sets the number of the device's first resource in the event queue.
     pub(crate) fn set_first_resource(&mut self, first: usize) {
         self.nand.set_first_resource(first);
     }
@@ -321,7 +321,7 @@ impl Flash {
         self.activate_all(now, events);
     }
 
-    /// FORCE_GC: orders the whole drive to collect.
+    /// Orders the whole drive to collect (Harmonia's FORCE_GC).
     pub(crate) fn force_gc(&mut self, force: Force, now: Time, events: &mut EventQueue) {
         self.nand.force_gc(force);
         self.activate_all(now, events);
@@ -488,7 +488,7 @@ impl Ssd {
     /// Checks that all tables agree with each other. For tests; takes a pass over the device.
     ///
     /// # Errors
-    /// Names the first table that disagrees.
+    /// The error names the first table that disagrees with another one.
     pub fn check(&self) -> Result<(), String> {
         self.check_write_backs()?;
         self.backend.nand.check()

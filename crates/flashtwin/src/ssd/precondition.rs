@@ -1,4 +1,4 @@
-//! Initial states of a drive, and saving and loading them.
+//! Initial states of a drive; saving and loading the state of a drive.
 //!
 //! Random writing converges to a state that depends only on geometry, reserve and watermarks. To reach it here, a
 //! single chip is written by the device's own rules, and its state is copied to all chips with other logical pages
@@ -16,14 +16,15 @@ use crate::units::Lpn;
 use crate::units::Stream;
 use crate::watch::{each_page, Unwatched, Watch};
 
-/// Random writes ahead of which map entries are fetched.
+/// Number of random writes by which the prefetching of map entries is ahead.
 const AHEAD: usize = 16;
-/// Times its exported pages that the worn-in chip is written before the first stamp: what is left
-/// of its sequential start is e^-8.
+/// Number of times that the exported pages of the chip that is worn in are written at random before
+/// its state is first copied. A fraction of e^-8 of its sequential start then remains.
 const WEAR_IN: u64 = 8;
-/// Times the exported pages that are written to level the superblocks.
+/// Number of times that the exported pages are written at random to level the superblocks.
 const LEVELLING: u64 = 2;
-/// Random pages drawn at most to write a policy's own blocks, as a multiple of what they hold.
+/// Largest number of random pages drawn to fill a policy's own blocks, as a multiple of the pages
+/// that these blocks hold.
 const OPENING_TRIES: u64 = 8;
 
 impl Ssd {
@@ -34,20 +35,22 @@ impl Ssd {
         );
     }
 
-    /// Every exported page written once in ascending order: the state the reference starts from.
+    /// Writes every exported page once in ascending order: the state from which the reference
+    /// starts.
     pub fn fill_sequential(&mut self) {
         self.assert_idle();
         self.renew();
         self.backend.nand.fill_sequential();
     }
 
-    /// Writes `pages` uniformly random pages without time passing; false if the device wore out.
-    /// Call it in portions to show progress.
+    /// Writes `pages` uniformly random pages in no simulated time; returns false if the device wore
+    /// out. To show progress, call it for one portion of the pages after the other.
     pub fn write_random(&mut self, rng: &mut Rng, pages: u64) -> bool {
         self.write_random_watched(rng, pages, &Unwatched)
     }
 
-    /// Writes as [`Ssd::write_random`] does, of one sequence of random numbers; also false if `watch` stopped it.
+    /// Works like [`Ssd::write_random`] on one sequence of random numbers, with progress reports;
+    /// also returns false if `watch` stopped it.
     fn write_random_watched(&mut self, rng: &mut Rng, pages: u64, watch: &dyn Watch) -> bool {
         self.assert_idle();
         let exported = u64::from(self.spec().exported_pages());
@@ -63,14 +66,15 @@ impl Ssd {
         })
     }
 
-    /// A device that was never written.
+    /// Resets the device to the state in which it was never written.
     pub(crate) fn empty(&mut self) {
         self.assert_idle();
         self.renew();
         self.read_only = false;
     }
 
-    /// Makes the flash new. The tables of a new one stay as they are: they are most of the memory of a run.
+    /// Resets the flash to new. If the flash is already new, its tables are kept, since allocating
+    /// them again would be most of the memory traffic of a run.
     fn renew(&mut self) {
         if !self.is_new() {
             let new = self.backend.new_nand();
@@ -78,7 +82,7 @@ impl Ssd {
         }
     }
 
-    /// Writes a page without time passing; false if the device wore out.
+    /// Writes a page in no simulated time; returns false if the device wore out.
     pub(crate) fn write_untimed(&mut self, lpn: Lpn) -> bool {
         let chip = self.backend.unit_for_write(lpn);
         self.write_untimed_on(chip, lpn, Stream::Cold)
@@ -91,13 +95,15 @@ impl Ssd {
         written
     }
 
-    /// Writes the blocks that the buffer's policy has for pages of its choice (D-176): random pages of the whole
-    /// device, until every such block was sealed once and a random part of the next is written. False if the device
-    /// wore out; without such a policy nothing happens.
+    /// Fills the blocks that the buffer's policy has for pages of its choice (D-176). Random pages
+    /// of the whole device are written to them until every such block was sealed once and a random
+    /// part of the next one is written. Returns false if the device wore out; without such a policy
+    /// nothing happens.
     ///
-    /// Each such block takes a free one, for which a chip collects several others in a row: all chips would do so at
-    /// the start of the run. The pages are no smaller set than those of the other blocks: a block of stale pages would
-    /// be a gift to the first collection, whatever the policy does.
+    /// The blocks are filled before the run because each of them takes a free block, for which a chip
+    /// collects several others in a row; otherwise, all chips would do so at the start of the run.
+    /// Pages are drawn from the whole device: if they were drawn from a small set, their block would soon
+    /// be entirely invalid, which would make the first collection cheap for any policy.
     pub fn open_policy_blocks(&mut self, seed: u64) -> bool {
         self.assert_idle();
         if !self.spec().policy_separates() {
@@ -130,7 +136,7 @@ impl Ssd {
         true
     }
 
-    /// Forgets a page without time passing.
+    /// Trims a page in no simulated time.
     pub(crate) fn trim_untimed(&mut self, lpn: Lpn) {
         self.backend.nand.trim_untimed(lpn);
     }
@@ -140,14 +146,15 @@ impl Ssd {
         self.fill_steady_announced(seed, &Unwatched);
     }
 
-    /// Places the device in the steady state ([`Ssd::fill_steady`]) and reports progress; returns false if `watch`
-    /// stopped it. The flash of a stopped device is in no state of use.
+    /// Puts the device into the steady state ([`Ssd::fill_steady`]) and reports progress; returns
+    /// false if `watch` stopped it. After that, the flash is in an undefined state and must not be
+    /// used.
     pub fn fill_steady_watched(&mut self, seed: u64, watch: &dyn Watch) -> bool {
         watch.expect(self.steady_pages());
         self.fill_steady_announced(seed, watch)
     }
 
-    /// Number of pages that [`Ssd::fill_steady`] writes or stamps.
+    /// Returns the number of pages that [`Ssd::fill_steady`] writes or copies.
     pub(crate) fn steady_pages(&self) -> u64 {
         if let Some(pages) = self.backend.nand.steady_pages() {
             return pages;
@@ -161,8 +168,8 @@ impl Ssd {
         WEAR_IN * u64::from(chip) + u64::from(chips) * (u64::from(chip) + between_stamps)
     }
 
-    /// Places the device in the steady state; the caller has announced [`Ssd::steady_pages`]. Returns false if `watch`
-    /// stopped the work.
+    /// Puts the device into the steady state; the caller has already announced
+    /// [`Ssd::steady_pages`] to `watch`. Returns false if `watch` stopped the work.
     pub(crate) fn fill_steady_announced(&mut self, seed: u64, watch: &dyn Watch) -> bool {
         self.assert_idle();
         let mut rng = Rng::new(seed);
@@ -193,7 +200,8 @@ impl Ssd {
         true
     }
 
-    /// A device of one of the chips, in the state that random writing converges to; `None` if `watch` stopped it.
+    /// Returns a device that consists of one of the chips, in the state that random writing
+    /// converges to; `None` if `watch` stopped it.
     fn worn_chip(&self, rng: &mut Rng, watch: &dyn Watch) -> Option<Ssd> {
         let mut one = self.spec().clone();
         one.geometry.chips = 1;
@@ -209,7 +217,8 @@ impl Ssd {
         written.then_some(worn)
     }
 
-    /// Factor and shift by which the pages of a chip get other numbers than those of the worn-in one.
+    /// Returns factor and shift of the permutation by which the logical pages of the worn-in chip
+    /// are renumbered for its copy on another chip.
     fn renaming(&self, pages: u32, rng: &mut Rng) -> (u32, u32) {
         let factor = coprime(pages, rng.below(pages as u64) as u32);
         let shift = rng.below(pages as u64) as u32;
@@ -220,8 +229,9 @@ impl Ssd {
         }
     }
 
-    /// Chips that are collected together have the same blocks in use, each with other pages. Valid pages then vary between
-    /// superblocks as between the blocks of one chip, which is too much: random writes level them.
+    /// Fills a device whose chips are collected together. All chips get the same blocks in use,
+    /// each with different pages. The number of valid pages then varies as much between superblocks
+    /// as between the blocks of a single chip, which is too much; random writes level them.
     fn fill_steady_by_sets(&mut self, rng: &mut Rng, watch: &dyn Watch) -> bool {
         let mut spec = self.spec().clone();
         spec.wear.erase_limit = None;
@@ -249,7 +259,7 @@ impl Ssd {
         true
     }
 
-    /// Forgets wear: a preconditioned drive counts as new.
+    /// Resets the erase counts: a preconditioned drive counts as new.
     pub fn reset_wear(&mut self) {
         self.backend.nand.reset_wear();
         self.read_only = false;
@@ -270,16 +280,17 @@ impl Ssd {
         self.backend.nand.save_state(out)
     }
 
-    /// Nothing was ever written, and the tables may be written over.
+    /// Whether nothing was ever written, so that the tables may be overwritten.
     pub(crate) fn is_new(&self) -> bool {
         self.backend.nand.is_new()
     }
 
-    /// Reads a state that [`Ssd::save_state`] wrote for the same spec. An error leaves the device as it was. A new
-    /// device is read in place, since its tables are most of what a run allocates.
+    /// Reads a state that [`Ssd::save_state`] wrote for the same spec. After an error, the device
+    /// is unchanged. The state is read into a new device directly, without a second set of tables,
+    /// which would double the memory of a run.
     ///
     /// # Errors
-    /// Fails if `input` does, or if the state is none of this device.
+    /// Fails if reading `input` fails, or if the state does not fit this device.
     pub fn load_state(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         self.assert_idle();
         let mut other = (!self.is_new()).then(|| self.backend.new_nand());
@@ -307,12 +318,14 @@ impl Ssd {
     }
 }
 
-/// Pages written on the worn-in chip between two stamps, on a device of so many chips with so many `pages` each.
+/// Returns the number of pages written on the worn-in chip between two copies of its state, on a
+/// device of `chips` chips with `pages` pages each.
 fn between_stamps(pages: u32, chips: u32) -> u64 {
     u64::from((pages / chips).clamp(pages / 64, pages / 16).max(1))
 }
 
-/// Reads cursors and state over `nand`: which write of a turn is next.
+/// Reads the positions of the round robins and the state into `nand`. Returns the position of the
+/// device's own round robin.
 fn read_over(
     nand: &mut Nand,
     next_write: u32,
@@ -378,7 +391,7 @@ mod tests {
         }
     }
 
-    /// Of each chip a block of the policy's pages is full, and another is open.
+    /// Each chip has one full block and one open block of the policy's pages.
     #[test]
     fn the_policy_s_blocks_have_been_sealed_once() {
         let set = [

@@ -1,18 +1,18 @@
-//! Parity really computed: eight bytes at a time in GF(2^8) with the polynomial 0x11d, as RAID-6 has
-//! it. P is the sum of the data, Q the sum of the data of place k times g^k.
+//! Arithmetic of real parity: eight bytes at a time in GF(2^8) with the polynomial 0x11d, as in
+//! RAID-6. P is the sum of the data; Q is the sum of the data at place k times g^k.
 
-/// Each byte of `x` times the generator.
+/// Returns each byte of `x` multiplied by the generator g.
 fn twice(x: u64) -> u64 {
     const HIGH: u64 = 0x8080_8080_8080_8080;
     ((x & !HIGH) << 1) ^ (((x & HIGH) >> 7) * 0x1d)
 }
 
-/// Each byte of `x` times g^k.
+/// Returns each byte of `x` multiplied by g^k.
 pub fn times_power(x: u64, k: usize) -> u64 {
     (0..k).fold(x, |x, _| twice(x))
 }
 
-/// Each byte of `x` times `factor`.
+/// Returns each byte of `x` multiplied by `factor`.
 fn times(x: u64, factor: u8) -> u64 {
     let bits = (0..8).filter(|bit| factor >> bit & 1 == 1);
     bits.fold(0, |sum, bit| sum ^ times_power(x, bit))
@@ -23,14 +23,14 @@ fn inverse(of: u8) -> u8 {
     (1..=255).find(one).expect("not zero")
 }
 
-/// Parity `which` (0: P, 1: Q) of the data of all places.
+/// Returns parity `which` (0: P, 1: Q) of the data of all places.
 pub fn parity(which: usize, data: &[u64]) -> u64 {
     let places = data.iter().enumerate();
     places.fold(0, |sum, (k, &x)| sum ^ times_power(x, which * k))
 }
 
-/// The data of all places, of which some are known, from as many parities (place of parity, value) as
-/// data are unknown.
+/// Returns the data of all places. Some are known; the others are computed from as many parities
+/// (place of the parity, value) as data are unknown.
 pub fn solve(known: &[Option<u64>], parities: &[(usize, u64)]) -> Option<Vec<u64>> {
     let zeros: Vec<u64> = known.iter().map(|x| x.unwrap_or(0)).collect();
     let unknown: Vec<usize> = (0..known.len()).filter(|&k| known[k].is_none()).collect();

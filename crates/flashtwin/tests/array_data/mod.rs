@@ -1,7 +1,8 @@
 //! Arrays keep data: random reads, writes, trims, failures and rebuilds, with real contents.
 //!
-//! A schedule is an array drawn from a seed and what happens to it. The shadow follows what the array
-//! does and computes all contents, with those of a failed member turned to garbage.
+//! A schedule is a random array, drawn from a seed, and a random sequence of operations and
+//! failures. The shadow follows the array's log and computes all contents; those of a failed member
+//! become garbage.
 
 mod field;
 mod shadow;
@@ -12,7 +13,7 @@ use shadow::{Shadow, Shape};
 
 const LEVELS: [&str; 6] = ["raid0", "raid1", "raid10", "raid5", "raid6", "swan"];
 
-/// An array drawn at random, and the shape that its spec has.
+/// Draws a random array; returns it with the shape that its spec has.
 fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
     let mut pick = |from: &[&'static str]| from[rng.below(from.len() as u64) as usize];
     let count: usize = match level {
@@ -122,7 +123,7 @@ fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
     (array, shape)
 }
 
-/// A schedule at work.
+/// A running schedule.
 struct Run {
     array: Array,
     shadow: Shadow,
@@ -162,7 +163,7 @@ impl Run {
         self.array.exported_bytes() / 4096
     }
 
-    /// A random request near others, so that they meet.
+    /// Submits a random request close to earlier ones, so that they concern the same pages.
     fn random_request(&mut self) -> Result<(), String> {
         let pages = self.pages();
         let span = 1 + self.rng.below(12).min(pages - 1);
@@ -231,7 +232,7 @@ impl Run {
         Ok(())
     }
 
-    /// All there again.
+    /// Replaces all failed members and waits until they are rebuilt.
     fn mend(&mut self) -> Result<(), String> {
         while !self.failed.is_empty() {
             self.replace_some()?;
@@ -271,8 +272,9 @@ impl Run {
     }
 }
 
-/// Reads checked, failures, members rebuilt, reads hedged, of them those completed from elsewhere; of
-/// an array of groups instead pages moved and segments trimmed; pages of plain arrays, sent without a record.
+/// Runs a schedule. Returns the numbers of reads checked, failures, members rebuilt, reads hedged,
+/// and hedged reads completed by the hedge. An array of groups returns pages moved and segments
+/// trimmed instead. The last number counts pages of plain arrays sent without a record.
 fn schedule(level: &str, seed: u64) -> Result<[u64; 6], String> {
     let mut rng = Rng::new(seed);
     let (mut array, shape) = draw(level, &mut rng);

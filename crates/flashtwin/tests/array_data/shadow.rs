@@ -1,8 +1,9 @@
-//! Real contents beside an array: the members' pages, what jobs compute, what the host may read.
+//! The contents of an array: those of the members' pages, those that jobs compute, and those that
+//! the host may read.
 //!
-//! The shadow executes an array's log. A read of a page that is being written may give the old or the new
-//! contents: one of them is drawn. The same holds of the array as a whole: a read may give the contents of any
-//! concurrent write, or of the last ones before.
+//! The shadow executes an array's log. A read of a page that is being written may return the old or
+//! the new contents; one of them is chosen at random. The same holds for the array as a whole: a
+//! read may return the contents of any concurrent write, or of the last completed ones before it.
 
 use std::collections::HashMap;
 
@@ -18,12 +19,12 @@ pub struct Shape {
     pub copies: usize,
     pub chunk: u32,
     pub member_pages: u32,
-    /// Groups of members with a parity each; none unless it is an array of groups.
+    /// Number of groups of members with a parity each; 0 unless the array consists of groups.
     pub groups: usize,
 }
 
 impl Shape {
-    /// First page on members, and data place, of an array page.
+    /// Returns the first page on the members, and the data place, of an array page.
     fn place_of(&self, lpn: Lpn) -> (u32, usize) {
         let unit = lpn.0 / self.chunk;
         let row = unit / self.data as u32;
@@ -59,7 +60,7 @@ struct Part {
     pages: u32,
     op: Op,
     on_behalf: SentFor,
-    /// Contents that a read may return, of each page.
+    /// For each page, the contents that a read may return.
     may_give: Vec<Vec<u64>>,
 }
 
@@ -67,7 +68,7 @@ struct Job {
     kind: JobKind,
     first: u32,
     pages: u32,
-    /// Contents written, by page and data place.
+    /// Contents to be written, by page and data place.
     new: HashMap<(u32, usize), u64>,
     /// Contents read, by place and page.
     read: HashMap<(usize, u32), u64>,
@@ -83,7 +84,7 @@ struct PageOp {
     allowed: Vec<u64>,
 }
 
-/// A write of an array page that may be what is there.
+/// A write of an array page, whose contents the page may now have.
 struct Written {
     value: u64,
     from: u64,
@@ -102,13 +103,14 @@ pub struct Shadow {
     /// Reads of one page that are both in flight.
     twins: HashMap<u32, u32>,
     pages: Vec<Vec<Written>>,
-    /// Counts events; contents written are numbered by it, too.
+    /// Number of events so far; it also numbers the contents that are written.
     clock: u64,
-    /// Whether only reads are in flight: all of a page must return the same.
+    /// Whether only reads are in flight, so that all reads of a page must return the same contents.
     pub at_rest: bool,
-    /// Reads checked.
+    /// Number of reads checked.
     pub reads: u64,
-    /// Pages sent on the fast path of small writes: those have numbers beyond the ones of requests.
+    /// Number of pages sent on the fast path of small writes; the log gives them numbers above
+    /// those of requests.
     pub pages_of_pairs: u64,
 }
 
@@ -140,7 +142,7 @@ impl Shadow {
         self.shape.groups > 0
     }
 
-    /// Executes what the array did.
+    /// Follows the log of the array.
     pub fn follow(&mut self, log: Vec<ArrayEvent>) -> Result<(), String> {
         for event in log {
             self.clock += 1;
@@ -214,7 +216,8 @@ impl Shadow {
         self.ops.get_mut(&op).expect("it was asked").value = Some(value);
     }
 
-    /// A read gives what the newest write in flight carries.
+    /// Checks a read that is served from the controller's memory: it returns the contents of the
+    /// newest write in flight.
     fn completed_from_memory(&mut self, op: u32) -> Result<(), String> {
         let page = &self.pages[self.ops[&op].lpn.0 as usize];
         let newest = page.iter().max_by_key(|written| written.value);
@@ -224,7 +227,7 @@ impl Shadow {
         Ok(())
     }
 
-    /// A read that may complete twice: both must be right.
+    /// Records that a read is hedged and may complete twice; both results must be right.
     fn hedged(&mut self, op: u32, twin: u32) {
         let first = &self.ops[&op];
         let second = PageOp {
@@ -239,7 +242,7 @@ impl Shadow {
         self.twins.insert(twin, op);
     }
 
-    /// The second result; none, if it was lost with a member.
+    /// Checks the second result of a hedged read; there is none if it was lost with a member.
     fn late(&mut self, op: u32) -> Result<(), String> {
         if self.twins.remove(&op).is_some() {
             return Err("the first response is not late".into());
@@ -256,7 +259,7 @@ impl Shadow {
         }
     }
 
-    /// Contents that a read has returned by now.
+    /// Returns the contents that a read has returned by now; `None` if it has not completed.
     fn value_of(&self, op: &PageOp) -> Result<Option<u64>, String> {
         if let (None, Some(job)) = (op.value, op.job) {
             let (stripe, place) = self.shape.place_of(op.lpn);
@@ -266,13 +269,14 @@ impl Shadow {
         Ok(op.value)
     }
 
-    /// Reads in flight may give this, too.
+    /// Adds contents that the reads in flight of a page may also return.
     fn also_allowed(&mut self, lpn: Lpn, value: u64) {
         let reads = self.ops.values_mut().filter(|op| op.lpn == lpn);
         reads.for_each(|op| op.allowed.push(value));
     }
 
-    /// Forgotten pages are zero from then on, or some time later, or not at all.
+    /// Records a trim: the page reads as zeros from then on, or some time later, or keeps its
+    /// contents.
     fn forgotten(&mut self, lpn: Lpn) {
         let page = &mut self.pages[lpn.0 as usize];
         page.retain(|written| written.value != 0);
@@ -340,7 +344,7 @@ impl Shadow {
         self.jobs.insert(id, job);
     }
 
-    /// All data of a page stripe as they were, from what was read.
+    /// Returns all data of a page stripe before the job, computed from the pages that the job read.
     fn whole(&self, job: &Job, page: u32) -> Result<Vec<u64>, String> {
         let at = |place: usize| job.read.get(&(place, page)).copied();
         let known: Vec<Option<u64>> = (0..self.shape.data).map(at).collect();
@@ -468,7 +472,8 @@ impl Shadow {
         }
     }
 
-    /// In groups a page is written once and trimmed, and nothing else of it is in flight meanwhile.
+    /// Checks an operation on a page of a group: the page is written once and then trimmed, and no
+    /// other operation on it is in flight at that time.
     fn is_in_order(&self, member: usize, pages: (u32, u32), op: Op) -> Result<(), String> {
         let (first, end) = (pages.0, pages.0 + pages.1);
         let cells = &self.members[member][first as usize..end as usize];
@@ -486,7 +491,7 @@ impl Shadow {
         }
     }
 
-    /// The sum of the newest contents of a page of all other members of the group.
+    /// Returns the sum of the newest contents of a page on all other members of the group.
     fn sum_of_others(&self, member: usize, page: usize) -> u64 {
         let size = self.shape.members / self.shape.groups;
         let first = member / size * size;
@@ -561,7 +566,8 @@ impl Shadow {
         }
     }
 
-    /// In each group the data and parity of all page stripes but the one being written sum up to zero.
+    /// Checks each group: the data and parity of every page stripe sum to zero, except the stripe
+    /// being written.
     fn parity_is_whole(&self) -> Result<(), String> {
         let size = self.shape.members / self.shape.groups.max(1);
         for group in 0..self.shape.groups {

@@ -11,7 +11,7 @@ fn reads(array: &Array) -> Vec<u64> {
         .collect()
 }
 
-/// Reads that are there together are shared out evenly.
+/// Simultaneous reads are distributed evenly over the copies.
 #[test]
 fn reads_go_to_the_member_with_the_fewest_requests() {
     for (level, members, pages, want) in [
@@ -32,8 +32,8 @@ fn reads_go_to_the_member_with_the_fewest_requests() {
     }
 }
 
-/// Pages that follow each other and are asked for at once are read from one copy, as one request;
-/// a read that is alone takes the first.
+/// Consecutive pages that are read together are read from one copy with one request; a single read
+/// uses the first copy.
 #[test]
 fn one_request_is_not_torn_apart() {
     let mut device = array("raid1", "harmonia*2", &[]);

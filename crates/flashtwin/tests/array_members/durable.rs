@@ -1,4 +1,4 @@
-//! Flush, forced unit access, and what a power loss takes from an array.
+//! Flush, forced unit access, and the data that an array loses in a power loss.
 
 use super::{array, do_alone, pages, request, until_idle};
 use flashtwin::{Array, Lpn, Op, Rng, Time};
@@ -26,7 +26,7 @@ fn lost(array: &Array) -> Vec<u32> {
     array.power_cut().lost.iter().map(|lpn| lpn.0).collect()
 }
 
-/// A write is in members' memory when it is done, on flash when a flush after it is.
+/// A completed write is in the members' memory; once a later flush has completed, it is on flash.
 #[test]
 fn a_flush_reaches_the_members() {
     for (level, members) in [
@@ -80,7 +80,7 @@ fn a_forced_write_is_on_flash_when_it_is_done() {
     }
 }
 
-/// A power loss takes nothing after a flush that no write followed, whatever happened before.
+/// A power loss loses nothing after a flush that no write followed, whatever happened before.
 #[test]
 fn nothing_is_lost_after_a_flush() {
     for seed in flashtwin::seeds(3) {
@@ -117,8 +117,8 @@ fn nothing_is_lost_after_a_flush() {
     }
 }
 
-/// Pages evicted from a buffer that survives power losses are forced through members that do not: nothing is lost at
-/// any time, without a flush.
+/// Pages evicted from a buffer that survives power losses are forced through the buffers of members
+/// that do not survive them: nothing is lost at any time, even without a flush.
 #[test]
 fn evictions_from_a_protected_buffer_are_durable() {
     for seed in flashtwin::seeds(3) {
@@ -141,7 +141,8 @@ fn evictions_from_a_protected_buffer_are_durable() {
     }
 }
 
-/// A page of a missing member is worked out from its stripe: it is lost with any of it.
+/// A page of a missing member is reconstructed from its stripe, so it is lost if any other page of
+/// the stripe is lost.
 #[test]
 fn a_missing_page_is_lost_with_any_page_of_its_stripe() {
     let mut device = array("raid5", "harmonia*3", &VOLATILE_MEMBERS);

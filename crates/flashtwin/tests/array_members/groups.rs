@@ -1,4 +1,4 @@
-//! Arrays of groups: writes to the front, collection behind.
+//! Arrays of groups: the front group takes writes, and the other groups collect.
 
 use super::loss::through_a_loss;
 use super::{array, do_alone, paced, pages, request, until_idle};
@@ -14,8 +14,8 @@ fn saved(array: &Array) -> Vec<u8> {
     bytes
 }
 
-/// All pages of the volume are valid and many more writes come at once than there is room for: those
-/// wait, and all are done.
+/// All pages of the volume are valid, and many more writes arrive at once than there is room for.
+/// The writes wait, and all complete.
 #[test]
 fn writes_that_wait_for_room_complete() {
     for seed in flashtwin::seeds(3) {
@@ -51,7 +51,7 @@ fn writes_that_wait_for_room_complete() {
     }
 }
 
-/// Trims cover whole blocks of the members, so that they hardly move anything themselves.
+/// Trims cover whole blocks of the members, so that the members themselves move hardly any pages.
 #[test]
 fn members_have_whole_blocks_to_erase() {
     let mut device = groups(&[]);
@@ -86,7 +86,8 @@ fn a_trimmed_page_needs_no_move() {
     assert_eq!(device.raid_stats().member_pages_read, before);
 }
 
-/// Operation of a group without one of its members is not modelled.
+/// If a member fails, its group has lost data, since operation without a member is not modelled for
+/// groups.
 #[test]
 fn a_failed_member_is_data_lost() {
     for seed in flashtwin::seeds(2) {
@@ -110,7 +111,7 @@ fn a_failed_member_is_data_lost() {
     }
 }
 
-/// A member that takes no more writes ends the array's writes; nothing waits forever.
+/// Once a member accepts no more writes, the array refuses writes; no request waits forever.
 #[test]
 fn a_worn_member_ends_all_writes() {
     for seed in flashtwin::seeds(3) {

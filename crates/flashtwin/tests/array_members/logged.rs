@@ -1,9 +1,9 @@
-//! An array does the same whether it is logged or not, whatever happens to its members.
+//! Logging does not change the behaviour of an array, whatever happens to its members.
 
 use flashtwin::spec::builtin_array;
 use flashtwin::{seed_count, seeds, Array, ArraySpec, Op, Request, Rng, Time};
 
-/// An array of small members whose front ends take no time.
+/// Returns an array of small members whose front ends take no time.
 fn bare(level: &str) -> Array {
     let keys = [
         ("array.level", level),
@@ -49,7 +49,7 @@ fn writes_that_a_failing_member_holds_end_at_the_same_instants_with_a_log() {
     }
 }
 
-/// An array drawn at random.
+/// Returns an array drawn at random.
 fn draw(rng: &mut Rng) -> Array {
     let mut pick = |from: &[&'static str]| from[rng.below(from.len() as u64) as usize];
     let level = pick(&[
@@ -156,7 +156,8 @@ fn reports(array: &Array) -> String {
     )
 }
 
-/// Compares an array that is logged at times with one that never is; the failures that they had.
+/// Compares an array that is logged at times with one that never is; returns the number of failures
+/// that occurred.
 fn compare(seed: u64) -> u64 {
     let mut rng = Rng::new(seed);
     let array = draw(&mut rng);

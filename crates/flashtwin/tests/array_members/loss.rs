@@ -3,8 +3,8 @@
 use super::{array, do_alone, pages, request, until_idle};
 use flashtwin::{Array, Condition, MemberError, Op, Request, Rng, Status, Time};
 
-/// Requests of all kinds, many at a time, with a failure that loses data in their midst; how many completed as
-/// asked and how many did not.
+/// Submits requests of all kinds, many at a time; some members fail in between, so that data are
+/// lost. Returns how many requests completed with success and how many did not.
 pub fn through_a_loss(array: &mut Array, failing: &[usize], seed: u64) -> [u64; 2] {
     let mut rng = Rng::new(seed);
     let mut completions = [0; 2];
@@ -101,7 +101,7 @@ fn requests_fail_after_one_failure_too_many() {
     }
 }
 
-/// A failure during a rebuild: rebuilt rows are lost with the rest.
+/// A further failure during a rebuild loses data: the rows rebuilt so far are lost as well.
 #[test]
 fn a_rebuild_ends_with_the_array() {
     let set = [("array.rebuild_mib_per_s", "10"), ("array.chunk", "16 KiB")];

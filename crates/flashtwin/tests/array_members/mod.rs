@@ -1,5 +1,5 @@
-//! Arrays and their members: rebuilding, failures too many, what survives a power loss, which copy is read, saved
-//! states, groups, arrays with and without a log.
+//! Arrays and their members: rebuilds, too many failures, power losses, the copy to read, saved
+//! states, groups, and arrays with and without a log.
 
 mod copies;
 mod durable;
@@ -11,7 +11,7 @@ mod states;
 
 use flashtwin::{Array, ArraySpec, Completion, Op, Request, Rng, Time};
 
-/// An array of small members with these keys set.
+/// Returns an array of small members with the given keys.
 fn array(level: &str, members: &str, more: &[(&str, &str)]) -> Array {
     let mut all = vec![
         ("array.level", level),
@@ -42,7 +42,7 @@ fn pages(array: &Array) -> u64 {
     array.exported_bytes() / 4096
 }
 
-/// One request alone, until it completes.
+/// Submits one request to an idle array and returns its completion.
 fn do_alone(array: &mut Array, request: &Request) -> Completion {
     array.submit(array.now(), request, 0).unwrap();
     loop {
@@ -57,7 +57,7 @@ fn until_idle(array: &mut Array) {
     while array.step() {}
 }
 
-/// Random single pages, one every `every`; their response times, ascending.
+/// Accesses random single pages, one every `every`; returns the response times in ascending order.
 fn paced(array: &mut Array, op: Op, count: u64, every: Time, seed: u64) -> Vec<Time> {
     let mut rng = Rng::new(seed);
     let start = array.now();

@@ -16,7 +16,7 @@ fn mended(mut array: Array, member: usize) -> (Array, Time) {
     (array, took)
 }
 
-/// The figures of docs/arrays.md: shown with `--nocapture`.
+/// Checks the figures of docs/arrays.md; `--nocapture` prints them.
 #[test]
 fn a_limited_rebuild_keeps_its_rate_and_delays_the_host_less() {
     let every = Time::from_us(100);
@@ -65,7 +65,8 @@ fn a_limited_rebuild_keeps_its_rate_and_delays_the_host_less() {
     assert!(by_rate[0].1 < by_rate[1].1 && by_rate[1].1 < by_rate[2].1);
 }
 
-/// Rebuild while the host writes: rows that are rebuilt are written as any other.
+/// While the host writes during a rebuild, rows that are already rebuilt are written like any other
+/// row.
 #[test]
 fn writes_continue_during_a_rebuild() {
     for (level, members) in [
@@ -87,7 +88,7 @@ fn writes_continue_during_a_rebuild() {
     }
 }
 
-/// Number of requests to members during a rebuild, and the pages written.
+/// Returns the number of requests to members during a rebuild, and the number of pages written.
 fn requests_of_a_rebuild(level: &str, members: &str, chunk: &str) -> (usize, usize, u64) {
     let mut device = array(level, members, &[("array.chunk", chunk)]);
     device.fill_sequential();
@@ -113,7 +114,8 @@ fn requests_of_a_rebuild(level: &str, members: &str, chunk: &str) -> (usize, usi
     (sent(&log, Op::Read), sent(&log, Op::Write), pages)
 }
 
-/// Rows of 4 KiB are rebuilt 16 at a time: one request to each of the others, one to the new one.
+/// Rows of 4 KiB are rebuilt 16 at a time, with one request to each of the other members and one to
+/// the new member.
 #[test]
 fn adjacent_rows_are_rebuilt_together() {
     let (reads, writes, pages) = requests_of_a_rebuild("raid5", "harmonia*4", "4 KiB");
@@ -124,8 +126,9 @@ fn adjacent_rows_are_rebuilt_together() {
     assert_eq!((reads, writes), (3 * rows, rows));
 }
 
-/// RAID-6 of six without member 0: what it held of data is worked out without Q, P and Q without each
-/// other. In six rows that leaves out members 5, 5, 4, 3, 2 and 1, so their reads break there.
+/// RAID-6 of six members, without member 0. Lost data are reconstructed without Q, P without Q, and
+/// Q without P. In six consecutive rows, members 5, 5, 4, 3, 2 and 1 are therefore not read, and
+/// runs of consecutive pages end there.
 #[test]
 fn a_rebuild_reads_only_the_pages_it_needs() {
     const LEFT_OUT: [usize; 6] = [5, 5, 4, 3, 2, 1];
@@ -152,8 +155,8 @@ fn a_rebuild_of_more_rows_at_a_time_is_faster() {
     assert!(times[1] * 4 < times[0] * 3, "{times:?}");
 }
 
-/// Without a member too many, data would be lost: it may not fail. One that is being rebuilt is not
-/// there yet, and may.
+/// A member whose failure would lose data must not fail; one that is still being rebuilt is not
+/// needed and may fail.
 #[test]
 fn as_many_members_may_fail_as_there_is_redundancy_for() {
     let mut device = array("raid5", "harmonia*4", &[]);

@@ -47,7 +47,8 @@ fn a_loaded_array_continues_as_the_saved_one() {
     }
 }
 
-/// Members of an array that has lost data keep operations in flight for ever.
+/// An array that has lost data, and has operations in flight that will never complete, can be
+/// saved, but the state cannot be loaded.
 #[test]
 fn an_array_that_lost_data_with_work_in_flight_is_saved_and_not_loaded() {
     let mut device = make();

@@ -1,4 +1,5 @@
-//! Costs of the translation layers compared, and of DFTL against plain page mapping.
+//! Costs of the translation layers compared with each other, and of DFTL with page mapping in
+//! memory.
 
 use std::collections::VecDeque;
 
@@ -17,7 +18,7 @@ fn made(name: &str, set: &[(&str, &str)]) -> (Setup, Ftl) {
     (setup, ftl)
 }
 
-/// Flash operations for uniformly random writes.
+/// Returns the number of flash operations for uniformly random writes.
 fn random_writes(name: &str, seed: u64) -> usize {
     let (setup, mut ftl) = made(name, &[]);
     let (mut rng, mut ops) = (Rng::new(seed), Vec::new());
@@ -87,10 +88,10 @@ fn progressive_merging_spreads_the_merges() {
     }
 }
 
-/// Page mapping with the free list and the collection of DFTL, and no map on flash.
+/// Page mapping with the free list and the collection of DFTL, but with the whole map in memory.
 struct PageMapped {
     map: Vec<u32>,
-    /// Logical page on each physical one, while it is live.
+    /// For each physical page, its logical page while the page is live.
     inverse: Vec<Option<u32>>,
     free: VecDeque<u32>,
     full: Vec<bool>,

@@ -1,5 +1,5 @@
-//! The translation layers of one chip: the specification's vectors, a shadow of the flash that they
-//! write, what they cost beside each other, and their words.
+//! The translation layers of one chip: the test vectors of the specification, a shadow of the flash
+//! that the layers write, a comparison of their costs, and their descriptions.
 
 mod costs;
 mod page;

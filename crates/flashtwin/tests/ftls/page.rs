@@ -1,4 +1,4 @@
-//! The translation layers in words: `docs/ftls.md` has the entries.
+//! Descriptions of the translation layers: `docs/ftls.md` has all entries.
 //!
 //! `FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test all ftls` writes the page anew.
 

@@ -1,5 +1,5 @@
-//! A shadow of the flash: it executes every operation, refuses what no chip can do, and knows what
-//! each page must read back.
+//! A shadow of the flash: it executes every operation, refuses operations that no chip can perform,
+//! and knows the contents that each page must return.
 
 use flashtwin::ftl::chip::{ChipFtl, FlashOp, Ftl, OpKind, Setup, Why, ENTRIES};
 use flashtwin::Rng;
@@ -8,7 +8,7 @@ use flashtwin::Rng;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Held {
     Erased,
-    /// Superseded, moved or trimmed.
+    /// A page that was superseded, moved or trimmed.
     Dead,
     Data(u32),
     Map,
@@ -17,19 +17,19 @@ enum Held {
 pub struct Shadow {
     n: u32,
     held: Vec<Held>,
-    /// One past the highest page programmed in each block.
+    /// For each block, the offset after the highest page programmed.
     next: Vec<u32>,
-    /// Physical page of each logical page, by the operations alone.
+    /// Physical page of each logical page, as it follows from the operations alone.
     at: Vec<Option<u32>>,
     /// Logical pages that an access has moved.
     touched: Vec<u32>,
-    /// Pages may be put to their offset out of order.
+    /// Whether pages of a block may be programmed out of order, each at its own offset.
     maps_blocks: bool,
     pub ops: u64,
 }
 
 impl Shadow {
-    /// The shadow of a chip on which `ftl` has every page in its place.
+    /// Creates the shadow of a chip to which `ftl` has written every page at its offset.
     pub fn new(setup: &Setup, ftl: &Ftl) -> Shadow {
         let n = setup.pages_per_block;
         let mut shadow = Shadow {
@@ -75,7 +75,7 @@ impl Shadow {
         self.held[ppn as usize] = what;
     }
 
-    /// Kills what a page holds and returns what that was.
+    /// Marks a page as dead and returns its former contents.
     fn take(&mut self, ppn: u32) -> Held {
         let held = std::mem::replace(&mut self.held[ppn as usize], Held::Dead);
         assert!(
@@ -85,7 +85,8 @@ impl Shadow {
         held
     }
 
-    /// Executes the operations of one access; `page` is what the host writes, if it writes.
+    /// Executes the operations of one access; `page` is the logical page that the host writes, if
+    /// it writes.
     fn execute(&mut self, ops: &[FlashOp], page: Option<u32>) {
         self.ops += ops.len() as u64;
         self.touched.clear();
@@ -151,7 +152,7 @@ impl Shadow {
         self.next[block as usize] = 0;
     }
 
-    /// Every page reads back its last write, and nothing is there twice.
+    /// Checks that every page returns its last write, and that no page has two live copies.
     fn check(&self, ftl: &Ftl) {
         ftl.check().unwrap();
         for (page, at) in self.at.iter().enumerate() {
@@ -213,7 +214,7 @@ impl Shadow {
     }
 }
 
-/// Random accesses, some in runs, with trims and flushes.
+/// Executes random accesses, some of them sequential, with trims and flushes.
 fn stress(setup: &Setup, filled: bool, accesses: u32, seed: u64) {
     let mut ftl = Ftl::new(setup).unwrap();
     if filled {
@@ -259,7 +260,8 @@ fn stress(setup: &Setup, filled: bool, accesses: u32, seed: u64) {
     shadow.check(&ftl);
 }
 
-/// A million accesses to each: most at 70 % full, where one costs least.
+/// Executes a million accesses at several fill levels, most of them at 70 % full, where an access
+/// costs least.
 fn at_every_fill(name: &str) {
     for (percent, accesses) in [(70, 600_000), (90, 300_000), (99, 100_000)] {
         // Translation pages come on top of DFTL's data.
@@ -302,7 +304,8 @@ fn faster_loses_nothing() {
     at_every_fill("faster");
 }
 
-/// The least blocks with which each may be made, odd sizes, small caches: from an empty chip.
+/// Layers work on the smallest chips on which they may be created, with odd sizes and small caches,
+/// starting with an empty chip.
 #[test]
 fn the_smallest_chips_never_run_out() {
     for seed in flashtwin::seeds(3) {
@@ -337,7 +340,7 @@ fn the_smallest_chips_never_run_out() {
     }
 }
 
-/// On a chip without a spare block every collection may need two blocks, of which one comes back:
+/// On a chip without a spare block, a collection may need two blocks and free only one, so that
 /// translation blocks must be collected in time.
 #[test]
 fn dftl_collects_in_time() {

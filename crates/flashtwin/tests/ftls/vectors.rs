@@ -12,7 +12,7 @@ struct On<'a> {
     empty: bool,
 }
 
-/// 8 logical blocks of 4 pages, fully written, on 16 blocks.
+/// Creates a layer of 8 logical blocks of 4 pages, fully written, on 16 physical blocks.
 fn on<'a>(ftl: &'a str, set: &'a [(&'a str, &'a str)]) -> On<'a> {
     On {
         ftl,
@@ -37,8 +37,9 @@ impl On<'_> {
         trace_ftl(&setup, self.empty, accesses).unwrap()
     }
 
-    /// Steps through the first column; compares what the tokens of each row cost together with the
-    /// second, the state after them with the third, and the total with `wanted`; `-` is not compared.
+    /// Steps through the tokens in the first column. Compares the cost of each row's tokens with
+    /// the second column, the state after them with the third, and the total cost with `wanted`.
+    /// `-` is not compared.
     fn check(&self, table: &str, wanted: &str) {
         let rows: Vec<Vec<&str>> = table
             .lines()
@@ -70,7 +71,7 @@ impl On<'_> {
     }
 }
 
-/// E_tp = 4, LRU.
+/// Settings of the DFTL vectors: four entries per translation page (E_tp = 4), and an LRU cache.
 const DFTL: [(&str, &str); 2] = [
     ("entries_per_translation_page", "4"),
     ("protected_entries", "0"),
@@ -115,8 +116,8 @@ fn vector_dftl_2() {
     );
 }
 
-/// The victim holds {0, 1, 5, 9} of its 8 pages, and only 5 is cached. Pages are written until its
-/// block is the next to be collected, by a write whose own entry is cached.
+/// The victim holds {0, 1, 5, 9} of its 8 pages, and only 5 is cached. Pages are written until the
+/// victim's block is the next to be collected, by a write whose own map entry is cached.
 #[test]
 fn vector_dftl_3() {
     let set = dftl("2");
@@ -213,7 +214,8 @@ fn vectors_faster_1_and_2() {
     );
 }
 
-/// Continues FASTER-2: a block of which one page is left is not isolated, although that is marked.
+/// Continues vector FASTER-2: a block with only one live page is not isolated, although the page is
+/// marked.
 #[test]
 fn few_pages_get_a_further_chance() {
     let set = [("rw_log_blocks", "2"), ("isolation_blocks", "5")];
@@ -262,7 +264,7 @@ fn a_sequential_stream_begins_the_sequential_log_block() {
     );
 }
 
-/// Pages 0 to 2 were never written when a stream passes their places.
+/// Pages 0 to 2 were never written when a sequential stream passes their offsets.
 #[test]
 fn a_place_that_the_sequential_log_block_has_passed_is_not_written_in_place() {
     let small = [("rw_log_blocks", "2"), ("isolation_blocks", "1")];

@@ -1,4 +1,5 @@
-//! Policies that rank blocks: vectors, an identity, and each against its naive rule.
+//! Policies that rank blocks: test vectors, identities between policies, and comparisons with naive
+//! implementations.
 
 use super::block_naive as naive;
 use super::harness::{compare, on, Case, On};
@@ -47,7 +48,8 @@ fn bplru_without_compensation_keeps_a_whole_block() {
     );
 }
 
-/// D-6: reads join and move their block in a shared buffer, and do neither in a write buffer.
+/// Decision D-6: a page that is read joins its block and renews it in a shared buffer, and does
+/// neither in a write buffer.
 #[test]
 fn bplru_reads() {
     on("bplru", 4).check(
@@ -82,7 +84,8 @@ fn bplru_reads() {
     );
 }
 
-/// D-209: two blocks of four pages fill a buffer of eight, whatever they hold.
+/// Decision D-209: two blocks of four pages fill a buffer of eight pages, however many of their
+/// pages are cached.
 #[test]
 fn blocks_with_whole_room() {
     let whole = |policy, capacity| On {
@@ -202,7 +205,7 @@ fn gcar_4_over_bplru() {
     );
 }
 
-/// D-13: of the three pages of block 0 two are on the chip in GC.
+/// Decision D-13: two of the three cached pages of block 0 are on the chip in GC.
 #[test]
 fn gcar_takes_a_host_block_to_be_in_gc_by_its_pages() {
     for (rule, victim) in [
@@ -289,7 +292,8 @@ fn cbm_3_both_floors() {
     );
 }
 
-/// The threshold is 4 when W24 finds the block region empty and halves it: block 1 has two pages then.
+/// The threshold is 4 when W24 finds the block region empty, which halves it to 2. Block 1 then has
+/// two pages, as many as the threshold.
 #[test]
 fn cbm_migrates_blocks_when_the_threshold_falls() {
     let write = On {
@@ -321,7 +325,8 @@ fn cbm_migrates_blocks_when_the_threshold_falls() {
     ));
 }
 
-/// Blocks stay while they are no more than their share; then the tail of the list leaves.
+/// Blocks stay in the buffer while they take no more than their share; beyond that, the tail of the
+/// block list is evicted.
 #[test]
 fn cbm_with_a_share_for_blocks() {
     let half = On {
@@ -338,8 +343,8 @@ fn cbm_with_a_share_for_blocks() {
     );
 }
 
-/// The block's node is looked up when an access arrives (CBM III.C): its popularity outlives the clean
-/// page that the write takes over, and an eviction of the block by its own access.
+/// The block's node is looked up when an access arrives (CBM III.C). Its popularity is therefore
+/// kept if the access takes over the block's last clean page, or evicts the block to make room.
 #[test]
 fn cbm_keeps_the_popularity_of_a_block_that_an_access_empties() {
     let cbm = On {
@@ -364,8 +369,8 @@ fn cbm_keeps_the_popularity_of_a_block_that_an_access_empties() {
         W2    | miss, ev B0{0,1} | PR[] BR[B0 pop3 {2}] THR=1 RC[]
     ",
     );
-    // The last page of block 0 leaves the read cache for another one of it, then for one of block 2, then
-    // by a trim.
+    // The last page of block 0 leaves the read cache three times: for another page of block 0, for
+    // a page of block 2, and by a trim.
     let read = On {
         set: &[("read_cache", "1"), ("threshold", "1")],
         ..on("cbm", 1)
@@ -380,8 +385,8 @@ fn cbm_keeps_the_popularity_of_a_block_that_an_access_empties() {
     );
 }
 
-/// D-160: the block that is being written is the last to leave, though only it is on a chip that does
-/// not collect.
+/// Decision D-160: the block being written is evicted last, although it is the only one whose chip
+/// does not collect.
 #[test]
 fn gcar_lets_the_block_being_written_leave_last() {
     let bplru = On {
@@ -430,8 +435,8 @@ fn gcar_lets_the_block_being_written_leave_last() {
     );
 }
 
-/// Predicted distances of 6 / 3 and 2 / 1, then of 12 / 9 and 4 / 3, are equal, though a third is no binary
-/// fraction.
+/// Predicted distances of 6 / 3 and 2 / 1, and then of 12 / 9 and 4 / 3, count as equal, although a
+/// third has no exact binary representation.
 #[test]
 fn pud_lru_takes_equal_distances_to_be_equal() {
     on("pud-lru", 3).check(
@@ -448,7 +453,8 @@ fn pud_lru_takes_equal_distances_to_be_equal() {
     );
 }
 
-/// Vector of ours: small and large requests, division, a victim that takes along its origin.
+/// A test vector of our own for Req-block: small and large requests, the division of a request
+/// block, and a victim that is evicted together with the block that it was divided from.
 #[test]
 fn req_block_sifts_requests() {
     let req_block = On {
@@ -467,8 +473,8 @@ fn req_block_sifts_requests() {
     );
 }
 
-/// With THR = N and no block ever whole the block region stays empty, and the least recent page is evicted with
-/// its block.
+/// With THR = N, and if no block is ever complete, the block region stays empty, and the least
+/// recent page is evicted together with its block.
 #[test]
 fn cbm_without_sequential_writes_is_lru_by_block() {
     for seed in flashtwin::seeds(3) {
@@ -521,7 +527,7 @@ const READS: (&str, &[&str]) = ("cache_reads", &["true", "false"]);
 const ROOM: (&str, &[&str]) = ("room", &["pages", "whole"]);
 const FLAG: &[&str] = &["true", "false"];
 
-/// A write buffer may have a read cache beside it.
+/// Adds a read cache to a write buffer, at random.
 fn read_cache(rng: &mut Rng, mut set: Set) -> Set {
     if set
         .iter()

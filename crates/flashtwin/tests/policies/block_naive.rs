@@ -1,7 +1,8 @@
-//! The block policies by their rules, with lists and scans.
+//! Naive implementations of the block policies, with lists and scans.
 //!
-//! [`Buffer`] does what is the same for all: hits, dirty pages, room, the separate read cache, and
-//! GCaR's fallback. A [`Rule`] only orders blocks. Lists have the most recent entry first.
+//! [`Buffer`] implements the parts common to all policies: hits, dirty pages, room, the separate
+//! read cache, and GCaR's fallback. A [`Rule`] only orders blocks. Lists begin with the most recent
+//! entry.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +11,14 @@ use flashtwin::buffer::{Blocking, Blocks as BlockKind, Setup};
 use flashtwin::component::{Pages, Value};
 use flashtwin::Lpn;
 
-/// The logical block of a page, and the page's offset in it.
+/// Returns the logical block of a page, and the page's offset in it.
 fn block_of(setup: &Setup, lpn: u32) -> (u32, u32) {
     let word: String = setup.settings.get("blocks");
     let blocks = BlockKind::from_word(&word).expect("a kind of blocks");
     Blocking::new(setup, blocks).block_of(Lpn(lpn))
 }
 
-/// Pages evicted at once.
+/// Pages evicted together.
 #[derive(Default)]
 pub struct Out {
     pub pages: BTreeSet<u32>,
@@ -29,7 +30,7 @@ pub struct Out {
 pub struct Look<'a> {
     pub world: &'a World,
     pub op: Op,
-    /// Pass over what is on chips in GC.
+    /// Whether pages on chips in GC are skipped.
     pub filter: bool,
     pub dirty: &'a BTreeMap<u32, bool>,
     pub read_cache: &'a [u32],
@@ -37,7 +38,7 @@ pub struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// GCaR passes over a block of these pages.
+    /// Whether GCaR skips a block with the given cached pages.
     fn skips(&self, setup: &Setup, pages: &BTreeSet<u32>) -> bool {
         let in_gc = pages.iter().filter(|&&p| self.world.skipped(p)).count();
         let is = match setup.settings.value("block_in_gc") {
@@ -66,11 +67,11 @@ pub trait Rule {
     fn lacks_room(&self, _op: Op) -> bool {
         false
     }
-    /// An access begins.
+    /// Called when an access begins.
     fn arrives(&mut self, _op: Op) {}
-    /// An access has ended.
+    /// Called when an access has ended.
     fn ended(&mut self) {}
-    /// Pages that were read come in.
+    /// Whether pages that were read are inserted.
     fn admits_reads(&self) -> bool;
 }
 
@@ -177,7 +178,7 @@ impl<R: Rule> Naive for Buffer<R> {
     }
 }
 
-/// A block with what any of the rules keeps for it.
+/// A block, with the data that any of the rules stores for it.
 #[derive(Clone, Default)]
 pub struct Block {
     number: u32,
@@ -211,7 +212,7 @@ impl Blocks {
     fn find(&self, number: u32) -> Option<usize> {
         self.list.iter().position(|b| b.number == number)
     }
-    /// Takes the block of a page out of the list, or makes it; with the page in it.
+    /// Takes the block of a page out of the list, or creates it, and adds the page to it.
     fn take(&mut self, lpn: u32) -> Block {
         let number = self.number(lpn);
         let mut block = match self.find(number) {
@@ -224,7 +225,7 @@ impl Blocks {
         block.pages.insert(lpn);
         block
     }
-    /// Takes a page out of its block, which stays where it is or goes if it is empty.
+    /// Removes a page from its block. The block keeps its position, or is removed if it is empty.
     fn forget(&mut self, lpn: u32) {
         for block in &mut self.list {
             block.pages.remove(&lpn);
@@ -237,16 +238,19 @@ impl Blocks {
             ..Out::default()
         }
     }
-    /// The block with most pages among those at `places`, the last of several.
+    /// Returns the position of the block with most pages among those at `places`; of several, the
+    /// last one.
     fn largest(&self, places: impl Iterator<Item = usize>) -> Option<usize> {
         places.max_by_key(|&i| (self.list[i].pages.len(), i))
     }
-    /// Pages of the buffer that nothing else can have; `None` where a block takes only what it holds.
+    /// Returns the number of buffer pages that the blocks reserve; `None` if blocks take only the
+    /// room of their cached pages.
     fn room(&self) -> Option<u32> {
         let is_whole = self.setup.settings.get::<String>("room") == "whole";
         is_whole.then(|| self.list.len() as u32 * self.setup.pages_per_block)
     }
-    /// A block that the page would begin has no room, unless it is the only one.
+    /// Whether there is no room for the block that the page would open. A single block always has
+    /// room.
     fn lacks_room(&self, lpn: u32) -> bool {
         let more = self.setup.pages_per_block;
         self.find(self.number(lpn)).is_none()
@@ -260,7 +264,7 @@ impl Blocks {
     }
 }
 
-/// Shared by rules that only have a list of blocks.
+/// Methods shared by rules whose only state is a list of blocks.
 macro_rules! on_blocks {
     () => {
         fn holds(&self, lpn: u32) -> bool {
@@ -360,7 +364,7 @@ impl Rule for Fab {
     }
 }
 
-/// The ring, from the hand.
+/// Blocks in the order of the clock, beginning at the hand.
 pub struct LbClock(Blocks);
 
 impl LbClock {
@@ -480,19 +484,19 @@ impl Rule for PudLru {
 
 pub struct Bpac {
     clusters: Blocks,
-    /// Page, and when it was written last.
+    /// For each page, the time of its last write.
     pages: Vec<u32>,
     written: BTreeMap<u32, u64>,
     capacity: u64,
     now: u64,
     l_p: usize,
     age: u64,
-    /// Counts by distance.
+    /// Number of rewrites by distance.
     rewrites: BTreeMap<u64, u64>,
     growth: BTreeMap<u64, u64>,
 }
 
-/// Least distance that covers 90 %; then halves the counts.
+/// Returns the least distance that covers 90 % of the counts, then halves the counts.
 fn cover(counts: &mut BTreeMap<u64, u64>) -> Option<u64> {
     let all: u64 = counts.values().sum();
     let mut seen = 0;
@@ -616,16 +620,16 @@ impl Rule for Bpac {
 pub struct Cbm {
     setup: Setup,
     region: Vec<u32>,
-    /// Blocks, with the number of the last write to each in `at`.
+    /// Blocks; `at` has the number of the last write to each.
     blocks: Blocks,
-    /// Popularity of a block, and the request counted last.
+    /// For each block, its popularity and the request that was counted last.
     popularity: BTreeMap<u32, (u32, u64)>,
     read_cache: Vec<u32>,
     threshold: usize,
     now: u64,
-    /// The number of the last write to a block.
+    /// For each block, the number of the last write to it.
     written: BTreeMap<u32, u64>,
-    /// The block of the access in hand.
+    /// The block of the access being processed.
     arriving: Option<u32>,
 }
 
@@ -651,7 +655,7 @@ impl Cbm {
             arriving: None,
         }
     }
-    /// The pages of a block move to the block region if they are as many as the threshold.
+    /// Moves the pages of a block to the block region if their number reaches the threshold.
     fn migrate(&mut self, number: u32) {
         let pages = self.in_region(number);
         if pages.len() >= self.threshold {
@@ -827,16 +831,16 @@ struct Request {
     request: u64,
     at: u64,
     hits: u64,
-    /// The request that hit it last, and whether it was small then.
+    /// The request that hit the block last, and whether the block was small then.
     hit_by: Option<(u64, bool)>,
-    /// The block that this request divided from it.
+    /// The request by which the block was divided from another one.
     divided: Option<u64>,
     origin: Option<u64>,
 }
 
 pub struct ReqBlock {
     setup: Setup,
-    /// IRL, DRL, SRL.
+    /// The lists IRL, DRL and SRL.
     lists: [Vec<Request>; 3],
     now: u64,
     last: u64,
@@ -869,7 +873,7 @@ impl ReqBlock {
         self.lists[list].insert(0, block);
         &mut self.lists[list][0]
     }
-    /// List and place of the coldest tail that is allowed.
+    /// Returns the list and position of the coldest list tail that may be evicted.
     fn coldest(
         &self,
         looked: &mut u64,

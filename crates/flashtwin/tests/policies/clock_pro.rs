@@ -1,4 +1,5 @@
-//! CLOCK-Pro: by hand, and against its rule written with one vector that begins at HAND_hot.
+//! CLOCK-Pro: vectors computed by hand, and a comparison with a naive implementation that has one
+//! list, beginning at HAND_hot.
 
 use super::harness::{compare, on, Did, Naive, On, Op, World};
 use flashtwin::Rng;
@@ -44,9 +45,9 @@ struct ClockPro {
     gcar: bool,
     cold_min: usize,
     target: usize,
-    /// From HAND_hot to the list head.
+    /// Entries of the clock, from HAND_hot to the list head.
     clock: Vec<Page>,
-    /// Pages at the other hands; none: the first.
+    /// Pages at the other two hands; `None` stands for the first entry.
     hand_cold: Option<u32>,
     hand_test: Option<u32>,
     evicted: bool,
@@ -65,7 +66,7 @@ impl ClockPro {
     fn hot_max(&self) -> usize {
         self.capacity - self.target.min(self.capacity)
     }
-    /// The page after the one at an index, round the clock.
+    /// Returns the page after the one at an index, wrapping around.
     fn after(&self, at: usize) -> u32 {
         self.clock[(at + 1) % self.clock.len()].lpn
     }
@@ -82,7 +83,7 @@ impl ClockPro {
     fn accessed_in_test(&mut self) {
         self.target = (self.target + 1).min((self.capacity - 1).max(self.cold_min));
     }
-    /// Ends the test period at an index. Whether the page is still there.
+    /// Ends the test period of the entry at an index; returns whether the entry still exists.
     fn end_test(&mut self, at: usize) -> bool {
         let page = self.clock[at];
         if [Is::Hot, Is::Cold].contains(&page.is) {

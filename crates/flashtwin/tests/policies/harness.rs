@@ -1,5 +1,5 @@
-//! Shared by all tests of policies: tables in the specification's notation, and the comparison with naive
-//! implementations on random strings.
+//! Shared by all tests of policies: tables in the notation of the specification, and comparisons
+//! with naive implementations on random access strings.
 
 use flashtwin::buffer::trace::Step;
 use flashtwin::buffer::untimed::UntimedBuffer;
@@ -7,7 +7,7 @@ use flashtwin::buffer::Setup;
 use flashtwin::stepping::{trace_policy, Traceable};
 use flashtwin::{Lpn, Rng, Time};
 
-/// Policy and device of a table.
+/// The policy of a table, and the device around it.
 #[derive(Clone, Copy)]
 pub struct On<'a> {
     pub policy: &'a str,
@@ -15,11 +15,11 @@ pub struct On<'a> {
     pub set: &'a [(&'a str, &'a str)],
     pub chips: u32,
     pub stride_pages: u32,
-    /// N.
+    /// Number of pages of an erase block (N).
     pub pages_per_block: u32,
 }
 
-/// `policy` with room for `capacity` pages, one chip, N = 4.
+/// Returns `policy` in a buffer of `capacity` pages, on one chip with four pages per block.
 pub fn on(policy: &str, capacity: u32) -> On<'_> {
     On {
         policy,
@@ -47,8 +47,8 @@ impl On<'_> {
         trace_policy(&device, accesses).unwrap()
     }
 
-    /// Steps the policy through the first column and compares the others with what the last token
-    /// of the row did and left behind; `-` is not compared.
+    /// Steps the policy through the tokens in the first column. Compares the other columns with the
+    /// result of the row's last token and the state after it. `-` is not compared.
     pub fn check(&self, table: &str) {
         let rows: Vec<Vec<&str>> = table
             .lines()
@@ -78,7 +78,7 @@ impl On<'_> {
 #[derive(Clone, Debug)]
 pub struct World {
     pub in_gc: Vec<bool>,
-    /// CQCT in us.
+    /// For each chip, its queue complete time (CQCT) in us.
     pub drain_us: Vec<u64>,
     pub stride_pages: u32,
     pub now_ms: u64,
@@ -88,7 +88,7 @@ impl World {
     pub fn chip(&self, lpn: u32) -> usize {
         (lpn / self.stride_pages) as usize % self.in_gc.len()
     }
-    /// The page's chip is in GC.
+    /// Whether the page is skipped because its chip is in GC.
     pub fn skipped(&self, lpn: u32) -> bool {
         self.in_gc[self.chip(lpn)]
     }
@@ -106,11 +106,11 @@ pub struct Op {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Did {
     pub hit: bool,
-    /// Page and whether it was dirty, in the order of eviction.
+    /// Each victim, and whether it was dirty, in the order of eviction.
     pub victims: Vec<(u32, bool)>,
     pub padding: Vec<u32>,
     pub merged: Vec<u32>,
-    /// List entries a scan as published looks at; `None`: not compared.
+    /// Number of list entries that a scan as published reads; `None` if it is not compared.
     pub inspected: Option<u64>,
 }
 
@@ -123,11 +123,11 @@ impl Did {
     }
 }
 
-/// A policy written after its paper, with lists and scans.
+/// A naive implementation of a policy: written after its paper, with lists and scans.
 pub trait Naive {
     fn access(&mut self, world: &World, op: Op) -> Did;
     fn trim(&mut self, world: &World, lpn: u32);
-    /// The chip is idle: pages written back, in order.
+    /// Called when the chip is idle; returns the pages to write back, in order.
     fn idle(&mut self, _world: &World, _chip: usize) -> Vec<u32> {
         Vec::new()
     }
@@ -140,18 +140,18 @@ pub struct Case {
     pub chips: u32,
     pub stride_pages: u32,
     pub pages_per_block: u32,
-    /// Parameters, as `set` made them.
+    /// Parameters that `set` returned.
     pub set: Vec<(String, String)>,
     pub setup: Setup,
 }
 
-/// Random strings in a comparison.
+/// Number of random strings in a comparison.
 const STRINGS: u64 = 10_000;
-/// Strings for each buffer that is drawn.
+/// Number of strings for each random buffer.
 const STRINGS_A_BUFFER: u64 = 20;
 
 /// Compares `policy` with `naive` on random strings of reads, writes, trims and chip states: hits,
-/// victims and all else that leaves must be the same. `set` draws parameters for a capacity.
+/// victims and write-backs must be equal. `set` draws parameters for a capacity.
 pub fn compare<N: Naive>(
     policy: &str,
     set: impl Fn(&mut Rng, u32) -> Vec<(String, String)>,
@@ -271,7 +271,7 @@ fn run<N: Naive>(rng: &mut Rng, case: &Case, fast: &mut UntimedBuffer, slow: &mu
     }
 }
 
-/// Random strings of reads and writes in the notation, for identities.
+/// Returns a random string of reads and writes, for tests that two policies are identical.
 pub fn random_accesses(rng: &mut Rng, length: usize, pages: u64) -> String {
     let tokens: Vec<String> = (0..length)
         .map(|_| {

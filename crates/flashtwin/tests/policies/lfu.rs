@@ -1,4 +1,5 @@
-//! LFU with ageing: by hand, and against its rule written with one list and scans.
+//! LFU with ageing: a vector computed by hand, and a comparison with a naive implementation that
+//! has one list and scans it.
 
 use super::harness::{compare, on, Did, Naive, On, Op, World};
 use flashtwin::Rng;

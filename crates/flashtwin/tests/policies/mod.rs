@@ -1,5 +1,5 @@
-//! Buffer policies: the vectors of the specification, identities, and each policy against a second,
-//! naive implementation of its published rule.
+//! Buffer policies: the test vectors of the specification, identities between policies, and a
+//! comparison of each policy with a second, naive implementation of its published rule.
 
 mod block;
 mod block_naive;

@@ -1,5 +1,6 @@
-//! Page policies: the vectors of the specification, vectors worked from the papers' definitions, each
-//! policy against its naive lists, filtered by GCaR and not, and MIN against all choices.
+//! Page policies: the test vectors of the specification, vectors derived from the definitions in
+//! the papers, comparisons of each policy with a naive implementation, with and without GCaR, and
+//! of MIN with all possible choices.
 
 use super::harness::{compare, on, Case, On};
 use super::page_naive::{
@@ -213,8 +214,9 @@ fn lirs_status_changes() {
     );
 }
 
-/// The paper leaves a HIR page that is accessed while it is not in S as it is. libCacheSim 0.3.5 makes an LIR page HIR
-/// there, which evicts a page, and hits at the end: the shortest string on which it differs.
+/// According to the paper, a HIR page that is not in S keeps its state when it is accessed.
+/// libCacheSim 0.3.5 turns an LIR page into HIR then, which evicts a page. This is the shortest
+/// string on which libCacheSim differs, by a hit at the end.
 #[test]
 fn lirs_hit_outside_the_stack_evicts_nothing() {
     let lirs = On {
@@ -267,7 +269,8 @@ fn sieve_hand() {
     );
 }
 
-/// Numbers of pages for each of the keys, from none to `most` times the capacity.
+/// Returns a function that draws a number of pages for each key, from 0 to `most` times the
+/// capacity.
 fn drawn(keys: &'static [(&'static str, u64)]) -> impl Fn(&mut Rng, u32) -> Vec<(String, String)> {
     |rng, capacity| {
         let pages = |rng: &mut Rng, most| rng.below(u64::from(capacity) * most + 1);
@@ -364,7 +367,7 @@ fn s3_fifo_equals_its_published_queues() {
     }
 }
 
-/// The device of a policy with room for `capacity` pages, and what runs on it.
+/// Returns a policy and a buffer of `capacity` pages for it.
 fn device(policy: &str, capacity: u32) -> (flashtwin::buffer::ChosenPolicy, Setup) {
     let device = Traceable {
         policy,

@@ -1,7 +1,7 @@
-//! Page policies as their papers define them, with plain lists and scans.
+//! Naive implementations of page policies as their papers define them, with lists and scans.
 //!
-//! Lists begin with the oldest page. GCaR passes over pages in the victim search; if that finds none,
-//! the search is repeated without it.
+//! Lists begin with the oldest page. GCaR skips pages in the victim search; if the search finds
+//! none, it is repeated without GCaR.
 
 use super::harness::{Did, Naive, Op, World};
 
@@ -9,7 +9,7 @@ use super::harness::{Did, Naive, Op, World};
 struct Page {
     lpn: u32,
     dirty: bool,
-    /// Reference bit, cold flag or count.
+    /// Reference bit, cold flag or count, depending on the policy.
     mark: u8,
 }
 
@@ -33,19 +33,20 @@ fn renew(list: &mut List, at: usize) -> &mut Page {
     list.last_mut().unwrap()
 }
 
-/// A search for a victim, which counts what it looks at.
+/// A search for a victim that counts the entries it examines.
 struct Search<'a> {
     skipped: &'a dyn Fn(u32) -> bool,
     looked: u64,
 }
 
 impl Search<'_> {
-    /// The first page from the oldest end that is not skipped.
+    /// Returns the first page from the oldest end that is not skipped.
     fn oldest(&mut self, list: &mut List) -> Option<Page> {
         self.second_chance(list, |_| false)
     }
 
-    /// Goes on from the oldest end; pages with another `chance` go to the newest end.
+    /// Searches from the oldest end; a page for which `chance` returns true moves to the newest
+    /// end, and the search continues.
     fn second_chance(
         &mut self,
         list: &mut List,
@@ -66,7 +67,7 @@ impl Search<'_> {
     }
 }
 
-/// A miss: what `search` finds leaves.
+/// Executes a miss: evicts the page that `search` finds.
 fn evict(gcar: bool, world: &World, mut search: impl FnMut(&mut Search) -> Option<Page>) -> Did {
     let mut looked = 0;
     let mut victim = None;
@@ -117,7 +118,8 @@ fn new(op: Op, mark: u8) -> Page {
     }
 }
 
-/// FIFO, CLOCK and LRU-WSR: one list; what a hit does, and which pages have a second chance.
+/// FIFO, CLOCK and LRU-WSR: one list. They differ in the effect of a hit, and in which pages get a
+/// second chance.
 pub struct OneList {
     pub capacity: usize,
     pub gcar: bool,
@@ -481,7 +483,8 @@ impl Naive for TwoQ {
     }
 }
 
-/// Fig. 4 of the paper. `>=` where it has "=" and a buffer that is not full: after trims.
+/// ARC as in Fig. 4 of the paper. Where the figure has "=", this uses `>=`, and it allows for a
+/// buffer that is not full; both matter only after trims.
 pub struct Arc {
     pub c: usize,
     pub gcar: bool,
@@ -584,7 +587,7 @@ impl Naive for Arc {
 enum Is {
     Lir,
     Hir,
-    /// HIR, no longer cached.
+    /// HIR, and no longer cached.
     Gone,
 }
 
@@ -592,11 +595,11 @@ pub struct Lirs {
     pub capacity: usize,
     pub gcar: bool,
     pub lir_pages: usize,
-    /// S, its bottom first.
+    /// Stack S, its bottom first.
     stack: Vec<(u32, Is)>,
-    /// Q, its front first.
+    /// Queue Q, its front first.
     queue: Vec<u32>,
-    /// Pages of S no longer cached, in the order in which they left.
+    /// Pages of S that are no longer cached, in the order of their eviction.
     gone: Vec<u32>,
     dirty: Vec<u32>,
 }
@@ -712,7 +715,8 @@ impl Naive for Lirs {
     }
 }
 
-/// Algorithm 1 of the paper, but that M takes what S has no room for until the first eviction.
+/// S3-FIFO by Algorithm 1 of the paper, except that until the first eviction, pages for which S has
+/// no room enter M.
 pub struct S3Fifo {
     pub capacity: usize,
     pub gcar: bool,
@@ -805,7 +809,7 @@ impl Naive for S3Fifo {
     }
 }
 
-/// The most hits of any choice of victims, by trying all.
+/// Returns the largest number of hits of any choice of victims, by trying all choices.
 pub fn most_hits(accesses: &[u32], cached: &[u32], capacity: usize) -> u64 {
     let Some((&lpn, later)) = accesses.split_first() else {
         return 0;

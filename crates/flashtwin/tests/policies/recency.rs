@@ -1,4 +1,4 @@
-//! LRU, CFLRU and GCaR over them: vectors, identities, naive lists.
+//! LRU, CFLRU, and GCaR over both: test vectors, identities, and comparisons with naive lists.
 
 use super::harness::{compare, on, random_accesses, Did, Naive, On, Op, World};
 use flashtwin::stepping::{trace_policy, Traceable};
@@ -201,7 +201,8 @@ fn a_token_that_cannot_be_read_is_named_with_its_place() {
     }
 }
 
-/// CFLRU with an empty window is LRU; GCaR without GC is its base, whatever that is.
+/// CFLRU with an empty window equals LRU, and GCaR without GC equals its base policy, whichever
+/// that is.
 #[test]
 fn identities_on_random_strings() {
     for seed in flashtwin::seeds(1) {
@@ -231,7 +232,7 @@ fn identities_on_random_strings() {
     }
 }
 
-/// A list with the most recent page first; each page with whether it is dirty.
+/// A list of pages, the most recent first, each with its dirty flag.
 struct Recency {
     capacity: usize,
     window: Option<usize>,
@@ -240,7 +241,7 @@ struct Recency {
 }
 
 impl Recency {
-    /// Position of the victim, and the entries looked at.
+    /// Returns the position of the victim, and the number of entries examined.
     fn victim(&self, world: &World) -> (usize, u64) {
         let last = self.list.len() - 1;
         let skipped = |i: usize| self.gcar && world.skipped(self.list[i].0);

@@ -1,4 +1,4 @@
-//! ECR, Co-Active and CDA-GC: vectors and identities.
+//! ECR, Co-Active and CDA-GC: test vectors and identities.
 
 use super::harness::{on, random_accesses, On};
 use flashtwin::buffer::trace::Step;
@@ -127,7 +127,7 @@ const STAGER: On<'static> = On {
     ..ECR
 };
 
-/// The pages that come in are on chips in GC: they are no candidates.
+/// The pages that enter are on chips in GC, so they are not candidates.
 #[test]
 fn stg_1_figure_5() {
     let on = On {
@@ -145,7 +145,7 @@ fn stg_1_figure_5() {
     );
 }
 
-/// Entries inspected by each of the tokens.
+/// Returns the number of entries inspected in each step.
 fn inspected(steps: &[Step]) -> Vec<u64> {
     let evictions = steps.iter().flat_map(|step| &step.evictions);
     evictions.map(|e| e.inspected).collect()
@@ -191,8 +191,8 @@ fn stg_3() {
     );
 }
 
-/// The entry under the pointer is hit or trimmed: the pointer moves to the next, past the most
-/// recent one to the tail.
+/// If the entry under the pointer is hit or trimmed, the pointer moves to the next entry; after the
+/// most recent entry, it moves to the tail.
 #[test]
 fn the_pointer_moves_on() {
     let on = On {
@@ -248,8 +248,8 @@ fn dsp_1() {
     );
 }
 
-/// ECR with one chip is CFLRU-epsilon, ECR-epsilon with one chip LRU; the stager is LRU while
-/// nothing is related to GC, the dispatcher always.
+/// With one chip, ECR equals CFLRU-epsilon, and ECR-epsilon equals LRU. The stager equals LRU as
+/// long as no page is related to GC; the dispatcher always does.
 #[test]
 fn identities() {
     for seed in flashtwin::seeds(1) {
@@ -286,7 +286,7 @@ fn identities() {
     }
 }
 
-/// A Bloom filter of 5 % of the buffer errs for few pages in a million.
+/// A Bloom filter of 5 % of the buffer misclassifies few pages in a million.
 #[test]
 fn the_filter_is_nearly_exact() {
     for seed in flashtwin::seeds(2) {

@@ -1,4 +1,5 @@
-//! ECR, Co-Active and CDA-GC as published: plain lists, stamps and scans.
+//! Naive implementations of ECR, Co-Active and CDA-GC as published, with lists, time stamps and
+//! scans.
 
 use super::harness::{compare, on, random_accesses, Case, Did, Naive, On, Op, World};
 use flashtwin::Rng;
@@ -14,14 +15,14 @@ struct Page {
 
 /// The rule of a policy over its pages, which are sorted by last access, the least recent first.
 trait Rule {
-    /// A page was read or written and is the last of `pages`.
+    /// Called when a page was read or written, which is now the last of `pages`.
     fn accessed(&mut self, _world: &World, _pages: &mut [Page], _write: bool) {}
-    /// The page at `i` is about to be accessed again, or to leave.
+    /// Called before the page at `i` is accessed again or removed.
     fn leaves(&mut self, _pages: &[Page], _i: usize) {}
-    /// Index of the victim and the entries looked at; with `gcar` pages of chips in GC are passed
-    /// over, and there may be none.
+    /// Returns the index of the victim and the number of entries examined. With `gcar`, pages of
+    /// chips in GC are skipped, so there may be no victim.
     fn victim(&mut self, world: &World, pages: &[Page], gcar: bool) -> (Option<usize>, u64);
-    /// Indices of pages written back while a chip is idle.
+    /// Returns the indices of pages to write back while a chip is idle.
     fn idle(&mut self, _world: &World, _pages: &[Page], _chip: usize) -> Vec<usize> {
         Vec::new()
     }
@@ -88,7 +89,7 @@ impl<R: Rule> Naive for Buffer<R> {
     }
 }
 
-/// First page of those that qualify, and how many of them were looked at.
+/// Returns the first page that qualifies, and the number of pages examined.
 fn first(
     world: &World,
     pages: &[Page],
@@ -182,12 +183,13 @@ fn ecr_epsilon_equals_its_published_rule() {
     ecr("gcar-ecr-eps", true);
 }
 
-/// Pages written since the last reset, and with generations those written since the one before.
+/// Pages written since the last reset; with generations, also those written since the reset before
+/// it.
 struct Written {
     younger: HashSet<u32>,
     older: HashSet<u32>,
     generations: bool,
-    /// Distinct pages and time at which it forgets; 0: never.
+    /// Number of distinct pages, and time, after which the pages are forgotten; 0 means never.
     items: u64,
     reset_ms: u64,
     last_ms: u64,
@@ -213,7 +215,7 @@ impl Written {
         self.younger.contains(&lpn) || self.older.contains(&lpn)
     }
 
-    /// A page is written: whether it is hot.
+    /// Records a write of a page; returns whether the page is hot.
     fn write(&mut self, now_ms: u64, lpn: u32) -> bool {
         let full = self.items > 0 && self.younger.len() as u64 >= self.items;
         if full || self.reset_ms > 0 && now_ms - self.last_ms >= self.reset_ms {
@@ -367,7 +369,7 @@ impl Rule for Stager {
     }
 }
 
-/// Plain LRU: the dispatcher alone chooses no victim.
+/// Plain LRU, since the dispatcher alone does not affect the choice of victims.
 struct Lru;
 
 impl Rule for Lru {
@@ -429,7 +431,8 @@ fn the_dispatcher_evicts_as_lru() {
     }
 }
 
-/// Hot pages carry an `h` in the state: those that were written before, as far as the filter remembers that.
+/// The state marks hot pages with `h`: pages that were written before, as far as the filter
+/// remembers them.
 #[test]
 fn the_dispatcher_knows_hot_pages() {
     for seed in flashtwin::seeds(3) {

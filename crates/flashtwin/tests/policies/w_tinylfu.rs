@@ -1,4 +1,5 @@
-//! W-TinyLFU: by hand, and against its rule written with plain lists and exact counts.
+//! W-TinyLFU: a vector computed by hand, and a comparison with a naive implementation that has
+//! lists and exact counts.
 
 use super::harness::{compare, on, Did, Naive, On, Op, World};
 use flashtwin::Rng;
@@ -53,7 +54,8 @@ impl WTinyLfu {
         }
     }
 
-    /// The pages that compete: of the window, if it is full, and of the rest.
+    /// Returns the two pages that compete for eviction: that of the window, if the window is full,
+    /// and that of the main part.
     fn rivals(&self, world: &World, skips: bool) -> [Option<u32>; 2] {
         let oldest = |list: &List| {
             let mut pages = list.iter().map(|page| page.0);

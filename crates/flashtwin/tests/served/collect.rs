@@ -1,4 +1,4 @@
-//! Orders to collect: which dies collect, how much, and that nothing else changes.
+//! Orders to collect garbage: which dies collect, how many blocks, and that nothing else changes.
 
 use flashtwin::metrics::FlashReport;
 use flashtwin::{
@@ -7,14 +7,15 @@ use flashtwin::{
 
 use super::{array, ssd};
 
-/// Chips that collected.
+/// Returns the chips that collected.
 fn collected(report: &FlashReport) -> Vec<usize> {
     let times = report.gc_time.iter().enumerate();
     let some = times.filter(|(_, &time)| time > Time::ZERO);
     some.map(|(chip, _)| chip).collect()
 }
 
-/// Result of an order to a device without requests: erases, and the chips that collect.
+/// Gives an order to a device without requests; returns the number of erases, and the chips that
+/// collected.
 fn order(ssd: &mut Ssd, die: Option<u32>) -> (u64, Vec<usize>) {
     ssd.reset_metrics(None);
     let mapped = ssd.pages_mapped();
@@ -62,7 +63,7 @@ fn every_pool_collects_one_block() {
     }
 }
 
-/// One superblock, of all dies, whichever die received the order.
+/// One whole superblock is collected, with a block of every die, whichever die received the order.
 #[test]
 fn a_superblock_is_collected_whole() {
     let more = [
@@ -88,8 +89,8 @@ fn a_device_that_takes_no_orders_reports_it() {
     );
 }
 
-/// Random pages read and written while dies are ordered to collect, again and again: everything completes, each
-/// die executes its orders although requests continue, and nothing is lost.
+/// Random pages are read and written while dies are repeatedly ordered to collect. Every request
+/// completes, each die executes its orders although requests continue, and nothing is lost.
 #[test]
 fn host_requests_continue_during_a_forced_collection() {
     for seed in flashtwin::seeds(3) {
@@ -116,7 +117,7 @@ fn host_requests_continue_during_a_forced_collection() {
     }
 }
 
-/// Requests under which an order is given ten times.
+/// Submits requests during which an order is given ten times.
 fn collect_between_requests<B: Backend>(
     device: &mut Device<B>,
     seed: u64,
@@ -147,15 +148,15 @@ fn collect_between_requests<B: Backend>(
     assert_eq!(device.completions().len(), 2000);
 }
 
-/// Members whose chips collected.
+/// Returns the members whose chips collected.
 fn members(array: &Array) -> Vec<usize> {
     let reports = array.member_reports().into_iter().enumerate();
     let some = reports.filter(|(_, report)| !collected(report).is_empty());
     some.map(|(member, _)| member).collect()
 }
 
-/// Striped over bare members, whose flash is in the array's own queue; with redundancy; under a
-/// coordinator.
+/// Three arrays: striping over bare members, whose flash events are in the array's own queue; one
+/// with redundancy; and one with a coordinator.
 #[test]
 fn members_collect_as_ordered() {
     let turns = ("array.coordination", "turns");

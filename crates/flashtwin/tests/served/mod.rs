@@ -1,4 +1,5 @@
-//! Changes to a running device: orders to collect, the policy of the buffer, the response times of a member.
+//! Changes to a running device: orders to collect, another buffer policy, other response times of a
+//! member.
 
 mod collect;
 mod policy;
@@ -7,7 +8,7 @@ mod slow;
 use flashtwin::spec::{builtin, builtin_array};
 use flashtwin::{Array, ArraySpec, DeviceSpec, Ssd};
 
-/// A small device of this name with these keys set.
+/// Returns a small device of this name with these keys set.
 fn ssd(name: &str, more: &[(&str, &str)]) -> Ssd {
     let mut all = vec![
         ("geometry.chips", "4"),
@@ -19,7 +20,7 @@ fn ssd(name: &str, more: &[(&str, &str)]) -> Ssd {
     Ssd::new(&DeviceSpec::with_overrides(text, name, &all).unwrap())
 }
 
-/// An array of small members with these keys set.
+/// Returns an array of small members with the given keys.
 fn array(level: &str, members: &str, more: &[(&str, &str)]) -> Array {
     let mut all = vec![
         ("array.level", level),

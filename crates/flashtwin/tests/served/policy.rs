@@ -1,4 +1,5 @@
-//! Exchange of the policy while the buffer is in use: no page is lost, none is held twice, requests in flight complete.
+//! Replacement of the policy while the buffer is in use: no page is lost or held twice, and
+//! requests in flight complete.
 
 use flashtwin::buffer::ChosenPolicy;
 use flashtwin::component::Pages;
@@ -18,7 +19,7 @@ struct Load {
     now: Time,
     submitted: u64,
     completed: u64,
-    /// Pages of the writes in flight, by request.
+    /// Pages of each write in flight, by request.
     writing: HashMap<u64, Range<u64>>,
 }
 
@@ -85,13 +86,14 @@ impl Load {
     }
 }
 
-/// Every policy, some of them filtered.
+/// Returns the names of all policies, some of them filtered by GCaR.
 fn policies() -> Vec<String> {
     ChosenPolicy::names()
 }
 
-/// Exchanges the policy: no dirty page is lost or made, and a power loss would take the same pages before and after,
-/// and those of writes in flight that get the slot of an evicted clean page.
+/// Replaces the policy and checks the pages: no dirty page is lost or added. A power loss would
+/// lose the same pages before and after; in addition, it may lose pages of writes in flight that
+/// get the slot of an evicted clean page.
 fn exchange(ssd: &mut Ssd, name: &str, load: &mut Load) {
     ssd.advance(ssd.now());
     load.take_completions(ssd);
@@ -162,8 +164,9 @@ fn no_page_is_lost_in_background_mode_and_beside_a_read_cache() {
     every_policy_follows_every_other(&more);
 }
 
-/// A write that waits for a slot gets that of a clean page which the exchange evicts: from then on a power loss would
-/// take it. Counters of waits do not show that for a forced write, nor for a wait of no time.
+/// A write that waits for a slot gets that of a clean page which the replacement evicts; from then
+/// on, a power loss would lose the written page. The counters of waits do not show this for a
+/// forced write, or for a wait of zero length.
 #[test]
 fn a_write_in_flight_gets_the_slot_of_a_clean_page_that_an_exchange_evicts() {
     for (forced, at_once) in [(false, false), (false, true), (true, false), (true, true)] {
@@ -224,7 +227,7 @@ fn a_write_in_flight_gets_the_slot_of_a_clean_page_that_an_exchange_evicts() {
     }
 }
 
-/// Pages evicted while pages are inserted one after the other.
+/// Inserts pages one after the other, and returns the pages evicted.
 fn evicted(ssd: &mut Ssd, pages: std::ops::Range<u64>) -> Vec<u32> {
     ssd.set_logs(true);
     for page in pages {
@@ -265,7 +268,8 @@ fn the_new_policy_begins_with_the_order_of_the_old_one() {
     }
 }
 
-/// Every page inserted by an exchange is a request of its own, the first as well.
+/// Each page that is inserted by a replacement belongs to a request of its own, including the
+/// first.
 #[test]
 fn no_page_is_of_the_request_that_asks_for_victims() {
     let set = [("buffer.capacity", "32 KiB"), ("buffer.policy", "lru")];
@@ -276,7 +280,8 @@ fn no_page_is_of_the_request_that_asks_for_victims() {
     assert_eq!(evicted(&mut ssd, 100..108), [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
-/// CBM's paper has non-volatile memory; a policy is exchanged, and the memory is not, also after a power loss.
+/// CBM requires non-volatile memory. If the policy is replaced, the memory keeps its volatility,
+/// also after a power loss.
 #[test]
 fn memory_stays_as_volatile_as_it_was() {
     for (first, second, durable) in [
@@ -332,7 +337,7 @@ fn clean_pages_stay_if_the_new_policy_admits_them() {
     }
 }
 
-/// A page whose program is running is not on flash yet: it stays like one that is dirty.
+/// A page whose program is running is not on flash yet, so it stays in the buffer like a dirty one.
 #[test]
 fn pages_being_flushed_stay() {
     let mut ssd = ssd("demo", &[("buffer.power_loss_protection", "false")]);

@@ -1,11 +1,12 @@
-//! A member whose responses come late: how late, and that nothing completes twice or not at all.
+//! A slow member: how much its responses are delayed, and that each request completes exactly once.
 
 use flashtwin::{Array, Completion, MemberError, Op, Request, Rng, Status, Time};
 
 use super::array;
 
 const PAGE: u64 = 4096;
-/// Striped without redundancy over bare members: their flash is in the array's own queue.
+/// Settings for striping without redundancy over bare members, whose flash events are in the
+/// array's own queue.
 const BARE: &[(&str, &str)] = &[("member.link.bus_ns_per_sector", "0")];
 
 fn request(array: &Array, op: Op, page: u64) -> Request {
@@ -19,7 +20,7 @@ fn request(array: &Array, op: Op, page: u64) -> Request {
     }
 }
 
-/// Response time of a single page.
+/// Returns the response time of an access to a single page.
 fn took(array: &mut Array, op: Op, page: u64) -> Time {
     array
         .submit(array.now(), &request(array, op, page), 0)
@@ -62,7 +63,8 @@ fn a_slow_member_multiplies_response_times() {
     }
 }
 
-/// Requests of up to `most` pages, with `change` done after every hundredth; all completions, in order.
+/// Submits requests of up to `most` pages, and calls `change` after every hundredth; returns all
+/// completions in order.
 fn load(
     array: &mut Array,
     (most, seed): (u64, u64),
@@ -148,7 +150,8 @@ fn slow_members_complete_every_request_once_and_repeatably() {
     }
 }
 
-/// A member that was slow once is asked in more steps from then on, also while it is as fast as it is.
+/// Requests to a member that was once slow take a longer path through the code from then on, even
+/// when its speed is normal again; the results are the same.
 #[test]
 fn members_reset_from_slow_equal_fresh_ones() {
     let buffer = ("buffer.capacity", "256 KiB");

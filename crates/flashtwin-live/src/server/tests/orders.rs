@@ -1,4 +1,4 @@
-//! Orders of the control socket to a device at work.
+//! Orders on the control socket to a running device.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::*;
 
-/// An array of small members, served.
+/// Starts a server with an array of small members.
 fn served_array(name: &str, more: &[(&str, &str)]) -> (Place, Server) {
     let place = Place::new(name, &[]);
     let text = flashtwin::spec::builtin_array("raid5-array").expect("built in");

@@ -12,9 +12,9 @@ const PAGES_EACH: u64 = 60;
 /// A client's record of one of its pages. The contents of a page are numbered in ascending order.
 #[derive(Clone, Copy, Default)]
 struct Known {
-    /// Written, or being written when the power was cut.
+    /// Newest contents for which a write was submitted.
     asked: u64,
-    /// Acknowledged.
+    /// Newest contents whose write was acknowledged.
     completed: u64,
     /// Newest safe contents: forced, or acknowledged before the request of a flush that has completed.
     safe: u64,
@@ -46,7 +46,7 @@ fn numbers(page: u64, read: &[u8]) -> (u64, u64) {
     (first, last)
 }
 
-/// Operations allowed.
+/// The loss that a kind of device permits in a power loss.
 #[derive(Clone, Copy, PartialEq)]
 enum How {
     /// No acknowledged write is ever lost.
@@ -55,7 +55,7 @@ enum How {
     Torn,
 }
 
-/// Writes, flushes and forces until the power is cut.
+/// Writes, flushes and forces pages until the power fails.
 fn client(session: &Session<'_>, base: u64, known: &mut [Known], rng: &mut Rng) {
     loop {
         let at = rng.below(PAGES_EACH) as usize;
@@ -198,7 +198,7 @@ fn calls_in_flight_fail_in_a_power_loss() {
     assert_eq!(read, [0; 8192]);
 }
 
-/// Two members with volatile buffers, behind a front end without a buffer.
+/// Returns an array of two members with volatile buffers, behind a front end without a buffer.
 fn volatile_array(place: &Place) -> Server {
     let array = "name = \"pair\"\n[array]\nlevel = \"raid0\"\nmembers = \"demo*2\"\n[member]\n\
                  geometry.blocks_per_plane = 64\nbuffer.power_loss_protection = false\n";

@@ -18,17 +18,18 @@ type Asked = (Option<usize>, u32);
 pub(super) struct Collector {
     pub all: Slices,
     from: Time,
-    /// Time from which on no slice begins.
+    /// Time after which no slice begins.
     pub until: Time,
-    /// Difference between the device's request numbers and those of the run, which are shown.
+    /// Difference between the device's request numbers and the request numbers of the run, which
+    /// are shown.
     ahead: u32,
     open: HashMap<Track, u32>,
-    /// Slice of each chip that it was suspended in.
+    /// For each chip, the slice that was suspended.
     held: HashMap<Track, u32>,
     /// For each track, the last slice begun, while its pages are being listed.
     last: HashMap<Track, u32>,
     requests: HashMap<Asked, u32>,
-    /// Requests of the device that are not done.
+    /// Requests of the device that are not completed.
     waiting: HashSet<u32>,
     /// Slices of requests to members in flight, by the array's number.
     parts: HashMap<u32, u32>,
@@ -57,7 +58,7 @@ impl Collector {
         }
     }
 
-    /// Time before which no slice begins.
+    /// Returns the time before which no slice begins.
     pub fn from(&self) -> Time {
         self.from
     }
@@ -132,7 +133,7 @@ impl Collector {
         self.detail(id, "size_bytes", Detail::Number(request.bytes));
     }
 
-    /// The request of this number is done.
+    /// Ends the slice of the request with this number.
     pub fn completed(&mut self, number: u32, c: &Completion) {
         if !self.waiting.remove(&number) {
             return;
@@ -150,7 +151,7 @@ impl Collector {
 
     // ---- logs ----
 
-    /// Takes what was logged until `now`.
+    /// Processes the log entries up to `now`.
     pub fn take(&mut self, logged: Logged, now: Time) {
         match logged {
             Logged::Flash(member, events) => events.iter().for_each(|e| self.flash(member, e)),
@@ -186,7 +187,7 @@ impl Collector {
         self.open.insert(track, id);
     }
 
-    /// A flash operation begins.
+    /// Begins the slice of a flash operation.
     fn begin_flash(&mut self, member: Option<usize>, event: &FlashEvent) {
         let FlashEvent::Begin {
             at,
@@ -351,7 +352,7 @@ impl Collector {
 
     // ---- counters ----
 
-    /// The value of a counter now.
+    /// Records the present value of a counter.
     pub fn count(&mut self, gauge: Gauge, value: u64, now: Time) {
         if self.takes(now) && self.gauges.insert(gauge, value) != Some(value) {
             self.all.counts.push((now, gauge, value));

@@ -1,4 +1,4 @@
-//! Finds the columns that the option names in the header.
+//! Finds in the header the columns that the option `columns` names.
 
 use std::cell::Cell;
 
@@ -11,7 +11,7 @@ use crate::error::{quote, ErrorKind, WorkloadError};
 
 /// Reason why a line cannot be the header.
 pub(super) struct Refused {
-    /// Whether it lacks a column.
+    /// Whether the line lacks a column.
     pub lacks_column: bool,
     pub error: WorkloadError,
 }
@@ -25,7 +25,7 @@ impl From<WorkloadError> for Refused {
     }
 }
 
-/// A column as the option names it.
+/// A column named by the option.
 struct Found<'a> {
     /// Index of the column, from 0.
     index: usize,
@@ -35,7 +35,8 @@ struct Found<'a> {
     named: bool,
 }
 
-/// Finds the column of `key=value`; `first` is the line of the file `name` that is split in `header`.
+/// Finds the column of `key=value`; `first` is the first line of the file `name`, and `header` has
+/// its fields.
 fn find_column<'a>(
     name: &str,
     key: &str,
@@ -81,7 +82,8 @@ fn find_column<'a>(
     }
 }
 
-/// Splits the option into its parts. A part without a key continues the codes before it: `op=type:write=2a,8a`.
+/// Splits the option into its parts. A part without a key continues the list of codes before it:
+/// `op=type:write=2a,8a`.
 pub(super) fn parts(columns: &str) -> Result<Vec<(&str, String)>, WorkloadError> {
     let mut parts: Vec<(&str, String)> = Vec::new();
     for part in columns.split(',') {
@@ -99,7 +101,7 @@ pub(super) fn parts(columns: &str) -> Result<Vec<(&str, String)>, WorkloadError>
     Ok(parts)
 }
 
-/// Reads a unit of times, bare or with `hex`.
+/// Reads the unit of a time column, with or without `hex`.
 fn time_column(
     key: &str,
     value: &str,
@@ -131,7 +133,7 @@ fn time_column(
     })
 }
 
-/// Takes `hex` off the units after a colon.
+/// Removes `hex` from the units after a colon; returns whether it was present.
 fn without_hex(suffix: Option<&str>) -> (bool, Option<&str>) {
     match suffix {
         Some("hex") => (true, None),
@@ -144,7 +146,8 @@ fn without_hex(suffix: Option<&str>) -> (bool, Option<&str>) {
 }
 
 impl Columns {
-    /// Reads the option, and finds its columns in a line of the file `name`, which is split in `header`.
+    /// Reads the option, and finds its columns in a line of the file `name`; `header` has the
+    /// fields of the line.
     pub(super) fn find(
         parts: &[(&str, String)],
         opts: &TraceOptions,
@@ -257,7 +260,7 @@ impl Columns {
         })
     }
 
-    /// Indices of the columns that are read, in order.
+    /// Returns the indices of the columns that are read, in order.
     pub(super) fn used(&self) -> Vec<usize> {
         let time = match &self.times {
             Times::None => None,

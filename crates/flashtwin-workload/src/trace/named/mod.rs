@@ -1,6 +1,6 @@
-//! Any table of text by named columns: `time=ts:us,offset=lba:sectors,size=len:bytes,op=type`.
-//! Columns that are not named are skipped; numbers may be decimals and powers of ten, as
-//! programs write that keep columns as floating point.
+//! Any table of text whose columns the user names:
+//! `time=ts:us,offset=lba:sectors,size=len:bytes,op=type`. Other columns are skipped. Numbers may
+//! have decimals and exponents, as written by programs that store columns as floating point.
 
 mod columns;
 mod numbers;
@@ -23,9 +23,9 @@ use request::{Fields, Shift};
 const FORM: &str =
     "columns must be like time=ts:us,offset=lba:sectors,size=len:bytes,op=type, where each \
                     name is a column of the header or its number from 1";
-/// Columns of a table that can be named in messages.
+/// Largest number of columns of a table; messages name columns by a number of one byte.
 const COLUMNS_MAX: usize = 255;
-/// Lines at the beginning among which the header is searched.
+/// Number of lines at the beginning of the file among which the header is searched.
 const TITLES_MAX: usize = 64;
 
 /// A column of numbers.
@@ -33,18 +33,18 @@ const TITLES_MAX: usize = 64;
 struct Column {
     /// Index of the column, from 0.
     index: usize,
-    /// Picoseconds or bytes in one.
+    /// Number of picoseconds or bytes in one unit.
     unit: u64,
-    /// Whether its numbers are hexadecimal without `0x`.
+    /// Whether the column's numbers are hexadecimal without `0x`.
     hex: bool,
 }
 
 /// Source of the arrival times.
 enum Times {
-    /// No column: all requests at time 0.
+    /// No column: all requests arrive at time 0.
     None,
     At(Column),
-    /// The span since the request before, and the sum of all spans so far.
+    /// The time since the previous request, and the sum of all these times so far.
     Gaps(Column, u128),
     /// Dates or times of day in the column of this index.
     Dates(usize, Clock),
@@ -52,7 +52,7 @@ enum Times {
 
 /// Source of the operations.
 enum Ops {
-    /// No column: all are reads.
+    /// No column: all requests are reads.
     Reads,
     /// Words such as `R`, `Write`, `trim`.
     Words(usize),
@@ -63,13 +63,13 @@ enum Ops {
 struct Columns {
     times: Times,
     offset: Column,
-    /// `None`: each request has the size of one unit of the offset.
+    /// The size; `None` if each request has the size of one unit of the offset.
     size: Option<Column>,
     ops: Ops,
     volume: Option<usize>,
     /// Placement ids, decimal or hexadecimal.
     placement: Option<Column>,
-    /// Whether a column is named by the header, not by its number.
+    /// Whether a column is named by its name in the header, not by its number.
     named: bool,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Named {
     /// Fields of the header or the first line.
     fields: usize,
     columns: Columns,
-    /// One past the last column that is read.
+    /// Number of columns up to and including the last one that is read.
     width: usize,
     /// Columns that are read, in order.
     used: Vec<usize>,
@@ -163,8 +163,9 @@ impl Named {
         })
     }
 
-    /// Place of a text with blanks, such as the name of a process, in a line of a blank-separated table that has more
-    /// fields than the header: columns before it are counted from the left, the others from the right.
+    /// Returns the position of a text with blanks, such as the name of a process, in a line of a
+    /// blank-separated table that has more fields than the header. Columns before the text are then
+    /// counted from the left, the others from the right.
     #[cold]
     fn place_of_blanks(&self, fields: &Fields<'_>, more: usize) -> Result<usize, Bad> {
         let date = match &self.columns.times {

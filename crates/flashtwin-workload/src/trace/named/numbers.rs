@@ -30,7 +30,8 @@ pub(crate) fn split(line: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// A non-negative decimal number as digits and a power of ten: `4096`, `4096.0`, `1.5e-05`.
+/// Parses a non-negative decimal number, such as `4096`, `4096.0` or `1.5e-05`, as digits and a
+/// power of ten.
 fn decimal(text: &[u8]) -> Option<(u128, i32)> {
     const DIGITS_MAX: u32 = 37;
     let (mantissa, exponent) = match text.iter().position(|b| matches!(b, b'e' | b'E')) {
@@ -61,7 +62,8 @@ fn decimal(text: &[u8]) -> Option<(u128, i32)> {
     (digits > 0).then_some((value, power))
 }
 
-/// A non-negative number as digits and a power of ten: decimal, hexadecimal after `0x`, or all hexadecimal.
+/// Parses a non-negative number as digits and a power of ten. It is decimal, or hexadecimal after
+/// `0x`, or always hexadecimal if `hex`.
 pub(super) fn number(text: &[u8], hex: bool) -> Option<(u128, i32)> {
     const DIGITS_MAX: usize = 16;
     let prefixed = text.strip_prefix(b"0x").or(text.strip_prefix(b"0X"));
@@ -75,13 +77,14 @@ pub(super) fn number(text: &[u8], hex: bool) -> Option<(u128, i32)> {
     Some((u128::from_str_radix(text, 16).ok()?, 0))
 }
 
-/// The value of a whole number, however it is written: `1`, `1.0`, `0x1`.
+/// Returns the value of a whole number in any notation, such as `1`, `1.0` or `0x1`.
 pub(crate) fn whole_number(text: &[u8]) -> Option<u128> {
     let (value, whole) = scaled(number(text, false)?, 1)?;
     whole.then_some(value)
 }
 
-/// Returns `number * unit` as a whole number, cut off, and whether it was whole; `None` if it is too large.
+/// Returns `number * unit` rounded down to a whole number, and whether it was whole; `None` if it
+/// is too large.
 pub(super) fn scaled((value, power): (u128, i32), unit: u64) -> Option<(u128, bool)> {
     if value == 0 {
         return Some((0, true));

@@ -1,4 +1,4 @@
-//! The request of a line.
+//! Converts a line to a request.
 
 use flashtwin::{Op, PlacementId};
 
@@ -49,11 +49,11 @@ const WORD: &str =
     "a word such as R, W, read, write, trim or flush; if it is a code, name codes, like \
                     op=COLUMN:read=1 or op=COLUMN:write=2a|8a:trim=42";
 
-/// Values of a column of placement ids.
+/// Description of the permitted values of a placement column, for messages.
 pub(crate) const PLACEMENT: &str =
     "a placement id from 0 to 65534, decimal or hexadecimal after 0x, or nothing for none";
 
-/// Reads a placement id; nothing is none.
+/// Reads a placement id; an empty field means no id.
 pub(crate) fn placement_id(text: &[u8], hex: bool) -> Option<PlacementId> {
     if text.is_empty() {
         return Some(PlacementId::NONE);

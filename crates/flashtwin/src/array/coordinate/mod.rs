@@ -12,7 +12,7 @@ use crate::spec::ArraySpec;
 use crate::ssd::Ssd;
 use crate::units::Time;
 
-/// Whether the members of such an array collect without coordination.
+/// Whether the members of an array with this specification collect without coordination.
 pub(super) fn is_local(spec: &ArraySpec) -> bool {
     Coordination::of(&spec.coordination, spec.members.len()).is_local()
 }

@@ -37,8 +37,10 @@ fn is_at_low_mark(array: &Array, lpn: Lpn) -> bool {
     flash.free_blocks(chip) <= flash.gc_trigger_blocks(chip)
 }
 
-/// GGC-2, timing: the idle array collects, and a request arrives. It cancels the order and waits at most for the
-/// running move or erase. A chip at its own low mark (T_hard) nevertheless collects a whole block, as under load.
+/// Test vector GGC-2 (timing): the idle array collects garbage, and a request arrives. The request
+/// cancels the order to collect, and waits at most for the running move or erase. A chip whose free
+/// blocks have fallen to its own low mark (T_hard) nevertheless collects a whole block, as under
+/// load.
 #[test]
 fn idle_collection_makes_room_for_a_request_at_once() {
     let (mut at_low_mark, mut above, mut waited) = (0, 0, Time::ZERO);
@@ -65,8 +67,8 @@ fn idle_collection_makes_room_for_a_request_at_once() {
         }
         device.completions().clear();
         for tag in 400..440 {
-            // By then, the array has become idle, the controller has checked it, and members have collected for a
-            // while.
+            // At this instant, the array has been idle long enough for the controller's periodic
+            // check, and members have been collecting for a while.
             let at = device.now() + Time::from_us(3_137);
             device.advance(at);
             let page = rng.below(pages);

@@ -16,7 +16,8 @@ pub(crate) struct Units {
     first: TrustedTable<u32>,
     /// Members that count as being in GC.
     in_gc: TrustedTable<bool>,
-    /// For each member, the number of chips in GC from which on the member counts as in GC.
+    /// For each member: the smallest number of its chips in GC with which the member counts as in
+    /// GC.
     least_chips: Vec<u32>,
     /// Whether one chip in GC suffices for its member to count as in GC.
     pub any_chip_counts: bool,
@@ -89,13 +90,14 @@ impl Units {
         }
     }
 
-    /// Whether the unit of a page does not depend on the chip that holds its copy.
+    /// Whether a page's number alone determines its unit, whichever chip holds the page's copy.
     #[inline(always)]
     pub fn have_homes(&self) -> bool {
         self.protect == Protect::Stripe || self.member_in_gc != MemberInGc::Chip
     }
 
-    /// Returns the unit of a page if [`Units::have_homes`].
+    /// Returns the unit of a page, determined by its number alone. Valid only if
+    /// [`Units::have_homes`].
     #[inline(always)]
     pub fn home_of(&self, layout: &Layout, lpn: Lpn) -> u32 {
         let (_, place, placed) = layout.placed(lpn);
@@ -116,7 +118,7 @@ impl Units {
         Some(ChipId::of(self.first[spot.member] + u32::from(chip)))
     }
 
-    /// Updates whether a member, or which of its chips, is in GC.
+    /// Records which chips of a member are in GC, and whether the member therefore counts as in GC.
     #[inline(always)]
     pub fn note(&mut self, member: usize, chips: &ChipSet) {
         if !self.any_chip_counts || !self.is_noted(member, chips) {
@@ -124,7 +126,8 @@ impl Units {
         }
     }
 
-    /// Whether the member's chips are in GC exactly as recorded: some, or none.
+    /// Whether the record of a member is right. If one chip in GC suffices for the member to count
+    /// as in GC, it must count as in GC exactly if `chips` is not empty.
     #[inline(always)]
     pub fn is_noted(&self, member: usize, chips: &ChipSet) -> bool {
         chips.is_empty() != self.in_gc[member]
@@ -179,7 +182,7 @@ impl Units {
     }
 }
 
-/// Whether the chip on a member that holds the pages of a stripe is in GC.
+/// Whether the chip that holds the member's page of a stripe is in GC.
 #[inline]
 pub(crate) fn collects_at(member: &Member, stripe: Stripe) -> bool {
     let ssd = &member.drive.ssd;
@@ -209,7 +212,8 @@ mod tests {
         Array::new(&ArraySpec::with_overrides(text, "harmonia-array", &set).unwrap())
     }
 
-    /// Returns which of the first pages have a unit that is in GC while `member` is.
+    /// Returns those of the array's first pages whose unit of collection is in GC while `member` is
+    /// in GC.
     fn kept(level: &str, protect: &str, member: usize) -> Vec<u32> {
         let io = &mut array(level, protect).backend.io;
         let units = &mut io.watch.units;
@@ -248,7 +252,8 @@ mod tests {
         assert_eq!(collecting(&units), [5, 7]);
     }
 
-    /// Left-symmetric RAID-5 of 4: rows 0 1 2 P, 4 5 P 3, 8 P 6 7, P 9 10 11.
+    /// Rows of a left-symmetric RAID-5 of four members (page numbers, and P for parity): 0 1 2 P, 4
+    /// 5 P 3, 8 P 6 7, P 9 10 11.
     #[test]
     fn a_stripe_is_kept_for_its_parity_too() {
         assert_eq!(kept("raid5", "data", 3), [3, 7, 11]);

@@ -10,10 +10,11 @@
 
 /// The features that a copy of the code supports.
 pub(crate) trait Features {
-    /// All features except the log: members that are missing, slow, simulated ahead, or have a front end;
-    /// coordination and timelines; hedged reads; volumes of segments.
+    /// Whether the code supports all features except the log: members that are missing, slow,
+    /// simulated ahead, or have a front end; coordination and timelines; hedged reads; volumes of
+    /// segments.
     const ALL: bool;
-    /// Logging.
+    /// Whether the code supports the log.
     const LOG: bool;
     /// The kind of all members' flash ([`Work::kind`](crate::device::Work::kind)); 0 stands for any kind.
     const KIND: u8;

@@ -10,7 +10,7 @@ use crate::units::{Lpn, Stream, Time};
 use crate::{Array, ArraySpec};
 
 const PAGE: u64 = 4096;
-/// Before this request a rebuild ends.
+/// Number of the request before which the running rebuild is completed.
 const REBUILT: u64 = 3000;
 
 fn array(more: &[(&str, &str)]) -> Array {
@@ -38,7 +38,8 @@ fn is_plain(array: &Array) -> bool {
     array.backend.io.copy() != Copy::EVERY
 }
 
-/// Processes the events that are due by `until`, with the copy without features where possible, or never with it.
+/// Processes the events that are due by `until`. If `plain`, the plain copy of the code runs
+/// wherever it is permitted; otherwise the general copy always runs.
 fn advance(array: &mut Array, until: Time, plain: bool) {
     while array.next_event().is_some_and(|at| at <= until) {
         array.step();
@@ -119,7 +120,7 @@ fn run(array: &mut Array, seed: u64, plain: bool) -> (String, Vec<u64>) {
     (text + &format!("{stats:?}\n{members:?}"), changes)
 }
 
-/// Requests before which an array with these interventions stops being plain, or is plain again.
+/// Numbers of requests after which the interventions end the array's plain state, or restore it.
 const CHANGES: [u64; 9] = [500, 700, 900, 1100, 1300, 1320, 1500, REBUILT, 3800];
 const CHANGES_WITHOUT_COPIES: [u64; 7] = [500, 700, 900, 1100, 1300, 1320, 3800];
 

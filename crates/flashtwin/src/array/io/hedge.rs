@@ -14,8 +14,8 @@ use crate::array::table::NONE;
 use crate::spec::{ArraySpec, Reads};
 use crate::units::Time;
 
-/// Values of an operation's twin if the twin completed first: [`LATE`] on an original read, [`LATE_HEDGE`] on a
-/// hedge.
+/// Marks an operation whose twin completed first: [`LATE`] if the operation is the original read,
+/// [`LATE_HEDGE`] if it is the hedge.
 const LATE: u32 = NONE - 1;
 const LATE_HEDGE: u32 = NONE - 2;
 /// Flag in the number of a twin: the twin is the hedge.
@@ -23,7 +23,7 @@ const IS_HEDGE: u32 = 1 << 31;
 
 /// Number of reads after which the quantile of their latencies is computed again.
 const WINDOW: u32 = 256;
-/// Buckets per factor of two of the response times.
+/// Number of histogram buckets for each doubling of the response time.
 const PARTS: u64 = 16;
 
 /// Delay before a read is hedged.
@@ -182,14 +182,14 @@ impl Hedge {
         !matches!(twin, LATE | LATE_HEDGE)
     }
 
-    /// Records the latency of a completed request for reads of the front end.
+    /// Records the latency of a completed member request that served reads of the front end.
     #[inline]
     pub fn took(&mut self, time: Time) {
         self.after.took(time);
     }
 
-    /// Records that a request for reads of the front end was sent to a member. Removes completed requests from the
-    /// head of the list.
+    /// Records that a member request that serves reads of the front end was sent. Removes completed
+    /// requests from the head of the list.
     pub fn watch(
         &mut self,
         request: u32,

@@ -57,7 +57,7 @@ pub(crate) struct Io {
     /// Whether all writes are forced through the members' buffers (D-91). This is so if the array's buffer survives a
     /// power loss and the members' buffers do not: pages evicted from it must reach flash.
     pub through: bool,
-    /// Whether pages are read from elsewhere while their chip collects.
+    /// Whether a page whose chip is collecting garbage is read from other members instead.
     reads_around_gc: bool,
     /// Whether an event is being processed; the front end then takes finished operations at the end of the event.
     pub in_event: bool,
@@ -70,8 +70,8 @@ pub(crate) struct Io {
 }
 
 impl Io {
-    /// Creates the `Io` of a new array. `hedging` is the resource of the event queue for hedging; `before` is the
-    /// number of resources before those of the members' flash.
+    /// Creates the `Io` of a new array. `hedging` is the resource of the event queue for hedging;
+    /// `before` is the number of resources that precede the resources of the members' flash.
     pub fn new(spec: &ArraySpec, hedging: usize, before: usize) -> Io {
         let members = Members::new(spec, before);
         let volatile = members.iter().any(|member| member.volatile);
@@ -347,8 +347,8 @@ impl Io {
         }
     }
 
-    /// Whether single pages may be sent without a request record. Not while logging, since the log has every request,
-    /// except for the log of a plain array in tests.
+    /// Whether single pages may be sent without a request record. False while the array is logged,
+    /// since the log has every request; the log of a plain array in tests is an exception.
     #[inline(always)]
     pub fn may_send_pages<F: Features>(&self) -> bool {
         !F::ALL || !self.record.log.is_on()

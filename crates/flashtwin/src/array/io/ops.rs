@@ -28,7 +28,7 @@ impl Chain {
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
     op: PageOp,
-    /// The next operation of its chain, or [`NONE`].
+    /// The next operation of the same chain, or [`NONE`].
     next: u32,
     /// For an operation sent without a request record: its member; otherwise [`NONE`].
     member: u32,

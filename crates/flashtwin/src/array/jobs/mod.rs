@@ -30,15 +30,16 @@ use stretch::Stretch;
 /// Purpose of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Write these data places.
+    /// The job writes these data places.
     Write(Places),
-    /// Reconstruct these places: data whose member cannot be read.
+    /// The job reconstructs these places: data whose member cannot be read.
     Recover(Places),
-    /// Write the pages that members being rebuilt lack.
+    /// The job writes the pages that members being rebuilt lack.
     Rebuild,
-    /// Trim these data places, and the parity. In an array with parity, these are all data places of the stripe.
+    /// The job trims these data places, and the parity. In an array with parity, these are all data
+    /// places of the stripe.
     Trim(Places),
-    /// Make all members write their volatile memory.
+    /// The job makes all members write their volatile memory.
     Flush,
 }
 

@@ -11,8 +11,8 @@ const ROWS: usize = 1024;
 /// The locked rows, each with the jobs that wait for it.
 #[derive(Clone, Debug)]
 pub(super) struct RowLocks {
-    /// Index of the locks, by row number. (The directory is one for pages; the row number takes the place of a page
-    /// number.)
+    /// Index of the locks, by row number. ([`Directory`] maps page numbers; here its keys are row
+    /// numbers.)
     locks: Directory,
     /// For each lock, the waiting jobs.
     waiting: Vec<VecDeque<u32>>,

@@ -53,8 +53,8 @@ impl Stretch {
         (members, self.send(io, job, Op::Read, clock))
     }
 
-    /// Writes the reconstructed pages to those of `members` that still lack them. Returns these members and the
-    /// number of requests sent.
+    /// Writes the reconstructed pages to the members in `members` that still lack them. Returns
+    /// these members and the number of requests sent.
     pub fn write(
         &mut self,
         io: &mut Io,

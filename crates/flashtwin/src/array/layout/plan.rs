@@ -12,15 +12,16 @@ pub(crate) type Places = u64;
 /// How the new parity is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Every data place is written, so nothing is read.
+    /// Nothing is read, since every data place is written.
     Write,
-    /// From the old parity and the old and new data of the written places.
+    /// The parity is computed from the old parity, and the old and new data of the written places.
     ReadModifyWrite,
-    /// From all data of the stripe.
+    /// The parity is computed from all data of the stripe.
     ReconstructWrite,
-    /// From all remaining pages, after the missing data have been reconstructed.
+    /// The parity is computed from all remaining pages, after the missing data have been
+    /// reconstructed.
     Recover,
-    /// Not at all: only a part of the stripe is written, and all its parity is missing.
+    /// No parity is computed: only a part of the stripe is written, and all its parity is missing.
     WithoutParity,
 }
 

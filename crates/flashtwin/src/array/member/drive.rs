@@ -33,7 +33,8 @@ pub(crate) struct Drive {
     pub is_bare: bool,
     /// First resource of the flash in the array's event queue; `None` if its events are in the SSD's own queue.
     pub first_resource: Option<usize>,
-    /// Responses that the array has not taken yet: immediate ones, and those of [`Drive::advance`].
+    /// Responses that the array has not taken yet: immediate responses, and the responses that
+    /// [`Drive::advance`] returned.
     pub responses: Vec<Response>,
 }
 

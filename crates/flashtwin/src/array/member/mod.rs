@@ -98,7 +98,7 @@ impl Member {
         }
     }
 
-    /// Moves the events of its flash to the array's queue, from resource `first` on.
+    /// Moves the events of the member's flash to the array's queue, from resource `first` on.
     fn share_queue(&mut self, first: usize) {
         self.drive.set_first_resource(Some(first));
         self.is_usual = true;
@@ -238,8 +238,8 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// Creates members. `before` is the number of resources that precede those of their flash in the array's event
-    /// queue.
+    /// Creates members. `before` is the number of resources that precede the resources of their
+    /// flash in the array's event queue.
     pub fn new(spec: &ArraySpec, before: usize) -> Members {
         let mut members = Members {
             // SAFETY: `replace` sets the members before any is accessed.

@@ -36,7 +36,7 @@ impl Spent {
         self.array += other.array;
     }
 
-    /// Returns each part changed by the same function.
+    /// Returns the same parts, with `change` applied to each.
     pub fn map(self, change: impl Fn(Time) -> Time) -> Spent {
         Spent {
             queue_gc: change(self.queue_gc),
@@ -45,7 +45,7 @@ impl Spent {
         }
     }
 
-    /// Returns a page operation as a finished one with these parts of time.
+    /// Returns the record of a completed page operation, with these times.
     pub fn on(self, op: PageOp, written: bool) -> Done {
         Done {
             op,

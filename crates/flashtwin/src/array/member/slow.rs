@@ -40,8 +40,8 @@ impl Slow {
         self.held.front().map_or(Time::NEVER, |(at, _)| *at)
     }
 
-    /// Multiplies response times by `times_milli` / 1000 (at least 1) from now on, including those of requests in
-    /// flight.
+    /// Multiplies response times by `times_milli` / 1000 (at least 1) from now on; requests in
+    /// flight are also affected.
     pub fn set(&mut self, times_milli: u32) {
         self.times_milli = times_milli.max(ONCE);
     }
@@ -52,8 +52,8 @@ impl Slow {
         Time(u64::try_from(scaled).unwrap_or(u64::MAX / 2))
     }
 
-    /// Delays a response to a request sent at `asked`. Of simultaneous responses, the one that was delayed first is
-    /// returned first.
+    /// Delays a response to a request sent at `asked`. Simultaneous responses are returned in the
+    /// order in which they were delayed.
     pub fn hold(&mut self, asked: Time, now: Time, mut response: Response) {
         response.spent = response.spent.map(|time| self.times(time));
         let at = asked + self.times(now - asked);
@@ -75,7 +75,8 @@ mod tests {
     use super::*;
     use crate::nand::Owner;
 
-    /// Responses are returned in the order of their instants; of simultaneous ones the one that was delayed first.
+    /// Responses are returned in the order of their instants; simultaneous responses, in the order
+    /// in which they were delayed.
     #[test]
     fn responses_are_taken_in_the_order_of_their_instants() {
         let mut slow = Slow {

@@ -53,7 +53,8 @@ impl Batch {
         }
     }
 
-    /// Queues page operations again that were already queued.
+    /// Queues again page operations that were placed before a member failed, so that they are
+    /// planned anew.
     pub fn again(&mut self, io: &mut Io, mut chain: Chain) {
         while let Some(op) = io.ops.take_first(&mut chain) {
             // Nothing waits for the operation if its twin completed first.
@@ -84,7 +85,7 @@ impl Batch {
         }
     }
 
-    /// [`Batch::place`] for any operations.
+    /// Places any operations: the general case of [`Batch::place`].
     #[inline(never)]
     fn place_any<F: Features>(&mut self, io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
         io.runs.alone = self.ops.len() == 1;

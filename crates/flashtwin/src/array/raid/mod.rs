@@ -161,7 +161,7 @@ impl Raid {
         unit
     }
 
-    /// [`Raid::flash_event`] for any array.
+    /// Runs the general copy of [`Raid::flash_event`], for arrays with any features.
     #[inline(never)]
     fn any_flash_event(
         &mut self,
@@ -198,7 +198,8 @@ impl Raid {
         (!is_quiet).then(|| self.io.watch.units.first_of(member))
     }
 
-    /// Processes the response of a member to a page, or to a whole request; delays that of a slow member.
+    /// Processes the response of a member to a page or to a whole request. The response of a slow
+    /// member is delayed.
     #[inline(always)]
     fn respond<F: Features>(&mut self, member: usize, mut response: Response, clock: &mut Clock) {
         let owner = response.owner;
@@ -252,7 +253,8 @@ impl Raid {
         self.io.may_be_idle(clock);
     }
 
-    /// Takes all responses of a member due by now: those of its own queue, those simulated ahead and those delayed.
+    /// Takes all responses of a member that are due by now: from its own queue, from simulation
+    /// ahead, and delayed responses.
     fn take_responses(&mut self, member: usize, clock: &mut Clock) {
         let mut responses = std::mem::take(&mut self.io.members[member].drive.responses);
         for response in responses.drain(..) {
@@ -359,7 +361,8 @@ impl Raid {
         }
     }
 
-    /// Calls `touch` for each drive that a write of one page accesses: those of the page and of its parity.
+    /// Calls `touch` for each drive that a write of one page accesses: the drives of the page and
+    /// of its parity.
     #[inline(always)]
     fn for_each_touched(&self, lpn: Lpn, touch: impl Fn(&Drive, Lpn)) {
         let layout = &self.io.layout;
@@ -383,7 +386,7 @@ impl Raid {
     }
 }
 
-/// Whether no member of such an array influences which requests another one receives, or when.
+/// Whether no member of the array influences which requests another one receives, or when.
 fn members_are_independent(spec: &ArraySpec) -> bool {
     // A member must not become read-only, since the array would then refuse writes. It must have no buffer, since the
     // array may order it to write the buffer back.

@@ -6,7 +6,7 @@ use crate::units::Time;
 /// State of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// All members are complete.
+    /// All members of the array are complete.
     Whole,
     /// Members are missing, and none is being rebuilt.
     Degraded,

@@ -8,21 +8,21 @@ use crate::units::Lpn;
 /// page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobKind {
-    /// Write these data places.
+    /// The job writes these data places.
     Write {
         /// How the new parity is computed.
         method: Method,
         /// The data places.
         places: Places,
     },
-    /// Reconstruct these data places for reads.
+    /// The job reconstructs these data places for reads.
     Recover {
         /// The data places.
         places: Places,
     },
     /// Reconstruct the pages that members being rebuilt lack, and write them.
     Rebuild,
-    /// Trim a stripe.
+    /// The job trims a stripe.
     Trim,
 }
 
@@ -31,14 +31,14 @@ pub enum JobKind {
 pub enum SentFor {
     /// Page operations of the front end, one per page; empty for a trim.
     Pages(Vec<u32>),
-    /// A job, for one place of its stripes.
+    /// The request belongs to a job, for one place of its stripes.
     Job {
         /// The job's number.
         job: u32,
         /// The place.
         place: u32,
     },
-    /// The rebuild of adjacent rows.
+    /// The request belongs to the rebuild of adjacent rows.
     Rows {
         /// The job's number.
         job: u32,
@@ -65,7 +65,8 @@ pub enum ArrayEvent {
         lpn: Lpn,
         /// A read, a write or a flush.
         what: Op,
-        /// Number of the request that caused it; [`crate::FlashEvent::NO_REQUEST`] if none did.
+        /// Number of the request that caused the operation; [`crate::FlashEvent::NO_REQUEST`] if
+        /// none did.
         request: u32,
     },
     /// The front end trimmed a page; the array may trim it now or later.
@@ -111,7 +112,7 @@ pub enum ArrayEvent {
         first: u32,
         /// The number of pages.
         pages: u32,
-        /// Page operations that wait for it.
+        /// Page operations that wait for the job.
         ops: Vec<u32>,
     },
     /// A request was sent to a member.
@@ -200,7 +201,7 @@ impl Log {
         self.events.is_some()
     }
 
-    /// Whether this log permits a plain array.
+    /// Whether the array may run its plain code: it is not logged, or a test logs the plain code.
     pub fn leaves_plain(&self) -> bool {
         !self.is_on() || (cfg!(debug_assertions) && self.includes_plain)
     }

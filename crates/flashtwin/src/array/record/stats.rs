@@ -13,7 +13,7 @@ pub struct RaidStats {
     pub member_pages_written: u64,
     /// Pages that the front end wrote to the array.
     pub data_pages_written: u64,
-    /// Parity pages written with these data pages.
+    /// Parity pages written together with data pages of the front end.
     pub parity_pages_written: u64,
     /// Pages read to compute parity.
     pub pages_read_for_parity: u64,

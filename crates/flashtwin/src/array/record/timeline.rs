@@ -15,7 +15,7 @@ pub struct GcInterval {
     pub forced: bool,
 }
 
-/// The log of these intervals.
+/// Records the intervals in which members collect.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     /// For each member that is collecting: the start, and whether the coordinator ordered it.
@@ -67,7 +67,7 @@ impl Timeline {
         std::mem::take(&mut self.closed)
     }
 
-    /// Closes all intervals, because no member does anything any more.
+    /// Closes all intervals, because the array has lost data and its members receive nothing more.
     pub fn end(&mut self, now: Time) {
         for member in 0..self.open.len() {
             self.turn(member, now, None);

@@ -25,7 +25,7 @@ use crate::spec::ArraySpec;
 use crate::units::Lpn;
 use volume::Volume;
 
-/// Pages of a group that are moved at the same time, for each of its members.
+/// Number of pages of a group that may be moved at the same time, per member of the group.
 const MOVES_PER_MEMBER: u32 = 4;
 
 /// A request to a member for which no host operation waits.

@@ -8,13 +8,14 @@ use crate::rng::Rng;
 use crate::units::{narrow, Lpn};
 use crate::watch::{each_page, Watch};
 
-/// Number of times that a volume's exported pages are written. A fraction of e^-4 of the sequential start then
-/// remains.
+/// Number of times that a volume's exported pages are written at random. Only a fraction of e^-4 of
+/// the pages then remains where the initial sequential fill put it.
 const WEAR_IN: u64 = 4;
 /// Portions in which a volume is worn in; the wear of its members is reset after each.
 const PORTIONS: u64 = 16 * WEAR_IN;
 
-/// Every exported page of an empty volume written once in ascending order; returns false if `watch` stopped it.
+/// Writes every exported page of an empty volume once, in ascending order; returns false if `watch`
+/// stopped it.
 pub(crate) fn fill(volume: &mut Volume, members: &mut [Member], watch: &dyn Watch) -> bool {
     members.iter_mut().for_each(|m| m.drive.ssd.empty());
     each_page(watch, u64::from(volume.shape.exported), |lpn| {
@@ -24,12 +25,12 @@ pub(crate) fn fill(volume: &mut Volume, members: &mut [Member], watch: &dyn Watc
     })
 }
 
-/// Number of pages that [`wear_in`] writes.
+/// Returns the number of pages that [`wear_in`] writes.
 pub(crate) fn wear_in_pages(volume: &Volume) -> u64 {
     PORTIONS * portion(volume)
 }
 
-/// Pages of a volume written between two resets of its members' wear.
+/// Returns the number of pages written to a volume between two resets of its members' wear.
 fn portion(volume: &Volume) -> u64 {
     (u64::from(volume.shape.exported) * WEAR_IN).div_ceil(PORTIONS)
 }

@@ -20,7 +20,7 @@ impl Past {
         }
     }
 
-    /// The page is about to leave its place.
+    /// Updates the record before a page is removed from its place in the list.
     #[inline(always)]
     fn leave(&mut self, page: PageId, links: &Links) {
         if self.passed.leave(page, links, &self.ages) {
@@ -81,7 +81,7 @@ pub struct Aged {
 }
 
 impl Aged {
-    /// An empty list.
+    /// Creates an empty list.
     pub fn new(setup: &Setup) -> Aged {
         Aged {
             list: List::default(),
@@ -89,13 +89,13 @@ impl Aged {
         }
     }
 
-    /// The plain list.
+    /// Returns the plain list.
     #[inline]
     pub fn list(&self) -> &List {
         &self.list
     }
 
-    /// A search has passed over some of its pages.
+    /// Whether a search has passed over some pages of the list.
     #[inline(always)]
     pub fn has_passed_over(&self) -> bool {
         self.past.passed.holds_any()
@@ -114,9 +114,9 @@ impl Aged {
         self.list.push_newest(page);
     }
 
-    /// Removes the least recent page of the list, and inserts `page`, which is not in the list, at the most recent
-    /// end. Requires [`List::can_exchange`], and that no pages are recorded as skipped. Returns the fourth page in
-    /// the order of eviction from then on.
+    /// Removes the least recent page of the list, and inserts `page`, which is not in the list, at
+    /// the most recent end. Requires [`List::can_exchange`], and that no pages are recorded as
+    /// skipped. Returns the page that is now the fourth in the order of eviction.
     #[inline(always)]
     pub fn exchange_oldest(&mut self, page: PageId) -> PageId {
         debug_assert!(!self.has_passed_over());
@@ -157,7 +157,8 @@ impl Aged {
     }
 }
 
-/// `N` lists like [`Aged`]. A page is in at most one of them, so that all share one array of links.
+/// `N` recency lists, each like [`Aged`]. A page is in at most one of them, so one array of links
+/// serves all lists.
 #[derive(Clone, Debug)]
 pub struct AgedLists<const N: usize> {
     lists: Lists<N>,
@@ -165,7 +166,7 @@ pub struct AgedLists<const N: usize> {
 }
 
 impl<const N: usize> AgedLists<N> {
-    /// Empty lists.
+    /// Creates empty lists.
     pub fn new(setup: &Setup) -> Self {
         AgedLists {
             lists: Lists::new(),
@@ -173,7 +174,7 @@ impl<const N: usize> AgedLists<N> {
         }
     }
 
-    /// The plain lists.
+    /// Returns the plain lists.
     #[inline]
     pub fn lists(&self) -> &Lists<N> {
         &self.lists

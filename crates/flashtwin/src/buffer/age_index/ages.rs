@@ -1,10 +1,10 @@
-//! Ages of pages, and sets of ages: see [`super`].
+//! Ages of pages, and sets of ages; the documentation of [`super`] explains both.
 
 use super::PageId;
 use crate::memory::{large_table, reach, room_for};
 
 const NONE: u32 = u32::MAX;
-/// Number of words in a run; each run of ages has a count.
+/// Number of words of bits in a run. The number of ages in each run is stored.
 const WORDS: usize = 16;
 const RUN: usize = 64 * WORDS;
 
@@ -12,16 +12,17 @@ const RUN: usize = 64 * WORDS;
 #[derive(Clone, Debug)]
 struct AgeSet {
     words: Vec<u64>,
-    /// Ages of each run.
+    /// Number of ages in each run.
     counts: Vec<u32>,
-    /// One bit for each word that is not empty, then one bit for each of these words, and so on up to a single word.
+    /// Tree of bits: the lowest level has one bit for each word that is not empty, the next level
+    /// one bit for each non-empty word of that level, and so on up to a single word.
     upper: Vec<Vec<u64>>,
     /// Lower bound of the ages in the set.
     low: usize,
 }
 
 impl AgeSet {
-    /// An empty set for ages below `ages`, a multiple of [`RUN`].
+    /// Creates an empty set for ages below `ages`, a multiple of [`RUN`].
     fn new(ages: usize) -> AgeSet {
         let mut set = AgeSet {
             words: large_table(0, ages / 64),
@@ -60,7 +61,7 @@ impl AgeSet {
         }
     }
 
-    /// A word is no longer empty.
+    /// Records in the tree that word `i` is no longer empty.
     #[inline]
     fn mark(&mut self, mut i: usize) {
         for level in &mut self.upper {
@@ -74,7 +75,7 @@ impl AgeSet {
         }
     }
 
-    /// A word has become empty.
+    /// Records in the tree that word `i` has become empty.
     #[inline]
     fn unmark(&mut self, mut i: usize) {
         for level in &mut self.upper {
@@ -87,13 +88,13 @@ impl AgeSet {
         }
     }
 
-    /// The least age of the set.
+    /// Returns the least age of the set.
     #[inline]
     fn first(&self) -> Option<usize> {
         self.first_from(self.low)
     }
 
-    /// The least age that is not below `age`.
+    /// Returns the least age that is not below `age`.
     #[inline]
     fn first_from(&self, age: usize) -> Option<usize> {
         let word = self.words.get(age / 64)? & (u64::MAX << (age % 64));
@@ -123,7 +124,7 @@ impl AgeSet {
         self.counts.iter().map(|&count| u64::from(count)).sum()
     }
 
-    /// Ages of the set below this one.
+    /// Returns the number of ages in the set that are below `age`.
     fn below(&self, age: usize) -> u64 {
         let run = age / RUN;
         let runs: u32 = self.counts[..run].iter().sum();
@@ -133,7 +134,8 @@ impl AgeSet {
         u64::from(runs + whole + rest.count_ones())
     }
 
-    /// Clears the set, except for the ages of [`AgeSet::words`], which are still to be taken.
+    /// Clears the counts and the tree of the set before its ages are renumbered. [`AgeSet::words`]
+    /// keeps its bits; the caller then takes the words one by one.
     fn begin_anew(&mut self) {
         self.counts.fill(0);
         self.upper.iter_mut().for_each(|level| level.fill(0));
@@ -141,14 +143,14 @@ impl AgeSet {
     }
 }
 
-/// An age for each page, in one or more sets: larger is more recent.
+/// An age for each page; larger ages are more recent. Each age may be in one of several sets.
 #[derive(Clone, Debug)]
 pub struct Ages {
-    /// Per page.
+    /// Age of each page.
     at: Vec<u32>,
-    /// The page that got an age.
+    /// For each age, the page that received it.
     log: Vec<u32>,
-    /// Ages that there are.
+    /// Number of ages that can be assigned before they are renumbered.
     limit: usize,
     sets: Vec<AgeSet>,
     /// Number of renumberings of the ages.
@@ -180,7 +182,7 @@ impl Ages {
         self.at[page.0 as usize] = age as u32;
     }
 
-    /// The age of the page is put into a set.
+    /// Puts the age of a page into a set.
     #[inline]
     pub fn insert(&mut self, page: PageId, set: usize) {
         let age = self.of(page);
@@ -194,25 +196,26 @@ impl Ages {
         self.sets[set].remove(age as usize);
     }
 
-    /// The age of a page.
+    /// Returns the age of a page.
     #[inline]
     pub fn of(&self, page: PageId) -> u32 {
         self.at[page.0 as usize]
     }
 
-    /// The page of an age that it has.
+    /// Returns the page whose current age is `age`.
     #[inline]
     pub fn page_at(&self, age: u32) -> PageId {
         PageId(self.log[age as usize])
     }
 
-    /// Changes whenever the ages are renumbered.
+    /// Returns the number of renumberings so far. Ages that a caller has stored are invalid once it
+    /// changes.
     #[inline]
     pub fn numbering(&self) -> u32 {
         self.numbering
     }
 
-    /// Pages in a set.
+    /// Returns the number of pages in a set.
     pub fn count(&self, set: usize) -> u64 {
         self.sets[set].count()
     }
@@ -223,13 +226,13 @@ impl Ages {
         self.sets[set].below(self.of(page) as usize) + 1
     }
 
-    /// The least recent page of a set.
+    /// Returns the least recent page of a set.
     #[inline]
     pub fn oldest(&self, set: usize) -> Option<PageId> {
         self.sets[set].first().map(|age| PageId(self.log[age]))
     }
 
-    /// The pages of a set from the least recent to the most recent.
+    /// Returns the pages of a set from the least recent to the most recent.
     pub fn iter_oldest_first(&self, set: usize) -> impl Iterator<Item = PageId> + '_ {
         let set = &self.sets[set];
         std::iter::successors(set.first(), |&age| set.first_from(age + 1))

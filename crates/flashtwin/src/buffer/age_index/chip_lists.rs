@@ -1,4 +1,4 @@
-//! A list of pages for each chip, sorted by age: see [`super`].
+//! A list of pages for each chip, sorted by age; the documentation of [`super`] explains its use.
 
 use super::{Ages, PageId};
 use crate::buffer::policy::{DeviceView, Skip};
@@ -7,7 +7,7 @@ use crate::units::ChipId;
 
 const NONE: u32 = u32::MAX;
 
-/// The list that a page is on.
+/// The list that a page belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shelf {
     /// The list of a chip.
@@ -19,7 +19,7 @@ pub enum Shelf {
 }
 
 impl Shelf {
-    /// The list of a page at present.
+    /// Returns the list of a page at present.
     #[inline]
     pub fn of(device: &dyn DeviceView, page: PageId) -> Shelf {
         if device.in_flight(page) {
@@ -48,7 +48,8 @@ struct Class {
     filled: Vec<u64>,
 }
 
-/// A class, and a list within it. A number beyond the last list means "in flight".
+/// A class, and a list within the class. The list number after the last one means "in flight": such
+/// pages are on no list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     list: u16,
@@ -66,7 +67,7 @@ impl Place {
         self.class as usize
     }
 
-    /// The list of the same chip in another class.
+    /// Returns the list of the same chip in another class.
     #[inline]
     pub fn in_class(self, class: usize) -> Place {
         Place {
@@ -90,12 +91,13 @@ pub struct ChipLists {
     classes: Vec<Class>,
     nodes: Vec<Node>,
     chips: u16,
-    /// The numbering of ages that the heads are of.
+    /// The number of renumberings of the ages ([`Ages::numbering`]) that `heads` takes into
+    /// account.
     numbering: u32,
 }
 
 impl ChipLists {
-    /// Lists for `chips` chips in the classes that are `listed`.
+    /// Creates empty lists for `chips` chips, in the classes for which `listed` is true.
     pub fn new(chips: u32, listed: &[bool]) -> ChipLists {
         let lists = chips as usize + 1;
         let class = |&is_listed: &bool| Class {
@@ -126,7 +128,7 @@ impl ChipLists {
         }
     }
 
-    /// The place of a registered page.
+    /// Returns the place of a registered page.
     #[inline]
     pub fn place(&self, page: PageId) -> Place {
         self.nodes[page.0 as usize].place
@@ -137,13 +139,13 @@ impl ChipLists {
         place.list > self.chips
     }
 
-    /// The chip of a list.
+    /// Returns the chip of a list; `None` for the list of pages without a chip.
     #[inline]
     pub fn chip_of_list(&self, list: usize) -> Option<ChipId> {
         (list < self.chips as usize).then_some(ChipId(list as u16))
     }
 
-    /// Registers a page, which is to be linked.
+    /// Registers a page in a place. The caller links it into the list afterwards.
     #[inline]
     pub fn register(&mut self, page: PageId, place: Place) {
         let node = |place| Node {
@@ -161,7 +163,7 @@ impl ChipLists {
         self.nodes[page.0 as usize].place = Place::NOWHERE;
     }
 
-    /// The page is registered.
+    /// Whether the page is registered.
     #[inline]
     pub fn holds(&self, page: PageId) -> bool {
         let node = self.nodes.get(page.0 as usize);
@@ -199,13 +201,13 @@ impl ChipLists {
         self.nodes[page.0 as usize].place = place;
     }
 
-    /// Whether pages of the place are on a list.
+    /// Whether the pages of this place are linked into a list; those in flight are not.
     #[inline]
     fn is_linked(&self, place: Place) -> bool {
         self.classes[place.class()].is_listed && !self.is_in_flight(place)
     }
 
-    /// The most recent page of a list.
+    /// Returns the most recent page of a list.
     #[inline]
     fn newest(&self, place: Place) -> u32 {
         self.classes[place.class()].ends[place.list as usize].0
@@ -286,13 +288,14 @@ impl ChipLists {
         }
     }
 
-    /// Age of the least recent page of each list of a class; the largest number if there is none.
+    /// Returns the age of the least recent page of each list of a class; the largest number if
+    /// there is none.
     #[inline]
     pub fn heads(&self, class: usize) -> &[u32] {
         &self.classes[class].heads
     }
 
-    /// The pages of a list from the least recent to the most recent.
+    /// Returns the pages of a list from the least recent to the most recent.
     pub fn iter_oldest_first(
         &self,
         class: usize,
@@ -303,7 +306,8 @@ impl ChipLists {
         std::iter::successors(oldest, move |page| some(self.nodes[page.0 as usize].newer))
     }
 
-    /// Returns the oldest page of a class that neither `skip` nor `passed_over` passes over, by examining each chip.
+    /// Returns the oldest page of a class that neither `skip` nor `passed_over` excludes. Examines
+    /// the list of each chip.
     pub fn oldest_not(
         &self,
         class: usize,
@@ -345,7 +349,7 @@ impl ChipLists {
         found
     }
 
-    /// Whether a page of a class that is older than `age` is skipped because of its chip.
+    /// Whether a page of a class that is older than `age` is skipped because its chip is in GC.
     pub fn passes_over_before(
         &self,
         class: usize,

@@ -84,7 +84,7 @@ use crate::units::ChipId;
 /// a list for each chip.
 #[derive(Clone, Debug)]
 pub(super) struct AgeIndex<const N: usize> {
-    /// One set of ages per class, without the pages in flight.
+    /// Ages of the pages, with one set per class. Pages in flight have an age but are in no set.
     ages: Ages,
     lists: ChipLists,
 }
@@ -151,7 +151,7 @@ impl<const N: usize> AgeIndex<N> {
         self.put_back(page, place);
     }
 
-    /// A page may belong on another list.
+    /// Moves a page to the list of the `shelf`, if it is on another one.
     #[inline]
     pub fn moved(&mut self, page: PageId, shelf: Shelf) {
         let was = self.lists.place(page);
@@ -162,13 +162,13 @@ impl<const N: usize> AgeIndex<N> {
         }
     }
 
-    /// Larger is more recent.
+    /// Returns the age of a page; larger ages are more recent.
     #[inline]
     pub fn age(&self, page: PageId) -> u32 {
         self.ages.of(page)
     }
 
-    /// The class of a page.
+    /// Returns the class of a page.
     #[inline]
     pub fn class(&self, page: PageId) -> usize {
         self.lists.place(page).class()
@@ -180,31 +180,32 @@ impl<const N: usize> AgeIndex<N> {
         self.lists.chip(page)
     }
 
-    /// The chip of a list of [`AgeIndex::heads`].
+    /// Returns the chip of a list of [`AgeIndex::heads`].
     #[inline]
     pub fn chip_of_list(&self, list: usize) -> Option<ChipId> {
         self.lists.chip_of_list(list)
     }
 
-    /// The page of an age that is in use.
+    /// Returns the page of an age that is in use.
     #[inline]
     pub fn at(&self, age: u32) -> PageId {
         self.ages.page_at(age)
     }
 
-    /// Returns the age of the least recent page of a class with lists, for each chip and for the pages without a
-    /// chip; the largest number if there is none.
+    /// Returns, for each chip and for the pages without a chip, the age of the least recent page of
+    /// a class; the largest number if there is no page. The class must have lists.
     #[inline]
     pub fn heads(&self, class: usize) -> &[u32] {
         self.lists.heads(class)
     }
 
-    /// The pages of a class from the least recent to the most recent.
+    /// Returns the pages of a class from the least recent to the most recent.
     pub fn iter_oldest_first(&self, class: usize) -> impl Iterator<Item = PageId> + '_ {
         self.ages.iter_oldest_first(class)
     }
 
-    /// The pages of a chip, of a class with lists, from the least recent to the most recent.
+    /// Returns the pages of a chip, of a class with lists, from the least recent to the most
+    /// recent.
     pub fn iter_chip(&self, class: usize, list: usize) -> impl Iterator<Item = PageId> + '_ {
         self.lists.iter_oldest_first(class, list)
     }

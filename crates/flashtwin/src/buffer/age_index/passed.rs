@@ -1,20 +1,22 @@
-//! Records the pages that GCaR's searches of a list have skipped: see [`super`].
+//! Records the pages that GCaR's searches of a list have skipped; the documentation of [`super`]
+//! explains the method.
 
 use super::{Ages, ChipLists, PageId, Shelf};
 use crate::buffer::policy::{DeviceView, Skip};
 use crate::list::Links;
 
-/// The recorded pages of a list; the caller has the list. At least the recorded pages must have ages.
+/// The recorded pages of one list. The caller keeps the list itself. Every recorded page must have
+/// an age.
 #[derive(Clone, Debug)]
 pub struct Passed {
     chips: ChipLists,
-    /// The most recent noted page.
+    /// The most recent recorded page.
     mark: Option<PageId>,
     pages: usize,
 }
 
 impl Passed {
-    /// An empty set of pages on `chips` chips.
+    /// Creates an empty set of pages on `chips` chips.
     pub fn new(chips: u32) -> Passed {
         Passed {
             chips: ChipLists::new(chips, &[true]),
@@ -23,18 +25,18 @@ impl Passed {
         }
     }
 
-    /// Number of noted pages.
+    /// Returns the number of recorded pages.
     pub fn len(&self) -> usize {
         self.pages
     }
 
-    /// Whether any page is noted.
+    /// Whether any page is recorded.
     #[inline(always)]
     pub fn holds_any(&self) -> bool {
         self.mark.is_some()
     }
 
-    /// The page is noted.
+    /// Whether the page is recorded.
     #[inline(always)]
     pub fn holds(&self, page: PageId) -> bool {
         self.holds_any() && self.chips.holds(page)
@@ -74,7 +76,7 @@ impl Passed {
         }
     }
 
-    /// The page may belong on another list.
+    /// Moves a recorded page to the list of its present chip, if it is on another one.
     #[inline(always)]
     pub fn moved(&mut self, page: PageId, device: &dyn DeviceView, ages: &Ages) {
         if !self.holds(page) {
@@ -88,8 +90,8 @@ impl Passed {
         }
     }
 
-    /// Whether a recorded page is skipped because of its chip. Only pages older than `found` count; if `found` is
-    /// `None` or not recorded, all count.
+    /// Whether a recorded page that is older than `found` is skipped because of its chip. If
+    /// `found` is `None` or not recorded, all recorded pages are considered.
     pub fn passes_over_for_chip(
         &self,
         device: &dyn DeviceView,

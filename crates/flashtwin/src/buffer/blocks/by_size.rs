@@ -1,4 +1,4 @@
-//! Nodes by their number of pages: a list for each size, with the least recent node at its end.
+//! Nodes sorted by their number of pages: one recency list for each size.
 //!
 //! ```text
 //! size 4:  B9 - B2            most recent ... least recent
@@ -19,11 +19,11 @@ struct Entry {
     size: u32,
     /// Whether the node is in the heap.
     shrunk: bool,
-    /// Larger is more recent.
+    /// Recency of the node; larger is more recent.
     since: u64,
 }
 
-/// The last bit set before `end`.
+/// Returns the position of the last bit set before `end`.
 #[inline]
 pub fn last_before(bits: &[u64], end: usize) -> Option<usize> {
     let last = |i: usize, word: u64| i * 64 + word.ilog2() as usize;
@@ -41,19 +41,20 @@ pub fn last_before(bits: &[u64], end: usize) -> Option<usize> {
 /// The lists.
 #[derive(Clone, Debug)]
 pub struct BySize {
-    /// (most recent, least recent) of each size.
+    /// For each size, the most recent and the least recent node of its list.
     ends: Vec<(u32, u32)>,
-    /// Bit per size: whether its list has nodes.
+    /// One bit per size: whether the list of that size has nodes.
     filled: Vec<u64>,
-    /// Per node.
+    /// The entry of each node.
     entries: Vec<Entry>,
-    /// Shrunk nodes, the largest and then least recent first.
+    /// Nodes that have lost pages, ordered by size (largest first), then by recency (least recent
+    /// first).
     shrunk: Heaps<(u32, u64)>,
     clock: u64,
 }
 
 impl BySize {
-    /// No node.
+    /// Creates an empty structure.
     pub fn new() -> BySize {
         BySize {
             ends: Vec::new(),
@@ -128,7 +129,7 @@ impl BySize {
         self.push(node, entry.size);
     }
 
-    /// A node lost a page and keeps its recency.
+    /// Records that a node has lost a page. The node keeps its recency.
     pub fn shrink(&mut self, node: NodeId) {
         if !self.entries[node.0 as usize].shrunk {
             self.remove(node);
@@ -139,7 +140,7 @@ impl BySize {
         self.shrunk.set(0, node, (!entry.size, entry.since));
     }
 
-    /// Recency of a node: larger is more recent.
+    /// Returns the recency of a node: larger is more recent.
     #[inline]
     pub fn since(&self, node: NodeId) -> u64 {
         self.entries[node.0 as usize].since

@@ -5,19 +5,19 @@ use std::ops::Range;
 use super::{NodeId, NONE};
 use crate::memory::reach;
 
-/// Children of an entry.
+/// Number of children of a heap entry.
 const ARITY: usize = 4;
 
 /// Heaps with numbers. A node is in at most one of them.
 #[derive(Clone, Debug)]
 pub struct Heaps<K> {
     heaps: Vec<Vec<(K, NodeId)>>,
-    /// Per node, its heap and its place there.
+    /// For each node, its heap and its position in that heap.
     places: Vec<(u32, u32)>,
 }
 
 impl<K: Ord + Copy> Heaps<K> {
-    /// Empty heaps from 0 on.
+    /// Creates `heaps` empty heaps, numbered from 0.
     pub fn new(heaps: usize) -> Heaps<K> {
         Heaps {
             heaps: vec![Vec::new(); heaps],
@@ -25,26 +25,26 @@ impl<K: Ord + Copy> Heaps<K> {
         }
     }
 
-    /// The nodes of a heap with their keys, in no particular order.
+    /// Returns the nodes of a heap with their keys, in no particular order.
     #[inline]
     pub fn entries(&self, heap: usize) -> &[(K, NodeId)] {
         &self.heaps[heap]
     }
 
-    /// The least key of a heap, with its node.
+    /// Returns the least key of a heap, with its node.
     #[inline]
     pub fn first(&self, heap: usize) -> Option<(K, NodeId)> {
         self.heaps[heap].first().copied()
     }
 
-    /// The heap that a node is in.
+    /// Returns the heap that a node is in.
     #[inline]
     pub fn heap_of(&self, node: NodeId) -> Option<usize> {
         let place = self.places.get(node.0 as usize)?;
         (place.0 != NONE).then_some(place.0 as usize)
     }
 
-    /// The key of a node, if it is in a heap.
+    /// Returns the key of a node, if it is in a heap.
     #[inline]
     pub fn key_of(&self, node: NodeId) -> Option<K> {
         let heap = self.heap_of(node)?;
@@ -74,7 +74,8 @@ impl<K: Ord + Copy> Heaps<K> {
         }
     }
 
-    /// Moves an entry from a free place of the heap to the place where it belongs.
+    /// Puts an entry into the heap, starting at an unoccupied position, and moves it up or down to
+    /// restore the heap order.
     fn settle(&mut self, (heap, place): (u32, u32), entry: (K, NodeId)) {
         let entries = &mut self.heaps[heap as usize];
         let mut at = place as usize;
@@ -103,8 +104,8 @@ impl<K: Ord + Copy> Heaps<K> {
         put(entries, at, entry);
     }
 
-    /// Calls `below` for entries, least first. Calls it for the children of an entry, none of which is less, only if
-    /// it returned true for the entry.
+    /// Calls `below` for the entries of a heap, starting with the least. The children of an entry,
+    /// whose keys are not less, are visited only if `below` returned true for the entry.
     #[inline]
     pub fn walk(&self, heap: usize, mut below: impl FnMut(K, NodeId) -> bool) {
         walk_from(&self.heaps[heap], 0..1, &mut below);

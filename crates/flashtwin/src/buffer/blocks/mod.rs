@@ -24,13 +24,13 @@ use crate::memory::{prefetch, prefetch_whole, reach};
 use crate::units::{ChipId, Lpn};
 
 words! {
-    /// Condition for a block to count as being on a chip in GC (D-13).
+    /// Rule by which a block counts as being on a chip in GC (D-13).
     pub(super) enum BlockInGc {
-        /// At least one page is on such a chip.
+        /// At least one page of the block is on a chip in GC.
         Any = "any",
-        /// All its pages are.
+        /// All pages of the block are on chips in GC.
         All = "all",
-        /// More than half of the pages are.
+        /// More than half of the pages of the block are on chips in GC.
         Majority = "majority",
     }
 }
@@ -46,11 +46,11 @@ parameters! {
 }
 
 words! {
-    /// Room that a block takes in the buffer (D-209).
+    /// Space in the buffer that a block is charged for (D-209).
     pub(super) enum BlockRoom {
-        /// Cached pages only.
+        /// A block is charged for its cached pages only.
         Pages = "pages",
-        /// N pages, whether they are cached or not.
+        /// A block is charged for all its N pages, cached or not.
         Whole = "whole",
     }
 }
@@ -65,7 +65,7 @@ parameters! {
 }
 
 parameters! {
-    /// Parameters of GCaR over a policy of blocks.
+    /// Parameters that GCaR adds when it filters a policy that ranks blocks.
     pub(super) struct FilteredParameters {
         /// When GCaR treats a block as being on a chip in GC: if any, all or most of its pages are.
         block_in_gc: BlockInGc = Kind::Choice(BlockInGc::WORDS), "\"any\"", "D-13: our decision";
@@ -73,7 +73,7 @@ parameters! {
 }
 
 parameters! {
-    /// Parameters of those that take pages that were read.
+    /// Parameters of policies of blocks that may also hold pages that were read.
     pub(super) struct ReadParameters {
         /// Whether pages that are read enter the buffer as part of their block. With `false`, a read that misses
         /// bypasses the buffer, as in a pure write buffer.
@@ -82,7 +82,7 @@ parameters! {
 }
 
 const NONE: u32 = u32::MAX;
-/// Marks a node that is in no hash chain, in place of its successor.
+/// Stored in place of the next node, if a node is in no hash chain.
 const APART: u32 = u32::MAX - 1;
 
 /// A node of the table.
@@ -91,7 +91,7 @@ pub type NodeId = PageId;
 #[derive(Clone, Debug)]
 struct Node<T> {
     number: u32,
-    /// Next node of the hash chain, or of the free nodes.
+    /// Next node of the hash chain or, for a free node, of the list of free nodes.
     next: u32,
     first_page: u32,
     pages: u32,
@@ -113,19 +113,19 @@ struct Member {
 pub struct BlockTable<T> {
     setup: Setup,
     blocking: Blocking,
-    /// All pages of a block are on one chip.
+    /// Whether all pages of a block are on one chip.
     has_chips: bool,
     in_gc: BlockInGc,
     heads: Vec<u32>,
     nodes: Vec<Node<T>>,
     free: u32,
     len: u32,
-    /// Blocks by page.
+    /// For each cached page, its place in a block.
     members: Vec<Member>,
 }
 
 impl<T: Default> BlockTable<T> {
-    /// An empty table.
+    /// Creates an empty table.
     pub fn new(setup: &Setup) -> BlockTable<T> {
         let blocks = BlockParameters::of(&setup.settings).blocks;
         let in_gc = match setup.filtered {
@@ -155,14 +155,14 @@ impl<T: Default> BlockTable<T> {
         }
     }
 
-    /// Whether blocks that occupy the room of all their pages, together with `others` further pages, exceed the
-    /// buffer. A single block never does.
+    /// Whether `blocks` blocks, each charged for all its pages, and `others` further pages exceed
+    /// the buffer. A single block is always allowed.
     fn exceed(&self, blocks: u32, others: u32) -> bool {
         let pages = u64::from(blocks) * u64::from(self.setup.pages_per_block) + u64::from(others);
         self.len > 0 && pages > u64::from(self.setup.capacity)
     }
 
-    /// The number of a page's block.
+    /// Returns the number of a page's block.
     pub fn number_of(&self, lpn: Lpn) -> u32 {
         self.blocking.block_of(lpn).0
     }
@@ -172,7 +172,8 @@ impl<T: Default> BlockTable<T> {
         self.exceed(self.len + 1, 0) && self.find_for(lpn).is_none()
     }
 
-    /// Whether the blocks leave no room for `others` pages outside blocks.
+    /// Whether the blocks, charged for all their pages, leave no room for `others` pages outside
+    /// blocks.
     pub fn lack_room_beside(&self, others: u32) -> bool {
         self.exceed(self.len, others)
     }
@@ -182,12 +183,12 @@ impl<T: Default> BlockTable<T> {
         self.len
     }
 
-    /// The device and buffer that the policy was made for.
+    /// Returns the device and buffer that the policy was made for.
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
 
-    /// The logical page at an offset of a block; `None` beyond the last page number.
+    /// Returns the logical page at an offset of a block; `None` beyond the last page number.
     pub fn page_of_block(&self, block: u32, offset: u32) -> Option<Lpn> {
         self.blocking.page_of_block(block, offset)
     }
@@ -198,7 +199,7 @@ impl<T: Default> BlockTable<T> {
         (hash >> (64 - self.heads.len().trailing_zeros())) as usize
     }
 
-    /// The node of a block.
+    /// Returns the node of a block.
     #[inline]
     pub fn find(&self, number: u32) -> Option<NodeId> {
         let mut at = self.heads[self.chain(number)];
@@ -223,12 +224,13 @@ impl<T: Default> BlockTable<T> {
         node
     }
 
-    /// Adds a node that is not found by its number. The table must have only such nodes.
+    /// Adds a node that is in no hash chain and so cannot be found by its number. All nodes of a
+    /// table must be of this kind, or none.
     pub fn add_apart(&mut self, number: u32) -> NodeId {
         self.place(number, APART)
     }
 
-    /// A new node before `next` in its chain.
+    /// Creates a node that precedes `next` in its hash chain.
     #[inline]
     fn place(&mut self, number: u32, next: u32) -> NodeId {
         let node = Node {
@@ -272,7 +274,7 @@ impl<T: Default> BlockTable<T> {
         }
     }
 
-    /// Takes a node without pages out.
+    /// Removes a node that has no pages.
     pub fn remove(&mut self, node: NodeId) {
         let after = self.nodes[node.0 as usize].next;
         if after != APART {
@@ -296,13 +298,13 @@ impl<T: Default> BlockTable<T> {
         self.nodes[at as usize].next = after;
     }
 
-    /// The block of a node.
+    /// Returns the block of a node.
     #[inline]
     pub fn number(&self, node: NodeId) -> u32 {
         self.nodes[node.0 as usize].number
     }
 
-    /// Cached pages of a node.
+    /// Returns the number of cached pages of a node.
     #[inline]
     pub fn pages(&self, node: NodeId) -> u32 {
         self.nodes[node.0 as usize].pages
@@ -347,34 +349,34 @@ impl<T: Default> BlockTable<T> {
         PageId(member.node)
     }
 
-    /// Starts loading the place of a page.
+    /// Prefetches the entry of a page.
     #[inline]
     pub fn prefetch_page(&self, page: PageId) {
         prefetch(&self.members, page.0 as usize);
     }
 
-    /// Starts loading a node.
+    /// Prefetches a node.
     #[inline]
     pub fn prefetch_node(&self, node: NodeId) {
         prefetch_whole(&self.nodes, node.0 as usize);
     }
 
-    /// Starts loading the chain of a page's block.
+    /// Prefetches the hash chain of a page's block.
     #[inline]
     pub fn prefetch_chain(&self, lpn: Lpn) {
         let number = self.blocking.block_of(lpn).0;
         prefetch(&self.heads, self.chain(number));
     }
 
-    /// Prefetches the first node of a hash chain whose head is in the cache; this is most likely the node of the
-    /// block.
+    /// Prefetches the first node of a hash chain, which is most likely the node of the block. The
+    /// head of the chain must be in the processor cache already.
     #[inline]
     pub fn prefetch_first_of_chain(&self, lpn: Lpn) {
         let number = self.blocking.block_of(lpn).0;
         prefetch_whole(&self.nodes, self.heads[self.chain(number)] as usize);
     }
 
-    /// The node that a page is in.
+    /// Returns the node that a page is in.
     #[inline]
     pub fn node_of(&self, page: PageId) -> Option<NodeId> {
         let member = self.members.get(page.0 as usize)?;
@@ -387,7 +389,7 @@ impl<T: Default> BlockTable<T> {
         self.members[page.0 as usize].offset
     }
 
-    /// Pages of a node, from the last inserted.
+    /// Returns the pages of a node, beginning with the one inserted last.
     pub fn pages_of(&self, node: NodeId) -> impl Iterator<Item = PageId> + '_ {
         let id = |page: u32| (page != NONE).then_some(PageId(page));
         std::iter::successors(id(self.nodes[node.0 as usize].first_page), move |page| {
@@ -410,7 +412,7 @@ impl<T: Default> BlockTable<T> {
             .sort_unstable_by_key(|page| members[page.0 as usize].offset);
     }
 
-    /// A block leaves with all its pages.
+    /// Removes a block with all its pages, and adds these to the victims.
     pub fn evict(&mut self, node: NodeId, out: &mut Eviction) {
         out.block = Some(self.number(node));
         self.evict_pages(node, out);
@@ -431,12 +433,12 @@ impl<T: Default> BlockTable<T> {
         self.find(self.blocking.block_of(lpn).0)
     }
 
-    /// All pages of a block are on one chip.
+    /// Whether all pages of a block are on one chip.
     pub fn have_a_chip(&self) -> bool {
         self.has_chips
     }
 
-    /// The chip of a block, where blocks have one.
+    /// Returns the chip of a block; `None` if the pages of a block are on several chips.
     #[inline]
     pub fn chip(&self, node: NodeId) -> Option<ChipId> {
         let chips = self.setup.chips;
@@ -444,8 +446,8 @@ impl<T: Default> BlockTable<T> {
             .then(|| ChipId((self.number(node) % chips) as u16))
     }
 
-    /// Whether a search skips a block: because one of its pages is in flight, or, for GCaR, because its chip is in GC
-    /// (D-13). Sets `skipped` in the second case.
+    /// Whether a victim search skips a block: one of its pages is in flight or, with GCaR, its chip
+    /// is in GC (D-13). Sets `skipped` in the second case.
     #[inline]
     pub fn passed_over(
         &self,
@@ -466,7 +468,7 @@ impl<T: Default> BlockTable<T> {
         by_chip
     }
 
-    /// A page of the block is in flight.
+    /// Whether a page of the block is in flight.
     #[inline]
     pub fn in_flight(&self, device: &dyn DeviceView, node: NodeId) -> bool {
         // The pages inserted last are met first.
@@ -487,7 +489,7 @@ impl<T: Default> BlockTable<T> {
         }
     }
 
-    /// `{8,9}`: the pages of a node in the notation of the specification.
+    /// Formats the pages of a node in the notation of the specification, such as `{8,9}`.
     pub fn pages_text(&self, device: &dyn DeviceView, node: NodeId) -> String {
         let mut pages: Vec<u32> = self.pages_of(node).map(|page| device.lpn(page).0).collect();
         pages.sort_unstable();
@@ -495,7 +497,7 @@ impl<T: Default> BlockTable<T> {
         format!("{{{}}}", texts.join(","))
     }
 
-    /// `B2{8,9}`
+    /// Formats a block with its pages, such as `B2{8,9}`.
     pub fn text(&self, device: &dyn DeviceView, node: NodeId) -> String {
         format!("B{}{}", self.number(node), self.pages_text(device, node))
     }

@@ -1,12 +1,14 @@
 //! AD-LRU: evicts clean pages first, and first those referenced once (Jin et al. 2012).
 //!
-//! Lc holds pages referenced once, Lh those referenced again; each list records its least recent clean page, FC.
-//! Insert: to Lc. Hit: to the most recent end of Lh, cold flag cleared. The victim comes from Lc if Lc holds more
-//! than min_lc pages, otherwise from Lh. If the list has a clean page, the victim is FC. If all its pages are dirty,
-//! the search starts at the least recent page: a page whose cold flag is set is the victim; any other page gets the
-//! flag and moves to the most recent end of the same list.
+//! Lc holds pages referenced once, Lh those referenced again; each list records its least recent
+//! clean page, FC. A new page enters Lc. A page that is hit moves to the most recent end of Lh, and
+//! its cold flag is cleared. The victim comes from Lc if Lc holds more than min_lc pages, otherwise
+//! from Lh. If the list has a clean page, the victim is FC. If all its pages are dirty, the search
+//! starts at the least recent page: a page whose cold flag is set is the victim; any other page
+//! gets the flag and moves to the most recent end of the same list.
 //!
-//! Filtered by GCaR, the search for a clean page proceeds from FC towards the most recent end.
+//! If GCaR filters the policy, the search for a clean page proceeds from FC towards the most recent
+//! end.
 
 use crate::buffer::age_index::{Ages, Passed};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
@@ -63,9 +65,9 @@ miss -> Lc [ 6d0  5c0  3d0 ]   longer than min_lc: the victim is here
     ..Entry::PLAIN
 }];
 
-/// Lc.
+/// Index of Lc, the list of pages referenced once.
 const LC: usize = 0;
-/// Lh.
+/// Index of Lh, the list of pages referenced again.
 const LH: usize = 1;
 
 /// Pages of Lc or Lh that GCaR's searches have passed over, and the clean ones among them.
@@ -97,7 +99,7 @@ impl Past {
 struct Page {
     /// Whether the page is in Lh.
     hot: bool,
-    /// The cold flag.
+    /// Whether the page's cold flag is set.
     cold: bool,
     dirty: bool,
 }
@@ -124,7 +126,7 @@ pub struct AdLru {
 }
 
 impl AdLru {
-    /// Lc is left alone at `min_lc` pages.
+    /// Creates the policy. Pages of Lc are evicted only while Lc holds more than `min_lc` pages.
     pub fn new(setup: &Setup) -> AdLru {
         AdLru {
             min_lc: Parameters::of(&setup.settings).min_lc.0 as usize,
@@ -219,7 +221,7 @@ impl AdLru {
         found
     }
 
-    /// The victim in Lc or Lh.
+    /// Returns the victim in Lc or Lh.
     fn search(
         &mut self,
         list: usize,

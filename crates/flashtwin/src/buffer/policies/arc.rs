@@ -59,10 +59,10 @@ a hit in B1 moves p right, one in B2 moves it left",
     ..Entry::PLAIN
 }];
 
-/// The lists of pages.
+/// Indices of the lists of cached pages.
 const T1: usize = 0;
 const T2: usize = 1;
-/// The lists of ghosts.
+/// Indices of the ghost lists.
 const B1: usize = 0;
 const B2: usize = 1;
 
@@ -73,14 +73,14 @@ pub struct Arc {
     /// Target size of T1, a real number as in the paper; IEEE arithmetic is the same on every machine.
     p: f64,
     lists: AgedLists<2>,
-    /// Per page.
+    /// For each page: whether it is in T2.
     in_t2: Vec<bool>,
     ghosts: Ghosts<2>,
     incoming: Incoming<Option<usize>>,
 }
 
 impl Arc {
-    /// Empty lists.
+    /// Creates the policy with empty lists.
     pub fn new(setup: &Setup) -> Arc {
         Arc {
             c: setup.capacity as usize,

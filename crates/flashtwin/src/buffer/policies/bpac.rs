@@ -12,9 +12,10 @@
 //! K   B2 - B1 - | - B0  clusters older than A are grown: they are ranked by size
 //! ```
 //!
-//! Every C page writes, with C the size of the buffer, L_P becomes the distance that covers 90 % of the rewrites of a
-//! page, between 0.1 C and 0.9 C, and A the distance that does so for the pages of a cluster. Then the weight of old
-//! distances is halved. A distance larger than the buffer counts as C.
+//! L_P and A adapt after every C page writes, where C is the size of the buffer. L_P becomes the distance that covers
+//! 90 % of the rewrites of a page, limited to 0.1 C to 0.9 C. A becomes the distance that covers 90 % of the moves of
+//! pages into a cluster that has pages. Then the weight of old distances is halved. A distance larger than the buffer
+//! counts as C.
 //!
 //! `cache_reads`: a read is handled, and counted, as a write. Without it reads change nothing.
 
@@ -137,15 +138,15 @@ struct Cluster {
 /// Block-page adaptive cache.
 #[derive(Clone, Debug)]
 pub struct Bpac {
-    /// Clusters; pages of P are in no cluster.
+    /// The clusters. Pages of P are in no cluster.
     clusters: BlockTable<Cluster>,
     p: List,
-    /// Pages in clusters.
+    /// Number of pages in clusters.
     in_clusters: u32,
     k: List,
     grown: BySize,
     grown_clusters: u64,
-    /// The most recent grown cluster.
+    /// The most recent of the grown clusters.
     boundary: Option<NodeId>,
     /// For each page, the time of its last write, and its logical page.
     written: Vec<(u64, Lpn)>,
@@ -184,7 +185,7 @@ impl Bpac {
         }
     }
 
-    /// Whether an access counts as a reference.
+    /// Whether an access counts as a reference: a write, or any access with `cache_reads`.
     #[inline]
     fn counts(&self, access: &Access) -> bool {
         access.write || self.cache_reads
@@ -296,7 +297,7 @@ impl Bpac {
         }
     }
 
-    /// The least recent cluster that is not grown.
+    /// Returns the least recent cluster that is not grown.
     fn first_growing(&self) -> Option<NodeId> {
         match self.boundary {
             Some(node) => self.k.newer(node),

@@ -91,9 +91,10 @@ pub struct Bplru {
     cache_reads: bool,
     room: BlockRoom,
     list: List,
-    /// Blocks written completely and in order, the last one at the least recent end.
+    /// Blocks written completely and in order. The last of them is at the least recent end.
     done: List,
-    /// The list by chip; only if GCaR filters and each block is on one chip.
+    /// The list, divided by chip. Exists only if GCaR filters the policy and each block is on one
+    /// chip.
     by_chip: Option<AgeIndex<1>>,
 }
 

@@ -31,9 +31,9 @@ use crate::units::Lpn;
 words! {
     /// When blocks of PR are compared with a threshold that has fallen.
     enum Migrate {
-        /// Each when its next page comes in.
+        /// Each block is compared when its next page is inserted.
         Write = "write",
-        /// All at once.
+        /// All blocks are compared at once.
         Scan = "scan",
     }
 }
@@ -117,11 +117,11 @@ read  -> read cache [ 6 ] -------------------------------------- of the block",
 #[derive(Clone, Debug, Default)]
 struct Block {
     popularity: u32,
-    /// The write request that was counted last.
+    /// The last write request that was counted for the block.
     request: u64,
-    /// Time of the last write.
+    /// Time of the last write to the block.
     written: u64,
-    /// Clean pages in the read cache.
+    /// Number of the block's clean pages in the read cache.
     clean: u32,
 }
 
@@ -220,7 +220,7 @@ impl Cbm {
         self.br.heap_of(node).is_some()
     }
 
-    /// BR has got `pages` more.
+    /// Records that BR has got `pages` more pages.
     fn grown(&mut self, pages: u32) {
         self.br_pages += pages;
         let setup = self.blocks.setup();
@@ -247,7 +247,7 @@ impl Cbm {
         }
     }
 
-    /// First bit of a node.
+    /// Returns the bits of a node, one for each page of its block.
     fn bits(&mut self, node: NodeId) -> &mut [u64] {
         let words = self.blocks.setup().pages_per_block.div_ceil(64) as usize;
         let start = node.0 as usize * words;
@@ -327,7 +327,7 @@ impl Cbm {
         None
     }
 
-    /// A page of the write buffer leaves PR's list.
+    /// Removes a page of the write buffer from PR's list.
     #[inline]
     fn unlist(&mut self, page: PageId) {
         if self.pr.holds(page) {
@@ -335,7 +335,7 @@ impl Cbm {
         }
     }
 
-    /// The pages of a block leave the write buffer.
+    /// Removes all pages of a block from the write buffer and adds them to the victims.
     fn take(&mut self, node: NodeId, out: &mut Eviction) {
         if self.in_br(node) {
             self.br.remove(node);
@@ -348,7 +348,8 @@ impl Cbm {
         }
     }
 
-    /// Adds to the victims, which are those of `node`, the pages of their block in the read cache.
+    /// Adds clean pages to the victims: those that the read cache holds of the block `node`, which
+    /// is being evicted.
     fn merge(&mut self, node: NodeId, out: &mut Eviction) {
         let block = self.blocks.number(node);
         let n = self.blocks.setup().pages_per_block;

@@ -55,7 +55,7 @@ CCL [ 9c1  7c1 ] -> victim, as long as there is one",
     ..Entry::PLAIN
 }];
 
-/// The lists.
+/// Indices of the lists.
 const ML: usize = 0;
 const CCL: usize = 1;
 
@@ -74,7 +74,7 @@ pub struct CcfLru {
 }
 
 impl CcfLru {
-    /// Empty lists.
+    /// Creates the policy with empty lists.
     pub fn new(setup: &Setup) -> CcfLru {
         CcfLru {
             lists: AgedLists::new(setup),

@@ -166,7 +166,7 @@ most recent [ 6d  5d  4d  3d  2d  1d ] least recent
 struct Stager {
     test_num: u32,
     cycle_num: u32,
-    /// Free pages of a chip's open blocks at which it is close to GC.
+    /// If a chip's open blocks have at most this number of free pages, the chip is close to GC.
     margin_pages: u32,
     /// Start of the next search; `None` for the least recent end.
     test_entry: Option<PageId>,
@@ -195,7 +195,7 @@ impl Stager {
                 && device.open_pages(chip) <= self.margin_pages
     }
 
-    /// A search without its effects.
+    /// Searches for a victim without changing the state of the stager.
     fn search(&self, device: &dyn DeviceView, list: &Aged, skip: Skip) -> Search {
         let mut search = Search::default();
         let mut at = self.test_entry.or(list.list().oldest());
@@ -274,7 +274,7 @@ impl Dispatcher {
     }
 }
 
-/// LRU with a stager, a dispatcher, or both.
+/// LRU with a stager, with a dispatcher, or with both.
 #[derive(Clone, Debug)]
 pub struct CdaGc {
     list: Aged,
@@ -293,7 +293,7 @@ impl CdaGc {
         CdaGc::with(setup, true, false)
     }
 
-    /// Makes the policy with the dispatcher only: victims are those of LRU.
+    /// Creates the policy with the dispatcher only; it evicts the same victims as LRU.
     pub fn dispatcher(setup: &Setup) -> CdaGc {
         CdaGc::with(setup, false, true)
     }

@@ -83,11 +83,11 @@ most recent [ 6d  5c  4d  9c | 3d  2c  1d ] least recent
 enum Place {
     #[default]
     Working,
-    /// In the window; `clean` if also on the clean list.
+    /// The page is in the window; `clean` if it is also on the clean list.
     Window { clean: bool },
 }
 
-/// Place in the window and on the clean list.
+/// The page is in the window and on the clean list.
 const CLEAN: Place = Place::Window { clean: true };
 
 /// Clean-first LRU.
@@ -108,12 +108,12 @@ pub struct Cflru {
 }
 
 impl Cflru {
-    /// A clean-first region of `window` pages.
+    /// Creates CFLRU, whose clean-first region has `window` pages.
     pub fn new(setup: &Setup) -> Cflru {
         Cflru::with_window(setup, Parameters::of(&setup.settings).window)
     }
 
-    /// CFLRU-epsilon: the clean-first region is the whole buffer (ECR section 4.2).
+    /// Creates CFLRU-epsilon, whose clean-first region is the whole buffer (ECR section 4.2).
     pub fn whole(setup: &Setup) -> Cflru {
         Cflru::with_window(setup, Pages(setup.capacity))
     }

@@ -48,14 +48,15 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
 /// Second chance.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    /// Pages in the order of the ring: the oldest is the one under the hand, the newest the one behind it.
+    /// Pages in the order of the ring: the oldest page is under the hand, the newest just behind
+    /// it.
     ring: Aged,
-    /// Per page.
+    /// For each page: its reference bit.
     referenced: Vec<bool>,
 }
 
 impl Clock {
-    /// An empty ring.
+    /// Creates the policy with an empty ring.
     pub fn new(setup: &Setup) -> Clock {
         Clock {
             ring: Aged::new(setup),

@@ -95,12 +95,12 @@ pub struct ClockPro {
     cold_target: usize,
     hot: usize,
     cold: usize,
-    /// The clock from HAND_hot on.
+    /// The clock, from HAND_hot on.
     clock: List,
     /// Entries at the other two hands; `None` for the oldest entry.
     hand_cold: Option<PageId>,
     hand_test: Option<PageId>,
-    /// Per page.
+    /// For each page: its state.
     status: Vec<Status>,
     ghosts: Ghosts,
     incoming: Incoming<bool>,
@@ -109,7 +109,7 @@ pub struct ClockPro {
 }
 
 impl ClockPro {
-    /// An empty clock.
+    /// Creates the policy with an empty clock.
     pub fn new(setup: &Setup) -> ClockPro {
         let capacity = setup.capacity as usize;
         let cold_min = Parameters::of(&setup.settings).cold_min.0 as usize;
@@ -130,7 +130,7 @@ impl ClockPro {
         }
     }
 
-    /// Whether the incoming page was on the clock, from which it is removed.
+    /// Returns whether the incoming page was on the clock, and removes it from there.
     fn arrives(&mut self, lpn: Lpn) -> bool {
         if let Some(known) = self.incoming.known(lpn) {
             return known;
@@ -152,7 +152,7 @@ impl ClockPro {
         self.cold_target = (self.cold_target - 1).max(self.cold_min);
     }
 
-    /// The next entry of the clock.
+    /// Returns the next entry of the clock.
     fn after(&self, entry: PageId) -> Option<PageId> {
         self.clock.newer(entry).or(self.clock.oldest())
     }

@@ -6,7 +6,8 @@
 //! recent cold one; otherwise the least recent page. When a channel becomes idle, its least recent cold page is
 //! written back and stays, among the clean pages at the position of its last access (D-9).
 //!
-//! A page's channel is that of its flash copy; a page without one is never written back actively.
+//! The channel of a page is the channel of its flash copy. A page without a flash copy is never
+//! written back actively.
 
 use crate::buffer::age_index::{AgeIndex, Shelf};
 use crate::buffer::bloom::{Filter, FilterParameters};
@@ -20,9 +21,9 @@ use crate::units::ChipId;
 words! {
     /// Unit that must be idle for an active write-back.
     enum IdleUnit {
-        /// A channel as a whole.
+        /// A channel, with all its chips, must be idle.
         Channel = "channel",
-        /// Each chip by itself.
+        /// A single chip must be idle.
         Chip = "chip",
     }
 }
@@ -79,7 +80,7 @@ const COLD: usize = 1;
 /// Class of hot dirty pages; DL consists of the cold and the hot ones.
 const HOT: usize = 2;
 
-/// Proactive write-backs to idle channels.
+/// Co-Active: writes cold dirty pages back while a channel is idle.
 #[derive(Clone, Debug)]
 pub struct CoActive {
     chips: u32,
@@ -94,7 +95,7 @@ pub struct CoActive {
 }
 
 impl CoActive {
-    /// Two empty lists.
+    /// Creates the policy with two empty lists.
     pub fn new(setup: &Setup) -> CoActive {
         let parameters = Parameters::of(&setup.settings);
         let channels = match parameters.idle_unit {

@@ -30,11 +30,11 @@ words! {
 words! {
     /// The choice among chips of equal queue complete time (D-15).
     enum Tie {
-        /// The chip whose victim was accessed longest ago.
+        /// Takes the chip whose victim was accessed longest ago.
         Oldest = "oldest",
-        /// The lowest chip number.
+        /// Takes the chip with the lowest number.
         Lowest = "lowest",
-        /// The next chip after the last victim's.
+        /// Takes the chip that follows the chip of the last victim.
         RoundRobin = "round-robin",
     }
 }
@@ -168,17 +168,18 @@ pub struct Ecr {
 }
 
 impl Ecr {
-    /// ECR as printed.
+    /// Creates ECR as printed.
     pub fn new(setup: &Setup) -> Ecr {
         Ecr::of_kind(setup, Cost::Ecr)
     }
 
-    /// Clean and dirty pages of a chip share its list (ECR section 4.2).
+    /// Creates ECR-epsilon, in which clean and dirty pages of a chip share its list (ECR section
+    /// 4.2).
     pub fn epsilon(setup: &Setup) -> Ecr {
         Ecr::of_kind(setup, Cost::Epsilon)
     }
 
-    /// Load instead of queue complete time.
+    /// Creates LCR, which uses the load of a chip instead of its queue complete time.
     pub fn lcr(setup: &Setup) -> Ecr {
         Ecr::of_kind(setup, Cost::Lcr)
     }

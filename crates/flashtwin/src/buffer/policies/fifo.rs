@@ -1,6 +1,7 @@
 //! FIFO: pages are evicted in order of insertion.
 //!
-//! hit -> nothing; miss -> newest end; victim = the page inserted first, whatever its state.
+//! A hit changes nothing. A page that misses enters at the newest end. The victim is the page
+//! inserted first, clean or dirty.
 
 use crate::buffer::entry::{cost, example, Entry, Family, Make, GENERAL, PAGES};
 use crate::buffer::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
@@ -37,7 +38,7 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    /// An empty queue.
+    /// Creates the policy with an empty queue.
     pub fn new(setup: &Setup) -> Fifo {
         Fifo {
             queue: Aged::new(setup),

@@ -31,7 +31,7 @@ parameters! {
     }
 }
 
-/// The bases that its paper filters.
+/// The base policies that the GCaR paper combines with GCaR.
 pub(in crate::buffer) const BASES_OF_THE_PAPER: [&str; 3] = ["lru", "cflru", "bplru"];
 
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
@@ -238,7 +238,7 @@ pub struct Gcar<P> {
 }
 
 impl<P> Gcar<P> {
-    /// Filters the victims of `base`.
+    /// Creates the policy: `base`, with its victims filtered.
     pub fn new(base: P, setup: &Setup) -> Gcar<P> {
         let parameters = Parameters::of(&setup.settings);
         let skip = match parameters.gc_lookahead {
@@ -254,7 +254,7 @@ impl<P> Gcar<P> {
         }
     }
 
-    /// Wraps `base` without a filter.
+    /// Creates the policy: `base` alone, without a filter.
     pub fn off(base: P) -> Gcar<P> {
         Gcar::skipping(base, Skip::Nothing)
     }
@@ -272,7 +272,7 @@ impl<P> Gcar<P> {
 }
 
 impl<P> Gcar<P> {
-    /// The policy under the filter.
+    /// Returns the base policy.
     pub fn base(&self) -> &P {
         &self.base
     }
@@ -314,7 +314,8 @@ impl<P: Policy> Gcar<P> {
         fell_back
     }
 
-    /// [`Self::evict`] if chips must be skipped. Not inlined, since it is long.
+    /// Does the work of [`Self::evict`] if chips must be skipped. It is not inlined, since it is
+    /// long.
     #[inline(never)]
     fn evict_skipping(
         &mut self,

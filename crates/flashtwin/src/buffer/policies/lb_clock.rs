@@ -67,9 +67,9 @@ struct Block {
 pub struct LbClock {
     cache_reads: bool,
     blocks: BlockTable<Block>,
-    /// The block under the hand is the oldest.
+    /// The clock. The block under the hand is the oldest in the list.
     ring: List,
-    /// Blocks with bit 0, ordered as in the ring.
+    /// Blocks whose reference bit is clear, in the order of the ring.
     cold: BySize,
 }
 

@@ -57,24 +57,24 @@ count 1 [ 5d  2c ]  victim: 2c",
     ..Entry::PLAIN
 }];
 
-/// Counts that are distinguished: a list each.
+/// Number of counts that are distinguished; each has its own list.
 const COUNTS: usize = 16;
 
 /// Least frequently used.
 #[derive(Clone, Debug)]
 pub struct Lfu {
     parameters: Parameters,
-    /// Pages of count 1, 2, ...
+    /// The lists of pages with count 1, 2 and so on.
     lists: Box<AgedLists<COUNTS>>,
-    /// Per page: its list.
+    /// For each page: the index of its list.
     at: Vec<usize>,
     pages: u32,
-    /// Counts of all pages.
+    /// Sum of the counts of all pages.
     sum: u32,
 }
 
 impl Lfu {
-    /// An empty buffer.
+    /// Creates the policy with an empty buffer.
     pub fn new(setup: &Setup) -> Lfu {
         Lfu {
             parameters: Parameters::of(&setup.settings),

@@ -6,13 +6,13 @@
 //! their share. In that case searches have passed over pages of Q and evicted LIR pages instead; if new pages
 //! replaced those, soon all LIR pages would be new ones.
 //!
-//! - Hit on a LIR page: to the top of S.
-//! - Hit on a HIR page in S: becomes LIR, to the top of S, out of Q.
-//! - Hit on a HIR page not in S: to the top of S and the end of Q.
-//! - Miss: the front of Q is evicted. The new page goes to the top of S. If it was in S it becomes LIR, otherwise
-//!   HIR, at the end of Q.
-//! - If there is one LIR page too many, the one at the bottom of S becomes HIR, at the end of Q. Then S is pruned, so
-//!   that a LIR page is at its bottom.
+//! - Hit on a LIR page: the page moves to the top of S.
+//! - Hit on a HIR page in S: the page becomes LIR, moves to the top of S, and is removed from Q.
+//! - Hit on a HIR page not in S: the page is put on top of S, and moves to the end of Q.
+//! - Miss: the front of Q is evicted. The new page is put on top of S. If it was in S, it becomes
+//!   LIR; otherwise it is HIR and is added at the end of Q.
+//! - If there is one LIR page too many, the one at the bottom of S becomes HIR and is added at the
+//!   end of Q. Then S is pruned, so that a LIR page is at its bottom.
 //!
 //! S is bounded to twice the buffer: the page that was evicted first is forgotten. The paper leaves the bound open;
 //! libCacheSim has the same one.
@@ -277,7 +277,8 @@ impl Policy for Lirs {
         true
     }
 
-    /// The stack S and the queue Q; in S, `L` and `H` follow the cached pages, and ghosts have no state.
+    /// Formats the stack S and the queue Q. In S, `L` and `H` follow the cached pages, and ghosts
+    /// have no state.
     fn state(&self, device: &dyn DeviceView) -> String {
         let mut stack: Vec<String> = (self.stack.iter_oldest_first())
             .map(|number| match Place::of(number) {

@@ -7,7 +7,7 @@ use crate::buffer::policy::{pages_text, Access, DeviceView, Eviction, Policy, Pr
 use crate::buffer::{Aged, PageId, Setup};
 use crate::component::{source, Provenance};
 
-/// The baseline, by name.
+/// Name of LRU, the policy to which others are compared.
 pub(in crate::buffer) const NAME: &str = "lru";
 
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
@@ -45,7 +45,7 @@ pub struct Lru {
 }
 
 impl Lru {
-    /// An empty list.
+    /// Creates the policy with an empty list.
     pub fn new(setup: &Setup) -> Lru {
         Lru {
             list: Aged::new(setup),

@@ -55,7 +55,7 @@ pub struct LruWsr {
 }
 
 impl LruWsr {
-    /// An empty list.
+    /// Creates the policy with an empty list.
     pub fn new(setup: &Setup) -> LruWsr {
         LruWsr {
             list: Aged::new(setup),

@@ -86,7 +86,7 @@ fn next_accesses(accesses: &[Lpn]) -> Vec<usize> {
 
 /// A set of numbers below a bound: a bitmap, and above it bitmaps of the words that are not empty.
 struct Positions {
-    /// The last level is one word.
+    /// The bitmaps, the set itself first. The last level has a single word.
     levels: Vec<Vec<u64>>,
 }
 
@@ -116,7 +116,7 @@ impl Positions {
         }
     }
 
-    /// False if it is not in the set.
+    /// Removes a number; returns false if it is not in the set.
     fn remove(&mut self, number: usize) -> bool {
         if self.levels[0][number / 64] & (1 << (number % 64)) == 0 {
             return false;
@@ -133,7 +133,7 @@ impl Positions {
         true
     }
 
-    /// The set is not empty.
+    /// Removes the largest number of the set, which must not be empty.
     fn remove_largest(&mut self) {
         let mut at = 0;
         for level in self.levels.iter().rev() {

@@ -67,10 +67,10 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
 
 /// Number of heaps for each number of pages; they cover f below 2^32.
 const HEAPS: usize = 128;
-/// Rooms: one for each octave of f.
+/// Number of rooms, where blocks wait; there is one for each octave of f.
 const ROOMS: usize = 32;
 
-/// The heap of f, and the least f there.
+/// Returns the heap for blocks with this f; [`least_of`] returns the least f of a heap.
 fn heap_of(f: u32) -> usize {
     match f.ilog2() {
         0 | 1 => f as usize,
@@ -88,28 +88,28 @@ fn least_of(heap: usize) -> u32 {
 /// The least common multiple of 1 to 46, the largest such number with 64 bits.
 const UNIT: u64 = 9_419_588_158_802_421_600;
 
-/// 1 / f in units.
+/// Returns 1 / f in units.
 fn share(f: u32) -> u64 {
     UNIT / u64::from(f)
 }
 
-/// PUD after `age` page writes, in units.
+/// Returns the PUD after `age` page writes, in units.
 fn pud(age: u64, share: u64) -> u128 {
     u128::from(age) * u128::from(share)
 }
 
 #[derive(Clone, Debug, Default)]
 struct Block {
-    /// t
+    /// Time t at which the block was inserted.
     at: u64,
-    /// f, and 1 / f
+    /// Number of writes f, and 1 / f in units.
     writes: u32,
     share: u64,
-    /// Larger is more recent.
+    /// Time of the block's last use; a larger value is more recent.
     used: u64,
     /// Whether the block has changed since the last search.
     changed: bool,
-    /// The room it waits in, if it is in no heap.
+    /// The room in which the block waits, if it is in no heap.
     room: u8,
 }
 
@@ -135,13 +135,13 @@ pub struct PudLru {
     waiting: Box<Lists<ROOMS>>,
     /// Rooms entered so far.
     rooms: usize,
-    /// (t, used) of the blocks that do not wait.
+    /// The heaps, with (t, used) of the blocks that do not wait.
     heaps: Heaps<(u64, u64)>,
     /// For each number of pages, the heaps that are not empty, as bits.
     filled: Vec<u128>,
-    /// Numbers of pages with such heaps as bits.
+    /// The numbers of pages for which at least one heap is not empty, as bits.
     sizes: Vec<u64>,
-    /// Per number of pages.
+    /// For each number of pages: an upper bound of the PUDs.
     ceilings: Vec<Ceiling>,
     /// Page writes so far.
     now: u64,
@@ -259,7 +259,7 @@ impl PudLru {
         }
     }
 
-    /// A page of the block was accessed.
+    /// Records an access to a page of the block.
     fn touch(&mut self, node: NodeId, write: bool) {
         self.clock += 1;
         let block = &mut self.blocks[node];
@@ -357,7 +357,8 @@ impl PudLru {
     }
 }
 
-/// A PUD as an exact fraction, by which it is ordered, and in units for the mean.
+/// A PUD in two forms: as an exact fraction, by which blocks are ordered, and in units, for
+/// comparison with the mean.
 #[derive(Clone, Copy, Debug)]
 struct Pud {
     age: u64,
@@ -392,12 +393,12 @@ type Rank = (Pud, Reverse<u64>);
 /// A search among blocks of the same number of pages.
 struct Search {
     now: u64,
-    /// PUDs above this are wanted.
+    /// The mean; only PUDs above it are candidates.
     mean: Option<u128>,
     best: Option<(Rank, NodeId)>,
-    /// The best of the blocks skipped because of their chip.
+    /// The best of the blocks that were skipped because of their chips.
     skipped: Option<Rank>,
-    /// The largest PUD that may be here.
+    /// An upper bound of the PUDs that the search can still find.
     ceiling: u128,
 }
 

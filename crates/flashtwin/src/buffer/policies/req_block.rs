@@ -77,17 +77,17 @@ hit, large    -> DRL [ {9} ]                        leaves",
     ..Entry::PLAIN
 }];
 
-/// The lists, in the order in which their tails are compared.
+/// Numbers of the lists, in the order in which their tails are compared.
 const IRL: u8 = 0;
 const DRL: u8 = 1;
 const SRL: u8 = 2;
 
-/// A block: its node, and the time of its insertion, as nodes are reused.
+/// Identity of a block: its node, and the time of its insertion, since nodes are reused.
 type Arrival = (NodeId, u64);
 
 #[derive(Clone, Debug, Default)]
 struct Request {
-    /// The host request whose pages it collects.
+    /// The host request whose pages the block collects.
     request: u64,
     /// Time of the insertion, unique to the block.
     at: u64,
@@ -96,9 +96,9 @@ struct Request {
     hit_by: u64,
     small: bool,
     list: u8,
-    /// The block divided from it last.
+    /// The block that was last divided from this one.
     divided: Option<NodeId>,
-    /// The block it was divided from.
+    /// The block from which this one was divided.
     origin: Option<Arrival>,
 }
 
@@ -127,13 +127,13 @@ impl ReqBlock {
         }
     }
 
-    /// The node of a block, if the block still exists.
+    /// Returns the node of a block, if the block still exists.
     fn find(&self, block: Option<Arrival>) -> Option<NodeId> {
         let (node, at) = block?;
         (self.blocks[node].at == at && self.blocks.pages(node) > 0).then_some(node)
     }
 
-    /// A new block at the head of a list.
+    /// Adds a new block at the head of a list, and returns its node.
     fn add(&mut self, list: u8, request: u64, origin: Option<Arrival>) -> NodeId {
         let node = self.blocks.add_apart(0);
         self.blocks[node] = Request {

@@ -72,10 +72,10 @@ new -> S [ 6 5 ] -- hit more than once --> M [ 4 3 1 ] -> victim
     ..Entry::PLAIN
 }];
 
-/// The queues.
+/// Indices of the queues.
 const S: usize = 0;
 const M: usize = 1;
-/// Two bits.
+/// Largest count of a page; a count has two bits.
 const MOST: u8 = 3;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -98,7 +98,7 @@ pub struct S3Fifo {
 }
 
 impl S3Fifo {
-    /// Queues of the sizes in its parameters.
+    /// Creates the policy with queues of the sizes in its parameters.
     pub fn new(setup: &Setup) -> S3Fifo {
         let Parameters { small, ghosts } = Parameters::of(&setup.settings);
         let small_pages = small.0;
@@ -156,7 +156,7 @@ impl S3Fifo {
         })
     }
 
-    /// The victim in M.
+    /// Returns the victim in M.
     fn search_main(
         &mut self,
         device: &dyn DeviceView,

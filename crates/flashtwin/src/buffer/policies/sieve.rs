@@ -45,14 +45,14 @@ head [ 6d0  5c1  4d0  3d1  1d1 ] tail
 #[derive(Clone, Debug)]
 pub struct Sieve {
     queue: List,
-    /// Per page.
+    /// For each page: whether it has been visited.
     visited: Vec<bool>,
     /// The page at the hand; `None` for the oldest.
     hand: Option<PageId>,
 }
 
 impl Sieve {
-    /// An empty queue.
+    /// Creates the policy with an empty queue.
     pub fn new(_setup: &Setup) -> Sieve {
         Sieve {
             queue: List::default(),
@@ -61,7 +61,7 @@ impl Sieve {
         }
     }
 
-    /// The page that the hand is at next.
+    /// Returns the page to which the hand moves from `page`.
     fn after(&self, page: PageId) -> Option<PageId> {
         self.queue.newer(page).or(self.queue.oldest())
     }

@@ -62,24 +62,24 @@ new -> A1in [ 5 4 3 ] -> victim, number kept in A1out ( 2 1 )
     ..Entry::PLAIN
 }];
 
-/// The lists.
+/// Indices of the lists.
 const A1IN: usize = 0;
 const AM: usize = 1;
 
-/// Two queues.
+/// The 2Q policy.
 #[derive(Clone, Debug)]
 pub struct TwoQ {
     k_in: usize,
     k_out: u32,
     lists: AgedLists<2>,
-    /// Per page.
+    /// For each page: whether it is in Am.
     in_am: Vec<bool>,
     a1out: Ghosts,
     incoming: Incoming<bool>,
 }
 
 impl TwoQ {
-    /// Kin and Kout as in its parameters.
+    /// Creates the policy with the sizes Kin and Kout in its parameters.
     pub fn new(setup: &Setup) -> TwoQ {
         let Parameters { k_in, k_out } = Parameters::of(&setup.settings);
         TwoQ {

@@ -80,7 +80,7 @@ protected [ 3 1 ]",
     ..Entry::PLAIN
 }];
 
-/// The lists.
+/// Indices of the lists.
 const WINDOW: usize = 0;
 const PROBATION: usize = 1;
 const PROTECTED: usize = 2;
@@ -91,7 +91,7 @@ pub struct WTinyLfu {
     window_pages: usize,
     protected_pages: usize,
     lists: AgedLists<3>,
-    /// Per page: its list.
+    /// For each page: the index of its list.
     at: Vec<usize>,
     counts: Frequencies,
     /// The incoming page, if its access has been counted and it is not inserted yet.
@@ -99,7 +99,7 @@ pub struct WTinyLfu {
 }
 
 impl WTinyLfu {
-    /// Empty lists.
+    /// Creates the policy with empty lists.
     pub fn new(setup: &Setup) -> WTinyLfu {
         let parameters = Parameters::of(&setup.settings);
         let window_pages = parameters.admission_window.0.max(1);

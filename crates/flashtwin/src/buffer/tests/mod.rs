@@ -8,7 +8,8 @@ use crate::component::Settings;
 use crate::stepping::Traceable;
 use crate::units::Lpn;
 
-/// The parameters of a policy, some of them set.
+/// Returns the parameters of a policy, of which those in `set` have the given values and others
+/// their defaults.
 fn settings(policy: &str, capacity: u32, set: &[(&str, &str)]) -> Settings {
     let device = Traceable {
         policy,

@@ -16,7 +16,7 @@ use crate::units::{ChipId, Lpn, Time};
 const PAGES: u32 = 24;
 const CHIPS: u32 = 4;
 
-/// Page i is logical page i.
+/// A device in which page i is logical page i.
 struct Fake {
     in_gc: ChipSet,
     dirty: [bool; PAGES as usize],
@@ -83,7 +83,7 @@ impl Fake {
         policy.cleaned(self, PageId(page));
     }
 
-    /// The victim, and the number of inspected entries.
+    /// Returns the victim, and the number of inspected entries.
     fn victim(&self, policy: &mut impl Policy, skip: Skip) -> (Option<u32>, u64) {
         let mut out = Eviction::default();
         let found = policy.evict(self, &access(99, true, true), skip, &mut out);

@@ -20,11 +20,11 @@ struct Chip {
     open_pages: u32,
 }
 
-/// A device in which page i is logical page i; it collects at 2 free blocks.
+/// A device in which page i is logical page i. It collects garbage when 2 free blocks are left.
 struct Fake {
     chips: Vec<Chip>,
     in_gc: ChipSet,
-    /// Per page.
+    /// For each page, whether it is dirty.
     dirty: Vec<bool>,
     chip_of: Vec<Option<u16>>,
 }
@@ -75,7 +75,7 @@ impl Fake {
         out.victims.first().map(|page| page.0)
     }
 
-    /// All of them, in order.
+    /// Evicts `N` pages, one after the other, and returns them in that order.
     fn victims<const N: usize>(&self, policy: &mut impl Policy) -> [u32; N] {
         std::array::from_fn(|_| self.victim(policy, Skip::Nothing).unwrap())
     }
@@ -375,7 +375,8 @@ fn the_dispatcher_forgets_by_distinct_pages() {
     );
 }
 
-/// 16 pages of 4 KiB, of which 5 % are 26 214 bits; 0.1455 of these are 3814; two halves have 1907 each.
+/// A buffer of 16 pages of 4 KiB has 524 288 bits; 5 % of these are 26 214 bits. The filter is
+/// reset after 0.1455 pages per bit, that is 3814 pages; with two halves, after 1907 pages each.
 #[test]
 fn the_filter_forgets_at_five_percent_of_false_positives() {
     for (set, items) in [

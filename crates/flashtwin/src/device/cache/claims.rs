@@ -18,7 +18,7 @@ const NONE: u32 = u32::MAX;
 struct Claim {
     /// The block, as long as it is open; `None` for a single page.
     block: Option<u32>,
-    /// The block was evicted, so that no more pages are written to it.
+    /// Whether the block was evicted, so that no more pages are written to it.
     closed: bool,
     /// Slots granted that no page uses yet.
     unused: u32,
@@ -298,7 +298,8 @@ mod tests {
         assert_eq!(claims.into_rest(), (2, VecDeque::new()));
     }
 
-    /// A page list, a block with one page in the buffer, and an evicted block with three; blocks have four pages.
+    /// The buffer has pages of the page list, a block with one cached page, and an evicted block
+    /// with three pages still to be written. Blocks have four pages.
     #[test]
     fn pages_by_themselves_leave_room_to_blocks() {
         let mut claims = Claims::new(8, 4);

@@ -154,7 +154,7 @@ impl<B: Backend> Device<B> {
         self.load_ahead(fourth, third, first);
     }
 
-    /// Starts the three loads, each for another page.
+    /// Starts the three prefetches of an eviction, each for another page.
     #[inline(always)]
     fn load_ahead(&mut self, page: PageId, later: PageId, next: PageId) {
         let cache = &self.cache;
@@ -210,7 +210,7 @@ impl<B: Backend> Device<B> {
         self.grant_slots();
     }
 
-    /// Returns the slot of a page under such a policy.
+    /// Returns the slot of a page under a policy whose blocks occupy the room of all their pages.
     #[inline(never)]
     pub(super) fn return_claimed_slot(&mut self, id: u32) {
         if let Some(claims) = &mut self.cache.claims {

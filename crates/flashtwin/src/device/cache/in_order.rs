@@ -120,8 +120,8 @@ impl<B: Backend> Device<B> {
         self.pump(victim);
     }
 
-    /// [`Device::hand_over_slot`] for a page that is plain ([`Page::is_plain`]): starts its write-back. `home` is the
-    /// only unit to which the page can be written, or [`NO_HOME`].
+    /// Does the work of [`Device::hand_over_slot`] for a plain page ([`Page::is_plain`]): starts
+    /// its write-back. `home` is the only unit to which the page can be written, or [`NO_HOME`].
     #[inline(always)]
     fn write_back_plain(&mut self, victim: u32, successor: u32, home: u32, stream: Stream) {
         let whole = self.cache.whole;

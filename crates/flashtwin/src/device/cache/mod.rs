@@ -80,7 +80,7 @@ struct Counters {
 
 #[derive(Clone, Debug)]
 pub(super) struct Cache {
-    /// Whether the device has a buffer; if not, nothing else here is used.
+    /// Whether the device has a buffer. If not, no other field is used.
     pub present: bool,
     room: Room,
     eviction: Eviction,
@@ -91,7 +91,7 @@ pub(super) struct Cache {
     free_slots: [u32; 2],
     /// Slots of [`Pool::Policy`] if blocks occupy the room of all their pages; they replace `free_slots`.
     claims: Option<Box<Claims>>,
-    /// Pages that wait for any free slot, not for that of a certain page, by [`Pool`].
+    /// Pages that wait for any free slot, not for the slot of a certain page, by [`Pool`].
     waiting: [VecDeque<u32>; 2],
     /// Number of pages in flight that the policy holds.
     in_flight: u32,
@@ -102,7 +102,8 @@ pub(super) struct Cache {
     waiters: Waiters,
     /// The flash operation of a cached page that ended last.
     ended: Ended,
-    /// For each page, the operation that ended as it got its slot, if accesses were waiting for it then.
+    /// For each page, the operation that ended when the page got its slot, if accesses were waiting
+    /// for the page then.
     slot_ends: Vec<Ended>,
     /// For each page, the placement of its last write; empty if the flash has no use for it.
     asked: Vec<Asked>,

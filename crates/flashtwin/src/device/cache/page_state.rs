@@ -83,7 +83,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Reads the page from flash if an access waits for sectors it lacks.
+    /// Reads the page from flash if an access waits for sectors that the page lacks.
     fn fill_if_wanted(&mut self, id: u32) {
         if self.cache.is_fill_awaited(id) {
             self.fill(id);

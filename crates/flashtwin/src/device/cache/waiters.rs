@@ -17,9 +17,9 @@ pub(super) enum Wants {
     Slot,
     /// The page gets its slot, the access writes into it, and the page is then programmed.
     SlotThenProgram,
-    /// Sectors of the page become valid, given as bits.
+    /// Waits until the sectors of the page that are given as bits are valid.
     Data(u64),
-    /// This many programs of the page end.
+    /// Waits until this many programs of the page have ended.
     Programs(u32),
 }
 

@@ -103,7 +103,7 @@ impl<B: Backend> Device<B> {
     /// Returns the device as a plain one with a back end of the given kind.
     ///
     /// # Panics
-    /// Panics if its back end is of another kind.
+    /// Panics if the device's back end is of another kind.
     #[inline(always)]
     pub(super) fn as_plain<const KIND: u8>(&mut self) -> &mut Device<Plain<B, KIND>> {
         const { assert_same_layout::<B, KIND>() };

@@ -1,4 +1,4 @@
-//! Requests on the plain path end as on that of any device.
+//! Requests on the plain path end in the same way as on any device.
 
 use super::super::{Backend, Device};
 use super::Path;
@@ -86,7 +86,7 @@ fn ssd(more: &[(&str, &str)]) -> Ssd {
     ssd
 }
 
-/// Keys of the devices that have every policy in turn.
+/// Settings of the devices under test. Each device runs with every policy in turn.
 const KINDS: [(&str, &[(&str, &str)]); 9] = [
     ("msr", &[]),
     ("modern", &MODERN),
@@ -253,7 +253,8 @@ fn features_of_the_front_end_select_the_general_path() {
     }
 }
 
-/// Checked in every build: code omitted in the wrong copy would be undefined behaviour.
+/// The check runs in every build: executing a copy of the code that lacks a needed feature would be
+/// undefined behaviour.
 #[test]
 #[should_panic(expected = "the path of another kind of back end")]
 fn stale_path_panics() {

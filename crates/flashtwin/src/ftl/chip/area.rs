@@ -38,7 +38,7 @@ impl Area {
         self.blocks_max - self.len()
     }
 
-    /// Free pages of the newest block.
+    /// Returns the number of free pages of the newest block.
     #[inline]
     pub fn open_pages(&self) -> u32 {
         self.pages_per_block - self.next
@@ -76,7 +76,7 @@ impl Area {
         self.blocks.push_back(block);
     }
 
-    /// All blocks of the log, oldest first, each with the number of its written pages.
+    /// Returns all blocks of the log, oldest first, each with the number of its written pages.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let last = self.blocks.len().wrapping_sub(1);
         let pages = move |i| {
@@ -124,7 +124,7 @@ impl Area {
         Ok(())
     }
 
-    /// Text of the log, such as `[9 13] [17]`: pages by block, oldest block first.
+    /// Formats the log, such as `[9 13] [17]`: pages by block, oldest block first.
     pub fn text(&self, store: &Store, mark: impl Fn(u32) -> &'static str) -> String {
         let texts = self
             .iter()

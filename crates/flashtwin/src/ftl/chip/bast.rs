@@ -38,7 +38,7 @@ impl Own for BastSetup {
         u64::from(self.log_blocks) * u64::from(chip.pages_per_block)
     }
 
-    /// One block more than data and logs: the new block of a full merge.
+    /// Returns the blocks for data and logs, plus one: the new block of a full merge.
     fn blocks_min(&self, chip: &Chip) -> u64 {
         u64::from(chip.logical_blocks()) + u64::from(self.log_blocks) + 1
     }
@@ -81,7 +81,7 @@ const ENTRY: Entry = Entry {
 struct Log {
     block: u32,
     owner: u32,
-    /// Pages written to it.
+    /// Number of pages written to the log block.
     count: u32,
     /// Whether the pages are the offsets 0 to count - 1, in this order.
     in_order: bool,
@@ -305,7 +305,7 @@ impl ChipFtl for Bast {
         self.blocks.counters
     }
 
-    /// `log1[5 4] log0[- 0]`: the log most recently written first.
+    /// Formats the logs, such as `log1[5 4] log0[- 0]`: the log most recently written first.
     fn state(&self) -> String {
         let mut texts: Vec<String> = self
             .order

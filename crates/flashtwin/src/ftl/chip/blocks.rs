@@ -83,7 +83,7 @@ impl Blocks {
         }
     }
 
-    /// The place of a page in its data block, if it has one.
+    /// Returns the place of a page in its data block, if it has one.
     #[inline]
     fn in_place(&self, page: u32) -> Option<u32> {
         let (block, offset) = self.split(page);

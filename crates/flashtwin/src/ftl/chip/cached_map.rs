@@ -238,13 +238,13 @@ impl CachedMap {
         Ok(())
     }
 
-    /// All entries, in no particular order.
+    /// Returns all entries, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter()
     }
 
-    /// Text of the cache, such as `[4 1*|0]`: protected entries, then those on probation, most recent first; `*` is
-    /// dirty.
+    /// Formats the cache, such as `[4 1*|0]`: protected entries, then those on probation, most
+    /// recent first; `*` is dirty.
     pub fn text(&self) -> String {
         let list = |list: &List| {
             let entry = |place: PageId| {

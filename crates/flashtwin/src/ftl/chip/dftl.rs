@@ -46,7 +46,7 @@ impl DftlSetup {
         Some(room as u32 + 2)
     }
 
-    /// 5 % of the blocks, but at most half of the blocks beyond those of the data.
+    /// Returns 5 % of the blocks, but at most half of the blocks that remain beside the data.
     fn low_default(&self, chip: &Chip) -> Option<u32> {
         (self.entries_per_translation_page > 0)
             .then(|| self.low_max(chip))
@@ -84,7 +84,8 @@ impl Own for DftlSetup {
         chip.logical_pages.into()
     }
 
-    /// One open block for data, one for translation pages, and three for collection.
+    /// Returns the blocks for data and translation pages, plus one open block for each kind and
+    /// three for collection.
     fn blocks_min(&self, chip: &Chip) -> u64 {
         let n = chip.pages_per_block.max(1);
         let translation = self.translation_pages(chip.logical_pages) / n;
@@ -575,8 +576,8 @@ impl ChipFtl for Dftl {
         self.counters
     }
 
-    /// Text such as `CMT[4 1*|0] free 5`: protected entries, then those on probation, most recent first; `*` is
-    /// dirty.
+    /// Formats the state, such as `CMT[4 1*|0] free 5`: protected entries, then those on probation,
+    /// most recent first; `*` is dirty.
     fn state(&self) -> String {
         format!("CMT{} free {}", self.cache.text(), self.store.free_blocks())
     }

@@ -37,7 +37,8 @@ impl Own for FastSetup {
         u64::from(self.rw_log_blocks) * u64::from(chip.pages_per_block)
     }
 
-    /// Data and logs, and in addition one block for a full merge and the log block for sequential writes.
+    /// Returns the blocks for data and logs, plus one for a full merge and the log block for
+    /// sequential writes.
     fn blocks_min(&self, chip: &Chip) -> u64 {
         u64::from(chip.logical_blocks()) + u64::from(self.rw_log_blocks) + 2
     }
@@ -186,8 +187,8 @@ impl ChipFtl for Fast {
         self.blocks.counters
     }
 
-    /// Text such as `SW1[4 5] RW[- 9] [10]`: the sequential log block, then the RW blocks, oldest first; `-` is
-    /// invalid.
+    /// Formats the state, such as `SW1[4 5] RW[- 9] [10]`: the sequential log block, then the RW
+    /// blocks, oldest first; `-` is invalid.
     fn state(&self) -> String {
         let sequential = self.sequential.text(&self.blocks);
         let random = self.random.text(&self.blocks.store, |_| "");

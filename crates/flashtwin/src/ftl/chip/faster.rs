@@ -47,8 +47,8 @@ impl Own for FasterSetup {
         logs * u64::from(chip.pages_per_block)
     }
 
-    /// Data and logs, and in addition one block for a full merge, the log block for sequential writes, and a new
-    /// block of the RW log while its oldest one is reclaimed.
+    /// Returns the blocks for data and logs, plus one for a full merge, the log block for
+    /// sequential writes, and a new block of the RW log while its oldest one is reclaimed.
     fn blocks_min(&self, chip: &Chip) -> u64 {
         let logs = u64::from(self.rw_log_blocks) + u64::from(self.isolation_blocks);
         u64::from(chip.logical_blocks()) + logs + 3
@@ -369,7 +369,8 @@ impl ChipFtl for Faster {
         self.blocks.counters
     }
 
-    /// Text such as `SW[] RW[6 5] [9* 18] ISO[-]`: oldest block first; `*` has had its second chance, `-` is invalid.
+    /// Formats the state, such as `SW[] RW[6 5] [9* 18] ISO[-]`: oldest block first; `*` has had
+    /// its second chance, `-` is invalid.
     fn state(&self) -> String {
         let store = &self.blocks.store;
         let sequential = self.sequential.text(&self.blocks);

@@ -174,19 +174,19 @@ pub trait ChipFtl {
         let _ = ops;
     }
 
-    /// Physical page with the newest version of a page.
+    /// Returns the physical page with the newest version of a page.
     fn lookup(&self, page: u32) -> Option<u32>;
 
     /// Checks that the tables agree with each other.
     ///
     /// # Errors
-    /// Names the first disagreement.
+    /// The error names the first disagreement.
     fn check(&self) -> Result<(), String>;
 
-    /// Counters since the layer was made.
+    /// Returns the counters since the layer was created.
     fn counters(&self) -> Counters;
 
-    /// State of the layer in the notation of [`trace`].
+    /// Returns the state of the layer in the notation of [`trace`].
     fn state(&self) -> String;
 }
 
@@ -225,7 +225,7 @@ macro_rules! declare {
                 None
             }
 
-            /// Description of the layer.
+            /// Returns the description of the layer.
             pub fn entry(&self) -> &'static catalog::Entry {
                 match self { $(Layer::$Type(_) => &$Own::ENTRY,)+ }
             }

@@ -8,7 +8,7 @@ use super::{dispatch, each, layers, ChipFtl, Ftl};
 pub(crate) struct Outlook {
     /// Free blocks; for a layer with logs, log blocks that can be opened before one must be reclaimed.
     pub free_blocks: u32,
-    /// The layer collects when this many blocks are free and the open block is full.
+    /// The layer collects when at most this many blocks are free and the open block is full.
     pub trigger_blocks: u32,
     /// Free pages of the open block.
     pub open_pages: u32,
@@ -38,7 +38,7 @@ impl Ftl {
         each!(self, ftl => ftl.outlook())
     }
 
-    /// Erases of each block.
+    /// Returns the erases of each block.
     pub(crate) fn erases(&self) -> &[u32] {
         self.store().erases()
     }

@@ -51,7 +51,7 @@ impl Roles {
         Ok(roles)
     }
 
-    /// Gives a block an owner.
+    /// Records that a block has an owner; fails if it already has one.
     pub fn take(&mut self, block: u32) -> Result<(), StateError> {
         match self.0.get_mut(block as usize) {
             Some(taken @ false) => {

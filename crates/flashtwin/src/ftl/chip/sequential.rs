@@ -12,7 +12,7 @@ use crate::ftl::StateError;
 #[derive(Clone, Copy, Debug)]
 struct Open {
     block: u32,
-    /// Logical block whose pages it takes.
+    /// Logical block whose pages are written to the SW block.
     owner: u32,
     /// Number of offsets passed: it has the pages 0 to `count - 1`, except those trimmed before they were written to
     /// it.
@@ -135,7 +135,7 @@ impl Sequential {
         Ok(())
     }
 
-    /// Text such as `SW0[0 1]`: the logical block, then the pages.
+    /// Formats the SW block, such as `SW0[0 1]`: the logical block, then the pages.
     pub fn text(&self, blocks: &Blocks) -> String {
         match self.open {
             Some(open) => {

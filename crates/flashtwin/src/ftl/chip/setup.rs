@@ -71,8 +71,8 @@ pub(super) trait Own: Sized {
     /// Computes parameters again that depend on others and are not set by the user.
     fn follow(&mut self, _chip: &Chip, _is_given: &dyn Fn(&str) -> bool) {}
 
-    /// Returns the number of page writes after which nothing of an older state is left: all pages, or those of the
-    /// logs.
+    /// Returns the number of page writes after which nothing of an older state is left: all pages,
+    /// or the pages of the logs.
     fn turn_pages(&self, chip: &Chip) -> u64;
 
     /// Returns the number of blocks that the chip needs for its data, its logs or translation pages, and for merges
@@ -190,12 +190,12 @@ impl Setup {
         }
     }
 
-    /// Name of the layer.
+    /// Returns the name of the layer.
     pub fn name(&self) -> &'static str {
         self.kind.entry().name
     }
 
-    /// Parameters of the layer.
+    /// Returns the parameters of the layer.
     pub fn parameters(&self) -> &'static [Parameter] {
         self.kind.entry().parameters
     }
@@ -242,13 +242,13 @@ impl Setup {
         }
     }
 
-    /// Returns the number of page writes after which nothing of an older state is left: all pages, or those of the
-    /// logs.
+    /// Returns the number of page writes after which nothing of an older state is left: all pages,
+    /// or the pages of the logs.
     pub(crate) fn turn_pages(&self) -> u64 {
         self.kind.turn_pages(&self.chip())
     }
 
-    /// Logical blocks.
+    /// Returns the number of logical blocks.
     pub fn logical_blocks(&self) -> u32 {
         self.chip().logical_blocks()
     }
@@ -262,7 +262,7 @@ impl Setup {
     /// Checks the setup.
     ///
     /// # Errors
-    /// Names the first wrong parameter and its valid values.
+    /// The error names the first wrong parameter and its valid values.
     pub fn check(&self) -> Result<(), SetupError> {
         let wrong = |text: String| Err(SetupError(text));
         let n = self.pages_per_block;

@@ -111,7 +111,7 @@ impl Store {
         offsets.all(|offset| self.is_erased(self.ppn(block, offset)) == (offset >= count))
     }
 
-    /// Pages of a block (N in the papers).
+    /// Returns the number of pages of a block (N in the papers).
     #[inline]
     pub fn pages_per_block(&self) -> u32 {
         self.pages_per_block
@@ -144,7 +144,7 @@ impl Store {
         self.tags[ppn as usize] == ERASED
     }
 
-    /// Live pages of a block.
+    /// Returns the number of live pages of a block.
     #[inline]
     pub fn live(&self, block: u32) -> u32 {
         u32::from(self.tallies[block as usize] & !OPEN)
@@ -261,7 +261,7 @@ impl Store {
         Ok(())
     }
 
-    /// Text such as `[9 13 -]`: contents of the first pages of a block; `-` is invalid.
+    /// Formats the first pages of a block by their contents, such as `[9 13 -]`; `-` is invalid.
     pub fn text(&self, block: u32, pages: u32, mark: impl Fn(u32) -> &'static str) -> String {
         let page = |offset| match self.tag(self.ppn(block, offset)) {
             Some(tag) => format!("{tag}{}", mark(self.ppn(block, offset))),

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::rng::Rng;
 
-/// Writes at random until a write is refused, and then continues.
+/// Writes random pages, also after a write has been refused.
 fn overfill(ftl: &mut impl ChipFtl, logical_pages: u32, seed: u64) {
     let mut rng = Rng::new(seed);
     let mut ops: Vec<FlashOp> = Vec::new();
@@ -256,7 +256,8 @@ fn data_leave_room_for_the_map() {
     }
 }
 
-/// A turn of FASTER writes its log once: 7 blocks of 8 pages.
+/// A turn of FASTER, after which nothing of an older state is left, writes its log once: 7 blocks
+/// of 8 pages.
 #[test]
 fn a_turn_of_faster_is_its_log() {
     let mut setup = Setup::new("faster", 200, 40, 8).unwrap();

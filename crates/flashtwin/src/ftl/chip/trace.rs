@@ -60,7 +60,7 @@ impl Cost {
         ]
     }
 
-    /// Counts flash operations; leaves the merge counts at 0.
+    /// Counts flash operations. The counts of merges are 0.
     pub fn of(ops: &[FlashOp]) -> Cost {
         let mut cost = Cost::default();
         for op in ops {
@@ -93,7 +93,8 @@ impl AddAssign for Cost {
 }
 
 impl fmt::Display for Cost {
-    /// `1 host program, 3 copies, 1 erase, 1 partial merge`: all counts that are not 0.
+    /// Formats all counts that are not 0, such as `1 host program, 3 copies, 1 erase, 1 partial
+    /// merge`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = Cost::NAMES.iter().zip(self.numbers());
         let counts = counts.filter(|(_, number)| *number > 0);
@@ -239,7 +240,7 @@ pub fn trace_ftl(setup: &Setup, empty: bool, accesses: &str) -> Result<Vec<Step>
     Ok(steps)
 }
 
-/// Flash operations of all steps.
+/// Returns the sum of the costs of all steps.
 pub fn total(steps: &[Step]) -> Cost {
     let mut total = Cost::default();
     for step in steps {

@@ -112,13 +112,14 @@ pub(crate) fn foresee(ftl: &mut PageMap, of: Victims, tie: Tie, pages: u32, maps
 
 /// A block or unit that may be collected, as the rules see it.
 pub(crate) trait Candidate: Copy {
-    /// Number of live pages.
+    /// Returns the number of live pages.
     fn live(&self) -> u32;
 
-    /// Number of blocks of the chip, or units of the group, that were opened after it.
+    /// Returns the number of blocks of the chip, or units of the group, that were opened after this
+    /// one.
     fn age(&self) -> u32;
 
-    /// Number of erases.
+    /// Returns the number of erases.
     fn erases(&self) -> u32;
 }
 
@@ -126,10 +127,10 @@ pub(crate) trait Candidate: Copy {
 pub(crate) trait Pool {
     type Candidate: Candidate;
 
-    /// Places in it, of candidates or not.
+    /// Returns the number of positions in the pool; some have no candidate.
     fn places(&self) -> u32;
 
-    /// The candidate at a place, if there is one.
+    /// Returns the candidate at a place, if there is one.
     fn candidate(&self, place: u32) -> Option<Self::Candidate>;
 
     /// Pages of a candidate that hold data, live or not.
@@ -137,10 +138,11 @@ pub(crate) trait Pool {
 
     fn tie(&self) -> Tie;
 
-    /// Seed of random choices: a number that depends on what the pool has written so far.
+    /// Returns the seed of random choices: a number that depends on what the pool has written so
+    /// far.
     fn seed(&self) -> u64;
 
-    /// The candidate with the fewest live pages.
+    /// Returns the candidate with the fewest live pages.
     fn fewest_live(&self) -> Option<Self::Candidate> {
         self.best(|a, b| a.live() < b.live())
     }
@@ -149,7 +151,7 @@ pub(crate) trait Pool {
         (0..self.places()).filter_map(|place| self.candidate(place))
     }
 
-    /// The candidate that is better than all others.
+    /// Returns the candidate that is better than all others.
     fn best(
         &self,
         better: impl Fn(&Self::Candidate, &Self::Candidate) -> bool,
@@ -255,7 +257,7 @@ impl<'a> Pool for Blocks<'a> {
         self.ftl.position_hash(self.pool)
     }
 
-    /// The page map keeps the lowest tallies, so that not all blocks are compared.
+    /// Uses the lowest tallies, which the page map keeps, so that not all blocks are compared.
     #[inline]
     fn fewest_live(&self) -> Option<Block<'a>> {
         let last = self.tie == Tie::Highest;

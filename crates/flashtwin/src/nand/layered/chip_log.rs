@@ -91,7 +91,7 @@ impl Costs {
 }
 
 impl Layered {
-    /// A step in the array begins, and takes `time`.
+    /// Logs that a step in the flash array of a chip begins, and takes `time`.
     #[cold]
     pub(super) fn log_array(&mut self, chip: usize, time: Time, now: Time) {
         let Some(log) = &mut self.log else { return };

@@ -247,7 +247,7 @@ impl Layered {
         self.start(chip, now, events);
     }
 
-    /// Trims a page. The flash operations of the trim follow those of the operation in service.
+    /// Trims a page. The flash operations of the trim follow the operation in service.
     pub fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue) {
         let (chip, page) = self.pages.split(lpn);
         self.ops.clear();
@@ -304,8 +304,9 @@ impl Layered {
         self.ftls[chip].prefetch(page);
     }
 
-    /// ECR's chip queue complete time (ECR section 3, Eqs 1-4). A future collection or merge is assumed to take as
-    /// long as the chip's last one (D-79), since the pages it moves are known only when it begins.
+    /// Returns ECR's chip queue complete time (ECR section 3, Eqs 1-4). A future collection or
+    /// merge is assumed to take as long as the chip's last one (D-79), since the pages it moves are
+    /// known only when it begins.
     pub fn drain_time(&self, chip: usize, exact: bool, now: Time) -> Time {
         let (of, l) = (&self.chips[chip], &self.times);
         let [reads, writes] = of.inside;
@@ -387,10 +388,10 @@ impl Layered {
         self.reset_stats();
     }
 
-    /// The state that random writing converges to. One chip is written until nothing remains of its sequential start,
-    /// then its state is copied to all, with further writes between two copies (D-40). Pages keep their numbers,
-    /// since a chip's state depends on which pages are adjacent.
-    /// Returns false if `watch` stopped it.
+    /// Places the flash in the state that random writing converges to. One chip is written until
+    /// nothing remains of its sequential start, then its state is copied to all, with further
+    /// writes between two copies (D-40). Pages keep their numbers, since a chip's state depends on
+    /// which pages are adjacent. Returns false if `watch` stopped it.
     pub fn fill_steady(&mut self, rng: &mut Rng, watch: &dyn Watch) -> bool {
         let mut worn = Ftl::new(&self.setup).expect("the device was checked");
         worn.fill();
@@ -414,7 +415,7 @@ impl Layered {
         true
     }
 
-    /// Number of pages that [`Layered::fill_steady`] writes.
+    /// Returns the number of pages that [`Layered::fill_steady`] writes.
     pub fn steady_pages(&self) -> u64 {
         let copies = self.ftls.len() as u64 - 1;
         WEAR_IN * self.setup.turn_pages() + copies * self.between_copies()

@@ -185,7 +185,8 @@ impl Costs {
     }
 }
 
-/// Returns the counter of an operation, in an access that the host makes for `host`.
+/// Returns the cause under which an operation is counted, in an access that the host makes for
+/// `host`.
 pub(super) fn cause(op: &FlashOp, host: Cause) -> Cause {
     match (op.kind, op.why) {
         (OpKind::Read { .. } | OpKind::Program { .. }, Why::Host) => host,

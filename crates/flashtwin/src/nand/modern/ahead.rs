@@ -14,7 +14,7 @@ impl<M: Map> Modern<M> {
         die + 2 * self.chips.len()
     }
 
-    /// Whether the next step of a lane is one before which an operation begun ahead waits.
+    /// Whether an operation that began ahead must wait before the next step of its lane.
     pub(super) fn must_wait(&self, at: usize) -> bool {
         let lane = &self.lanes[at];
         let ahead = at >= 2 * self.chips.len();

@@ -1,5 +1,5 @@
-//! The map of pages of blocks, each die a pool of its own, and how a die finds work: host operations, and the
-//! collection of its blocks.
+//! The page map by blocks, in which each die is a pool of its own; and how a die finds work: host
+//! operations, and the collection of its blocks.
 
 use super::collect::{Run, FAR_AHEAD};
 use super::lane::Step;
@@ -119,8 +119,9 @@ impl Modern {
         self.map.plain_move = self.map.move_time.filter(|_| !on);
     }
 
-    /// If this event is the end of a collection's move and no host operation has precedence, begins the next move, or
-    /// the erase. Has the effect of [`Modern::on_event`] and [`Modern::activate`]. Returns whether it did so.
+    /// Begins the next move of a collection, or its erase, if this event is the end of a move and
+    /// no host operation has precedence. Has the effect of [`Modern::on_event`] and
+    /// [`Modern::activate`]. Returns whether it did so.
     #[inline(always)]
     pub fn continue_collection(
         &mut self,
@@ -151,8 +152,8 @@ impl Modern {
         self.continue_any_collection(die, now, events)
     }
 
-    /// [`Modern::continue_collection`] for the other cases: moves differ, host operations may have precedence, or a
-    /// log is kept.
+    /// Does the work of [`Modern::continue_collection`] in the other cases: moves differ, host
+    /// operations may have precedence, or a log is kept.
     #[inline(never)]
     fn continue_any_collection(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
         let continues = self.log.is_none() && !self.yields(die);

@@ -40,7 +40,8 @@ impl Run {
         }
     }
 
-    /// Prefetches data for the moves after that of `page`, unless that has been done.
+    /// Prefetches data for the moves after the move of `page`, unless they have been prefetched
+    /// already.
     #[inline(always)]
     fn load_ahead(&mut self, page: Ppn, ftl: &PageMap) {
         if page.0 + AHEAD >= self.unloaded {

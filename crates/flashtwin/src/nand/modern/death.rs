@@ -4,8 +4,8 @@
 use super::*;
 
 impl Modern {
-    /// Returns the number of pages that are lost if the die fails: all pages on it, except those of programs in
-    /// service, which are programmed elsewhere.
+    /// Returns the number of pages that are lost if the die fails: all pages on it, except the
+    /// pages of programs in service, which are programmed elsewhere.
     pub fn pages_to_lose(&self, die: usize) -> u32 {
         let of_die = |lane: &usize| self.die_of(*lane) == die;
         let lanes = (0..self.lanes.len()).filter(of_die);

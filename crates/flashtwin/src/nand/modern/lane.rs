@@ -45,7 +45,7 @@ pub(super) struct Lane {
     pub served: Time,
     /// Number of reads served before the lane's own operations.
     pub passed: u32,
-    /// The channel of its die.
+    /// The channel of the lane's die.
     pub channel: u16,
     /// Whether the event queue has an instant of the lane.
     pub pending: bool,

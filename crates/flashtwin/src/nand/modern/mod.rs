@@ -66,8 +66,8 @@ pub(crate) struct Modern<M = Blocks> {
     /// Number of the first lane in the event queue.
     pub first_resource: usize,
     pub times: Latencies,
-    /// Lanes of all dies: first those of the work in service; then those of the reads for which a die is suspended;
-    /// then, with cached commands, those of operations begun ahead.
+    /// Lanes of all dies: first the lanes of the work in service; then the lanes of the reads for
+    /// which a die is suspended; then, with cached commands, the lanes of operations begun ahead.
     lanes: TrustedTable<Lane>,
     /// For each die, whether a timer is set at which it stops waiting for more writes.
     timed: Vec<bool>,
@@ -129,8 +129,8 @@ impl<M: Map> Modern<M> {
             },
             timed: vec![false; dies],
             resting: vec![false; dies],
-            // SAFETY: indexed by the channel of a lane, which is modulo their number, or by a resource after those of
-            // dies.
+            // SAFETY: an index is either the channel of a lane, which was computed modulo the
+            // number of channels, or belongs to a resource after those of the dies.
             channels: unsafe { TrustedTable::new(vec![Channel::default(); g.channels as usize]) },
             layout: Layout::new(spec, params),
             params: Box::new(params.clone()),

@@ -176,7 +176,7 @@ impl<M: Map> Modern<M> {
         sensing.total()
     }
 
-    /// Activates the die at `until`, when it waits no more for writes that would fill a row.
+    /// Activates the die at `until`, when it stops waiting for writes that would fill a row.
     pub(super) fn look_again(&mut self, die: usize, until: Time, events: &mut EventQueue) {
         if !std::mem::replace(&mut self.timed[die], true) {
             events.set(self.first_resource + self.lanes.len() + die, until);

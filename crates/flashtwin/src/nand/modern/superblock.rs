@@ -47,7 +47,7 @@ struct Part {
 #[derive(Clone, Copy, Debug)]
 struct Run {
     set: u32,
-    /// Number of dies that have still pages to read.
+    /// Number of dies that still have pages to read.
     reading: u32,
     /// Number of pages read and not programmed.
     moving: u32,
@@ -143,7 +143,7 @@ impl Modern {
         part.arrived.len() as u32 + part.block.map_or(0, |block| self.map.ftl.valid_of(block))
     }
 
-    /// Activates a die, and then the dies that this woke.
+    /// Activates a die, and then the dies that its activation woke.
     pub(super) fn activate_by_sets(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         self.activate_one(die, now, events);
         while let Some(die) = self.map.sets.as_mut().and_then(|sets| sets.woken.pop()) {

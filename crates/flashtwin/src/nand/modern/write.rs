@@ -1,4 +1,4 @@
-//! Programs of writes whose pages get their place when their die takes them.
+//! Programs of writes whose pages get their place when a die takes the writes from its queue.
 
 use super::*;
 

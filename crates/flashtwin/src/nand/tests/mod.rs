@@ -11,7 +11,7 @@ use crate::spec::{builtin, DeviceSpec, Moves};
 use crate::units::Stream;
 use crate::units::{Lpn, Time};
 
-/// Flash by itself, full of data.
+/// Flash without a front end, filled with data.
 struct Bench {
     nand: Nand,
     events: EventQueue,
@@ -20,12 +20,12 @@ struct Bench {
     rng: Rng,
     /// Finished operations, with their times.
     done: Vec<(Time, Done)>,
-    /// No operation takes a fast path.
+    /// Whether all operations take the general path, never a fast one.
     general: bool,
 }
 
 impl Bench {
-    /// Worn in by random writing.
+    /// Creates flash that has been worn in by random writing.
     fn new(overrides: &[(&str, &str)], seed: u64) -> Bench {
         let mut bench = Bench::written_once(overrides, seed);
         for _ in 0..3 * bench.nand.ftl().shape.exported_pages {
@@ -68,7 +68,7 @@ impl Bench {
         }
     }
 
-    /// A page and its chip.
+    /// Draws a random page, and returns it with its chip.
     fn draw_page(&mut self) -> (usize, Lpn) {
         let exported = u64::from(self.nand.ftl().shape.exported_pages);
         let lpn = self.rng.below(exported) as u32;
@@ -138,7 +138,7 @@ impl Bench {
         chip.is_some()
     }
 
-    /// Eqs 1 to 4 with everything counted afresh.
+    /// Computes Eqs 1 to 4 from operations that are counted anew, not from the chip's counters.
     fn queue_complete_time(&self, chip: usize) -> Time {
         let (nand, ftl) = (&self.nand, self.nand.ftl());
         let shape = ftl.shape;

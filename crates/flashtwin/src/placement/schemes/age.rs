@@ -1,4 +1,4 @@
-//! By age: survivors that were written long ago are kept apart from young ones.
+//! Classes by age: moved pages that were written long ago are kept apart from young ones.
 
 use super::{Class, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors};
 use crate::component::{parameters, Component, Kind, Provenance, Settings};
@@ -15,7 +15,7 @@ parameters! {
     }
 }
 
-/// Classes of survivors by the logarithm of their age.
+/// The scheme `age`: classes of moved pages by the logarithm of their age.
 #[derive(Clone, Debug)]
 pub(crate) struct Age {
     classes: u16,

@@ -1,9 +1,9 @@
-//! Placement as the buffer asks for it: CDA-GC's dispatcher.
+//! Placement as the buffer policy requests it: CDA-GC's dispatcher.
 
 use super::{Class, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors};
 use crate::component::{source, Component, Provenance, Settings};
 
-/// Hot pages and cold ones, as the placement id has them.
+/// The scheme `asked`: classes for hot and cold pages, as the placement id marks them.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked;
 

@@ -1,10 +1,10 @@
-//! Hot pages by a Bloom filter of recent writes.
+//! Hot pages, detected by a Bloom filter of recent writes.
 
 use super::{Class, Device, Entry, HostPage, Isolated, Needs, Scheme, Shipped};
 use crate::component::{parameters, Component, Kind, Provenance, Settings};
 use crate::units::Lpn;
 
-/// Hash functions of the filter.
+/// Number of hash functions of the filter.
 const HASHES: u64 = 8;
 
 parameters! {
@@ -17,7 +17,8 @@ parameters! {
     }
 }
 
-/// Pages written again while the filter knows them, and others.
+/// The scheme `bloom`: one class for pages that are written again while the filter contains them,
+/// and one for others.
 #[derive(Clone, Debug)]
 pub(crate) struct Bloom {
     bits: Vec<u64>,
@@ -54,7 +55,7 @@ impl Shipped for Bloom {
 }
 
 impl Bloom {
-    /// The bits of a page, by double hashing.
+    /// Returns the positions of a page's bits, by double hashing.
     fn places(&self, lpn: Lpn) -> impl Iterator<Item = (usize, u64)> {
         let mix = |z: u64| {
             let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,4 @@
-//! By the number of collections that a page has survived.
+//! Classes by the number of collections that a page has survived.
 
 use super::{Class, Device, Entry, HostPage, Needs, Scheme, Shipped, Survivors};
 use crate::component::{parameters, Component, Kind, Provenance, Settings};
@@ -11,7 +11,7 @@ parameters! {
     }
 }
 
-/// A chain of classes.
+/// The scheme `generations`: a chain of classes.
 #[derive(Clone, Debug)]
 pub(crate) struct Generations {
     classes: u16,

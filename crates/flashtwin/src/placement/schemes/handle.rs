@@ -1,9 +1,10 @@
-//! The host decides: the class is the handle that the placement id names (NVMe flexible data placement, streams).
+//! Classes chosen by the host: the class is the handle that the placement id names (NVMe flexible
+//! data placement, streams).
 
 use super::{Class, Device, Entry, HostPage, Isolated, Needs, Scheme, Shipped};
 use crate::component::{Component, Provenance, Settings};
 
-/// A class a handle.
+/// The scheme `handle`: one class per handle.
 #[derive(Clone, Debug)]
 pub(crate) struct Handle {
     handles: u16,

@@ -1,4 +1,4 @@
-//! Write lifetime hints: the placement id is a lifetime as Linux numbers them (`RWH_WRITE_LIFE_*`).
+//! Write lifetime hints: the placement id is a lifetime as numbered by Linux (`RWH_WRITE_LIFE_*`).
 
 use super::{Class, Device, Entry, HostPage, Needs, Scheme, Shipped};
 use crate::component::{parameters, Component, Kind, Provenance, Settings};
@@ -19,10 +19,10 @@ parameters! {
     }
 }
 
-/// A class a lifetime.
+/// The scheme `hints`: a class for each lifetime.
 #[derive(Clone, Debug)]
 pub(crate) struct Hints {
-    /// Class by hint; of none at 0.
+    /// Class of each hint; entry 0 is for pages without a hint.
     class: [Class; 5],
 }
 

@@ -46,14 +46,14 @@ macro_rules! declare {
             User(User),
         }
 
-        /// The schemes in words.
+        /// Descriptions of all schemes.
         pub const SCHEMES: &[Entry] = &[$($file::$Type::ENTRY),+];
 
         impl AnyScheme {
             /// Makes a scheme.
             ///
             /// # Errors
-            /// Names the parameter that does not fit.
+            /// The error names the parameter that is not valid.
             pub fn new(chosen: &Chosen, device: &Device) -> Result<AnyScheme, String> {
                 $(if chosen.name == $file::$Type::ENTRY.component.name {
                     return $file::$Type::new(&chosen.settings, device).map(AnyScheme::$Type);
@@ -140,7 +140,7 @@ macro_rules! declare {
 
 schemes!(declare!());
 
-/// The schemes' names and parameters.
+/// Returns names and parameters of all schemes.
 pub(crate) fn components() -> Vec<Component> {
     SCHEMES.iter().map(|entry| entry.component).collect()
 }
@@ -158,10 +158,10 @@ pub(crate) struct Device {
 
 /// A scheme of the table.
 trait Shipped: Scheme + Sized {
-    /// The scheme in words.
+    /// Description of the scheme.
     const ENTRY: Entry;
 
-    /// Makes it with the values of its parameters.
+    /// Creates the scheme with the values of its parameters.
     fn new(settings: &Settings, device: &Device) -> Result<Self, String>;
 }
 

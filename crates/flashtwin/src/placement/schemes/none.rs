@@ -1,9 +1,9 @@
-//! All pages alike.
+//! No distinction between pages.
 
 use super::{Class, Device, Entry, HostPage, Needs, Scheme, Shipped, Survivors};
 use crate::component::{Component, Provenance, Settings};
 
-/// One class.
+/// The scheme `none`: a single class.
 #[derive(Clone, Debug)]
 pub(crate) struct None;
 

@@ -1,4 +1,4 @@
-//! By the time of the next write: what no drive can know.
+//! Classes by the time of the next write, which no real drive can know.
 
 use super::{Class, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors};
 use crate::component::{parameters, Component, Kind, Provenance, Settings};
@@ -11,7 +11,7 @@ parameters! {
     }
 }
 
-/// Classes by the logarithm of the remaining life.
+/// The scheme `oracle`: classes by the logarithm of the time until the next write.
 #[derive(Clone, Debug)]
 pub(crate) struct Oracle {
     classes: u16,

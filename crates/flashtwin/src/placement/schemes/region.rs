@@ -1,4 +1,4 @@
-//! By address: ranges of the logical pages.
+//! Classes by address: ranges of the logical pages.
 
 use super::{Class, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors};
 use crate::component::{parameters, Component, Kind, Provenance, Settings};
@@ -12,7 +12,7 @@ parameters! {
     }
 }
 
-/// A class a range of addresses.
+/// The scheme `region`: a class for each range of addresses.
 #[derive(Clone, Debug)]
 pub(crate) struct Region {
     /// First page after each region.

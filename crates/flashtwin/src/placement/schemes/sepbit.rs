@@ -1,4 +1,4 @@
-//! SepBIT: by the inferred time until a page is invalidated.
+//! SepBIT: classes by the inferred time until a page becomes invalid.
 
 use super::{
     Class, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors, UnitView,
@@ -13,11 +13,11 @@ parameters! {
     }
 }
 
-/// Two classes of the host's pages, four of survivors.
+/// The scheme `sepbit`: two classes of host pages, four of moved pages.
 #[derive(Clone, Debug)]
 pub(crate) struct SepBit {
     sample: u32,
-    /// Lifespan that parts short-lived pages from others.
+    /// Lifespan below which pages count as short-lived.
     threshold: u64,
     /// Erased units of class 0 since the threshold was set, and the sum of their lifespans.
     seen: u32,

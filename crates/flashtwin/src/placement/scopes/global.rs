@@ -1,9 +1,9 @@
-//! All closed units of the group.
+//! The scope `global`: all closed units of the group.
 
 use super::{Asked, Scope, Setup, Unit};
 use crate::component::{Component, Settings};
 
-/// Every unit.
+/// The scope of every closed unit.
 #[derive(Clone, Debug)]
 pub(crate) struct Global;
 

@@ -1,4 +1,4 @@
-//! Units of the handle whose page needs room.
+//! The scope `handle`: units of the handle whose page needs room.
 
 use super::{tolerance, Asked, Scope, Setup, Unit};
 use crate::component::{parameters, Component, Kind, Settings};
@@ -11,7 +11,7 @@ parameters! {
     }
 }
 
-/// Each handle pays for itself.
+/// The scope in which each handle makes room for itself.
 #[derive(Clone, Debug)]
 pub(crate) struct ByHandle {
     tolerance: Option<f64>,

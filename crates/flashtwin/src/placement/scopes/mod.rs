@@ -35,14 +35,14 @@ macro_rules! declare {
             $($Type($file::$Type),)+
         }
 
-        /// The scopes in words.
+        /// Descriptions of all scopes.
         pub(crate) const SCOPES: &[Component] = &[$($file::$Type::COMPONENT),+];
 
         impl AnyScope {
             /// Makes a scope.
             ///
             /// # Errors
-            /// Names the parameter that does not fit.
+            /// The error names the parameter that is not valid.
             pub fn new(chosen: &Chosen, setup: &Setup) -> Result<AnyScope, String> {
                 $(if chosen.name == $file::$Type::COMPONENT.name {
                     return $file::$Type::new(&chosen.settings, setup).map(AnyScope::$Type);
@@ -55,24 +55,25 @@ macro_rules! declare {
                 match self { $(AnyScope::$Type(scope) => scope.prepare(pool),)+ }
             }
 
-            /// Whether it has a unit.
+            /// Whether a unit is within the scope.
             #[inline]
             pub fn has(&self, pool: &Asked, number: u32, unit: &Unit) -> bool {
                 match self { $(AnyScope::$Type(scope) => scope.has(pool, number, unit),)+ }
             }
 
-            /// State for a snapshot; empty if there is none.
+            /// Returns the state for a snapshot; empty if the scope has none.
             pub fn words(&self) -> Vec<u64> {
                 match self { $(AnyScope::$Type(scope) => scope.words(),)+ }
             }
 
-            /// Sets the state to that of a snapshot; false if it is none of this scope.
+            /// Sets the state to the state in a snapshot; returns false if it is not a state of
+            /// this scope.
             pub fn set_words(&mut self, words: &[u64]) -> bool {
                 match self { $(AnyScope::$Type(scope) => scope.set_words(words),)+ }
             }
 
-            /// How many more live pages than the best of all units a victim may have, in percent of a unit's pages;
-            /// `None` if any number.
+            /// Returns by how many live pages a victim may exceed the best of all units, in percent
+            /// of a unit's pages; `None` for no limit.
             pub fn tolerance_percent(&self) -> Option<f64> {
                 match self { $(AnyScope::$Type(scope) => scope.tolerance_percent(),)+ }
             }
@@ -82,7 +83,7 @@ macro_rules! declare {
 
 scopes!(declare!());
 
-/// The units, and the class that needs room.
+/// The units of a group, and the class that needs room.
 pub(crate) struct Asked<'a> {
     pub units: &'a Units,
     pub classes: &'a Classes,
@@ -93,16 +94,16 @@ pub(crate) struct Asked<'a> {
 
 /// A scope.
 trait Scope: Sized {
-    /// The scope in words.
+    /// Description of the scope.
     const COMPONENT: Component;
 
-    /// Makes it with the values of its parameters.
+    /// Creates the scope with the values of its parameters.
     fn new(settings: &Settings, setup: &Setup) -> Result<Self, String>;
 
     /// Prepares the scope for calls of [`Scope::has`].
     fn prepare(&mut self, _pool: &Asked) {}
 
-    /// Whether it has a unit.
+    /// Whether a unit is within the scope.
     fn has(&self, pool: &Asked, number: u32, unit: &Unit) -> bool;
 
     /// See [`AnyScope::words`].
@@ -121,7 +122,7 @@ trait Scope: Sized {
     }
 }
 
-/// A limit of tolerance as a parameter has it: percent, or none.
+/// Parses a tolerance as given in a parameter: a percentage, or none.
 fn tolerance(text: &str) -> Result<Option<f64>, String> {
     if text == "none" {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Units of handles that hold more units than their quota.
+//! The scope `noisy`: units of handles that hold more units than their quota.
 
 use super::quota::Quota;
 use super::{tolerance, Asked, Scope, Setup, Unit};
@@ -14,14 +14,14 @@ parameters! {
     }
 }
 
-/// Handles that hold too much are collected.
+/// The scope in which handles that exceed their quota are collected.
 #[derive(Clone, Debug)]
 pub(crate) struct Noisy {
     quota: Quota,
     tolerance: Option<f64>,
-    /// By class, whether it holds more than its quota.
+    /// For each class, whether it holds more units than its quota.
     above: Vec<bool>,
-    /// Some class does.
+    /// Whether any class holds more units than its quota.
     any: bool,
 }
 

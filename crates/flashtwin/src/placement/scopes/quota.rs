@@ -1,14 +1,16 @@
-//! Units that each class may hold: equal, given, or the split that needs the fewest moves.
+//! Quotas: the number of units that each class may hold. They are equal, given, or the split that
+//! needs the fewest moves.
 //!
-//! For classes with L_i live pages and a share f_i of the host's pages, the units S_i of each that minimise the sum of
-//! f_i W(L_i / S_i) are those at which the derivatives are equal; W is the closed form of first-in-first-out collection
-//! under uniform writes. It holds for classes whose pages only they overwrite.
+//! Let class i have L_i live pages and a share f_i of the host's pages. The numbers of units S_i
+//! that minimise the sum of f_i W(L_i / S_i) are those at which all its derivatives are equal. W is
+//! the closed form of first-in-first-out collection under uniform writes. This is valid for classes
+//! whose pages are only overwritten by writes of the same class.
 
 use super::{Asked, Setup};
 use crate::placement::scheme::{Class, CLASSES_MAX};
 use crate::placement::theory::optimal_split;
 
-/// Erases between two updates, as a share of the units: one in 16.
+/// Fraction of the units after whose erasure the quotas are updated: one in 16.
 const UPDATES: u32 = 16;
 
 #[derive(Clone, Debug)]
@@ -22,13 +24,14 @@ enum Rule {
 pub(super) struct Quota {
     rule: Rule,
     units: Vec<u32>,
-    /// Units that may be split.
+    /// Number of units that are split among the classes.
     whole: u32,
     unit_pages: u32,
-    /// By class, the share of the host's pages over about the last capacity of writes, and the count when it was taken.
+    /// For each class, its share of the host's pages over about the last capacity of writes, and
+    /// its count of host pages when this share was computed.
     shares: Vec<f64>,
     seen: Vec<u64>,
-    /// Erases at which the quotas are updated next.
+    /// Number of erases at which the quotas are updated next.
     due: u64,
 }
 
@@ -68,13 +71,13 @@ impl Quota {
         matches!(self.rule, Rule::Optimal)
     }
 
-    /// Units that a class may hold.
+    /// Returns the number of units that a class may hold.
     #[inline]
     pub fn of(&self, class: Class) -> u32 {
         self.units.get(usize::from(class)).copied().unwrap_or(0)
     }
 
-    /// Recomputes the quotas if it is time.
+    /// Recomputes the quotas if an update is due.
     pub fn update(&mut self, pool: &Asked) {
         let classes = usize::from(pool.classes.classes());
         if self.units.len() != classes {
@@ -100,7 +103,8 @@ impl Quota {
         }
     }
 
-    /// State for a snapshot: the quotas, and, for an optimal split, the shares of the host's pages.
+    /// Returns the state for a snapshot: the quotas and, for an optimal split, the shares of the
+    /// host's pages.
     pub fn words(&self) -> Vec<u64> {
         let units = self.units.iter().map(|&units| u64::from(units));
         [self.due, self.units.len() as u64, self.seen.len() as u64]
@@ -111,7 +115,7 @@ impl Quota {
             .collect()
     }
 
-    /// Sets the state to that of a snapshot; false if it is none.
+    /// Sets the state to the state in a snapshot; returns false if it is not valid.
     pub fn set_words(&mut self, words: &[u64]) -> bool {
         let [due, units, seen, rest @ ..] = words else {
             return false;
@@ -133,7 +137,8 @@ impl Quota {
             && units.iter().all(|&units| units <= self.whole.into())
     }
 
-    /// Mixes the shares since the last time into the mean, with a weight by how much of the capacity was written.
+    /// Adds the shares since the last update to the running mean, weighted by the fraction of the
+    /// capacity that was written.
     fn take_shares(&mut self, pool: &Asked) {
         let classes = pool.classes.classes();
         let now: Vec<u64> = (0..classes).map(|c| pool.classes.host_pages(c)).collect();

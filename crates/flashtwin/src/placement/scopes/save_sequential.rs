@@ -1,4 +1,4 @@
-//! All units but those that will soon be empty anyhow.
+//! The scope `save-sequential`: all units except those that will soon be entirely invalid.
 
 use super::{Asked, Scope, Setup, Unit};
 use crate::component::{parameters, Component, Kind, Settings};
@@ -11,7 +11,7 @@ parameters! {
     }
 }
 
-/// Leaves alone what is being overwritten in order.
+/// The scope that excludes units which the host is overwriting in order.
 #[derive(Clone, Debug)]
 pub(crate) struct SaveSequential {
     patience: u64,

@@ -1,8 +1,9 @@
-//! Closed forms of write amplification beside long runs.
+//! Closed forms of write amplification, compared with long runs.
 
 use super::*;
 
-/// Write amplification of a load that is drawn by `next`, after `passes` capacities, over as many.
+/// Returns the write amplification of a load that `next` draws: first `passes` capacities are
+/// written, then as many are measured.
 fn measured(device: &mut Placed, passes: u64, mut next: impl FnMut() -> (u32, u16)) -> f64 {
     let pages = u64::from(device.setup().logical_pages);
     // Pages of the second part of a split load are there through its handle from the start.
@@ -35,19 +36,20 @@ fn near(name: &str, found: f64, expected: f64, share: f64) {
     );
 }
 
-/// Units in use, pages of a unit and logical pages of the devices below: a fill of 0.8.
+/// Units in use, pages of a unit and logical pages of the following devices, which have a fill of
+/// 0.8.
 const UNITS: u32 = 400;
 const PAGES: u32 = 96;
 const LOGICAL: u32 = UNITS * PAGES / 5 * 4;
-/// Times as many units, where a unit more or less of a stream would matter.
+/// Factor for the number of units in tests in which one unit of a stream more or less would matter.
 const LARGE: u32 = 4;
 
-/// A device whose collection leaves `UNITS` in use.
+/// Returns a device whose collection leaves `UNITS` units in use.
 fn with(more: &str) -> Placed {
     times(1, more)
 }
 
-/// A device with so many times the units.
+/// Returns a device with `scale` times the units.
 fn times(scale: u32, more: &str) -> Placed {
     let (units, logical) = (scale * UNITS + 2, scale * LOGICAL);
     device(&format!(
@@ -55,17 +57,18 @@ fn times(scale: u32, more: &str) -> Placed {
     ))
 }
 
-/// Units in use: a frontier is half full on average.
+/// Returns the number of units in use; a frontier is half full on average.
 fn in_use(frontiers: u32) -> f64 {
     f64::from(UNITS) - 0.5 * f64::from(frontiers)
 }
 
-/// Share of the units in use that holds `logical` live pages.
+/// Returns the share of the units in use that holds `logical` live pages.
 fn fill(logical: f64, frontiers: u32) -> f64 {
     logical / f64::from(PAGES) / in_use(frontiers)
 }
 
-/// 80 % of the writes to the first fifth of the pages, each part through its own handle.
+/// Draws a write: 80 % of the writes go to the first fifth of the pages. Each part has its own
+/// handle.
 fn split(rng: &mut Rng) -> (u32, u16) {
     let hot = LOGICAL / 5;
     match rng.below(5) {
@@ -74,13 +77,13 @@ fn split(rng: &mut Rng) -> (u32, u16) {
     }
 }
 
-/// A write of the split load over `LARGE` times the pages.
+/// Draws a write of the split load over `LARGE` times the pages.
 fn spread(rng: &mut Rng) -> (u32, u16) {
     let (lpn, id) = split(rng);
     (LARGE * lpn + rng.below(LARGE.into()) as u32, id)
 }
 
-/// Live pages of the two parts, in units.
+/// Returns the live pages of the two parts, in units.
 fn live_of_split() -> [f64; 2] {
     [0.2, 0.8].map(|share| share * f64::from(LOGICAL) / f64::from(PAGES))
 }
@@ -125,8 +128,8 @@ fn uniform_and_permuted_writes() {
     near("permuted", permuted, theory::permuted_fifo(load), 0.02);
 }
 
-/// The greedy rule keeps units of all streams equally full, so that separation alone gives the write amplification of
-/// uniform writes, whatever the skew.
+/// The greedy rule keeps the units of all streams equally full. Separation alone therefore gives
+/// the write amplification of uniform writes, whatever the skew.
 #[test]
 fn greedy_over_separate_streams_is_as_uniform_writes() {
     let mut rng = Rng::new(2);
@@ -172,7 +175,7 @@ fn the_optimal_split() {
     );
 }
 
-/// Overwritten whole and in order, each through its own handle.
+/// Each stream overwrites all its pages in order, through its own handle.
 #[test]
 fn streams_in_order_move_nothing() {
     let mut rng = Rng::new(5);
@@ -192,7 +195,8 @@ fn streams_in_order_move_nothing() {
     near("in order", sequential, 1.0, 0.03);
 }
 
-/// With a share of the logical pages trimmed at all times, the rest counts.
+/// If a share of the logical pages is trimmed at all times, the closed form holds for the other
+/// pages.
 #[test]
 fn trimmed_pages_are_reserve() {
     for trimmed in [0.1, 0.3] {

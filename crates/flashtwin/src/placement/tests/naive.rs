@@ -1,4 +1,5 @@
-//! A naive twin: units as lists of pages, everything found by looking at all of them.
+//! A naive implementation for comparison: units are lists of pages, and every search examines all
+//! of them.
 
 use std::collections::HashMap;
 
@@ -13,7 +14,7 @@ struct Unit {
     bound: bool,
     erases: u32,
     sequence: usize,
-    /// Host pages written when a page of it died last.
+    /// Number of host pages written when a page of the unit last became invalid.
     last_death: u64,
 }
 
@@ -21,12 +22,12 @@ pub struct Naive {
     setup: Setup,
     /// All units; those in use have an owner.
     units: Vec<Unit>,
-    /// By group, free units in the order in which they became free.
+    /// Free units of each group, in the order in which they became free.
     free: Vec<Vec<usize>>,
     sequence: Vec<usize>,
     roam: Vec<Option<usize>>,
     pub programs: u64,
-    /// Pages moved, by class that waited and owner of their unit.
+    /// Number of pages moved, by the class that waited and the owner of their unit.
     pub caused: HashMap<(usize, String), u64>,
     events: Vec<String>,
     did: Vec<String>,
@@ -180,7 +181,7 @@ impl Naive {
             .unwrap()
     }
 
-    /// The host has written or trimmed a page.
+    /// Records that the host has written or trimmed a page.
     fn kill(&mut self, lpn: usize) {
         let host = self.host_by_class.iter().sum();
         if let Some(unit) = self.take(lpn) {
@@ -188,7 +189,7 @@ impl Naive {
         }
     }
 
-    /// Takes a page out of its unit.
+    /// Removes a page from its unit; returns the unit.
     fn take(&mut self, lpn: usize) -> Option<usize> {
         let has = |unit: &Unit| unit.pages.contains(&Some(lpn));
         let unit = self.units.iter().position(has)?;
@@ -300,7 +301,7 @@ impl Naive {
         }
     }
 
-    /// The first of the best in the order of opening.
+    /// Returns the best unit; of several, the one that was opened first.
     fn best(&self, among: &[usize]) -> Option<usize> {
         let whole = self.setup.unit_pages as usize;
         let mut order = among.to_vec();

@@ -13,7 +13,8 @@ use crate::spec::{builtin_names, Buffer, Controller, DeviceSpec, Link};
 /// Largest number of members: the members of a stripe are bits of a 64-bit word.
 const MEMBERS_MAX: usize = 60;
 
-/// Device files that an array names at most, since a description of the array includes all of them.
+/// Largest number of device files that an array may name, since a description of the array includes
+/// all of them.
 const FILES_MAX: usize = 16;
 
 /// Text of a device file that `array.members` names.
@@ -29,7 +30,8 @@ pub struct MemberFile {
 /// is then not relative to the array's file. An error states why the file cannot be read.
 pub type ReadMember<'a> = &'a dyn Fn(&str, bool) -> Result<MemberFile, String>;
 
-/// The members of an array, and the device whose sections are those of the front end.
+/// The members of an array, and a device whose front-end sections are those of the array's front
+/// end.
 pub(in crate::spec) struct Made {
     pub members: Vec<DeviceSpec>,
     /// Drives of members that do not come with flashtwin, as their files describe them.
@@ -92,12 +94,12 @@ impl Made {
     }
 }
 
-/// A name in `array.members` is the path of a file.
+/// Whether a name in `array.members` is the path of a file.
 fn is_file(name: &str) -> bool {
     name.contains('/') || name.ends_with(".toml")
 }
 
-/// The drive that the array's file itself describes by this name.
+/// Returns the drive that the array's file itself describes by this name.
 fn described(tree: &Tree, name: &str) -> Option<Tree> {
     let key = format!("{DRIVES}.{name}");
     let place = tree.get(&key)?.place.clone();
@@ -107,7 +109,8 @@ fn described(tree: &Tree, name: &str) -> Option<Tree> {
     Some(drive)
 }
 
-/// The drive of this name or file.
+/// Returns the description of a drive: of a device file, of a drive that the array describes, or of one that comes
+/// with flashtwin.
 fn drive(name: &str, tree: &Tree, read: ReadMember) -> Result<Tree, SpecError> {
     let wrong = |message| tree.problem(ArraySpec::members.name(), message);
     if is_file(name) {
@@ -135,7 +138,8 @@ fn drive(name: &str, tree: &Tree, read: ReadMember) -> Result<Tree, SpecError> {
     Ok(Tree::parse(text, name)?)
 }
 
-/// Reports drives that are no tables, or have a name beside that of their section.
+/// Reports entries of `[drives]` that are not tables, or that have a key `name` in addition to the
+/// name of their section.
 pub(super) fn check_drives(tree: &Tree, problems: &mut Vec<Problem>) {
     let drives = tree.sections.get(DRIVES);
     for (name, entry) in drives.iter().flat_map(|section| &section.keys) {
@@ -161,7 +165,7 @@ pub(super) fn front_sections() -> [&'static str; 4] {
     ]
 }
 
-/// `"harmonia*8, ecr"` as the names or files of nine devices.
+/// Splits a text such as `"harmonia*8, ecr"` into the names or files of all members (here nine).
 pub(super) fn member_names(text: &str) -> Result<Vec<&str>, String> {
     let mut names = Vec::new();
     for part in text.split(',') {
@@ -202,7 +206,7 @@ pub(super) fn flatten_members(tree: &Tree) -> Vec<(String, Entry)> {
     flat
 }
 
-/// The front end's sections, checked beside the geometry of a member.
+/// Reads the sections of the front end, and checks them together with the geometry of a member.
 fn front_of(
     tree: &Tree,
     member: Tree,

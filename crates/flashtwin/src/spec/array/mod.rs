@@ -85,13 +85,13 @@ impl Rotation {
 }
 
 words! {
-    /// When the array's buffer treats a page as one whose chip is in GC (D-26).
+    /// Condition under which the array's buffer treats a page as one whose chip is in GC (D-26).
     pub enum MemberInGc {
-        /// If any chip of the page's member is in GC.
+        /// Any chip of the page's member is in GC.
         Any = "any",
-        /// If the page's own chip is in GC.
+        /// The page's own chip is in GC.
         Chip = "chip",
-        /// If at least `member_in_gc_share` of the chips of the page's member are in GC.
+        /// At least `member_in_gc_share` of the chips of the page's member are in GC.
         Share = "share",
     }
 }
@@ -99,12 +99,13 @@ words! {
 words! {
     /// Where the array reads a page from.
     pub enum Reads {
-        /// From the page's own member, even if the page has to wait there.
+        /// The array reads a page from the page's own member, even if it has to wait there.
         Direct = "direct",
-        /// If the page's chip is in GC: from the other members of its stripe or from another copy, if none of these
-        /// is in GC.
+        /// The array reads the page from the other members of its stripe or from another copy, if
+        /// the page's chip is in GC and none of the others is.
         AroundGc = "around-gc",
-        /// From the page's own member, and after a delay from the others as well. The first completion counts.
+        /// The array reads the page from the page's own member and, after a delay, from the others
+        /// as well. The first completion counts.
         Hedged = "hedged",
     }
 }

@@ -41,8 +41,9 @@ impl ArraySpec {
         Self::with_overrides(toml_text, origin, &[])
     }
 
-    /// As [`ArraySpec::parse`], after setting dotted keys: those of `[array]`, `[buffer]`, `[link]`
-    /// and `[controller]`, and as `member.gc.low_percent` those of the members. Members cannot be files here.
+    /// Works like [`ArraySpec::parse`], after setting dotted keys: keys of `[array]`, `[buffer]`,
+    /// `[link]` and `[controller]`, and keys of the members in the form `member.gc.low_percent`.
+    /// Members cannot be files here.
     ///
     /// # Errors
     /// Fails as [`ArraySpec::parse`] does.
@@ -57,10 +58,10 @@ impl ArraySpec {
         Self::with_files(toml_text, origin, overrides, &read)
     }
 
-    /// As [`ArraySpec::with_overrides`]; `read` returns the files of members.
+    /// Works like [`ArraySpec::with_overrides`]; `read` returns the files of members.
     ///
     /// # Errors
-    /// Fails as [`ArraySpec::parse`] does, or if `read` does.
+    /// Fails as [`ArraySpec::parse`] does, or if `read` fails.
     pub fn with_files(
         toml_text: &str,
         origin: &str,
@@ -212,7 +213,8 @@ impl ArraySpec {
         }
     }
 
-    /// Returns the number of pages used of each member: those of the smallest member.
+    /// Returns the number of pages used of each member, which is the number of pages of the
+    /// smallest member.
     pub fn member_pages(&self) -> u64 {
         let pages = self.members.iter().map(|m| u64::from(m.exported_pages()));
         pages.min().unwrap_or(0)

@@ -23,13 +23,13 @@ impl ArraySpec {
         self.member_pages() / u64::from(self.segment_pages.max(1))
     }
 
-    /// Data pages of a segment: one member of its group holds parity.
+    /// Returns the number of data pages of a segment: one member of its group holds parity.
     fn data_pages_per_segment(&self) -> u64 {
         let members = self.members_per_group().saturating_sub(1);
         u64::from(self.segment_pages) * u64::from(members)
     }
 
-    /// Data pages of all groups.
+    /// Returns the number of data pages of all groups.
     fn data_pages_of_groups(&self) -> u64 {
         u64::from(self.groups) * self.segments_per_group() * self.data_pages_per_segment()
     }

@@ -110,7 +110,7 @@ impl ArraySpec {
     }
 }
 
-/// A drive as a section of the array's file.
+/// Formats a drive as a section of the array's file.
 fn drive_toml(drive: &DeviceSpec) -> String {
     let key = match drive.name.contains('.') {
         true => quote(&drive.name),
@@ -128,7 +128,7 @@ fn drive_toml(drive: &DeviceSpec) -> String {
     text
 }
 
-/// The keys of a section that have values, a line each.
+/// Returns the keys of a section that have values, one per line.
 fn lines(section: &str, keys: &[KeyDoc], value: impl Fn(&str) -> Option<String>) -> String {
     let of_section = keys.iter().filter(|doc| section_of(doc) == section);
     let lines = of_section.filter_map(|doc| {
@@ -188,7 +188,7 @@ mod tests {
         }
     }
 
-    /// The file of a drive whose keys differ from those of each profile.
+    /// Returns the text of a device file with a key that differs from all profiles.
     fn drive(name: &str) -> String {
         let text = builtin("harmonia").unwrap();
         let changes = [("name", name), ("gc.low_percent", "7")];

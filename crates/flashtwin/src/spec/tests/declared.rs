@@ -7,7 +7,7 @@ use crate::spec::tree::Tree;
 use crate::spec::{array_keys, builtin_array, keys, KeyDoc};
 use crate::{ArraySpec, DeviceSpec};
 
-/// A value of a key that is not its default, as it is written.
+/// Returns a value of a key that differs from its default, in the form in which it is written.
 fn sample(doc: &KeyDoc) -> String {
     let other = |values: &[String]| {
         let mut values = values.iter();

@@ -6,7 +6,7 @@ use crate::spec::{array_keys, builtin_array_names, builtin_names, keys, KeyDoc};
 const DOCS: &str = include_str!("../../../../../docs/devices.md");
 const ARRAY_DOCS: &str = include_str!("../../../../../docs/arrays.md");
 
-/// The row of a key in the documentation.
+/// Returns the row of a key in the documentation.
 fn row(doc: &KeyDoc) -> String {
     let default = doc
         .default

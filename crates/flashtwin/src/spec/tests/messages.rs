@@ -1,9 +1,9 @@
-//! Every message, word for word.
+//! Compares every error message with its exact text.
 
 use super::{small_with, SMALL};
 use crate::DeviceSpec;
 
-/// The messages about `text`, one line a problem.
+/// Returns the messages about `text`, one line per problem.
 fn error_message(text: &str) -> String {
     DeviceSpec::parse(text, "x.toml")
         .expect_err("must be refused")

@@ -36,7 +36,7 @@ low_percent = 12
 capacity = "32 KiB"
 "#;
 
-/// [`SMALL`] with one piece of text replaced.
+/// Returns [`SMALL`] with one piece of text replaced.
 pub(super) fn small_with(from: &str, to: &str) -> String {
     assert_eq!(SMALL.matches(from).count(), 1, "{from}");
     SMALL.replace(from, to)

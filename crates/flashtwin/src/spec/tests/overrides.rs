@@ -1,4 +1,4 @@
-//! `--set key=value`.
+//! Overrides given as `--set key=value`.
 
 use super::{small_with, SMALL};
 use crate::component::{Pages, Settings};

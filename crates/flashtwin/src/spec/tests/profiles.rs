@@ -3,7 +3,7 @@
 use crate::spec::{builtin, builtin_names, Nand};
 use crate::{DeviceSpec, Time};
 
-/// A shipped profile.
+/// Returns an included profile.
 fn profile(name: &str) -> DeviceSpec {
     let text = builtin(name).unwrap_or_else(|| panic!("no profile {name}"));
     DeviceSpec::parse(text, name).unwrap_or_else(|e| panic!("{e}"))

@@ -1,9 +1,9 @@
-//! Settings that do not go together: the messages about them.
+//! Combinations of settings that are not permitted, and the messages about them.
 
 use crate::spec::builtin;
 use crate::DeviceSpec;
 
-/// Returns the messages about a profile with these settings, without their positions.
+/// Returns the messages about a profile with the given settings, without their positions.
 fn error_message(profile: &str, settings: &[(&str, &str)]) -> String {
     let spec = DeviceSpec::with_overrides(builtin(profile).unwrap(), profile, settings);
     let problems = spec.expect_err("must be refused").problems;

@@ -15,7 +15,7 @@ use crate::units::Lpn;
 struct Pages {
     stripe: Stripe,
     place: u32,
-    /// The first operation of their chain, and their number.
+    /// The first operation of the chain for these pages, and the number of the pages.
     first: u32,
     count: u32,
 }

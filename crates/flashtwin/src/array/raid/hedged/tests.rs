@@ -27,7 +27,7 @@ fn array(seed: u64, level: &str, more: &[(&str, &str)]) -> Array {
     array
 }
 
-/// The member that holds the first page.
+/// Returns the member that holds the first page.
 fn holder(array: &Array) -> usize {
     array.backend.io.layout.spot(Lpn(0)).member
 }

@@ -26,10 +26,10 @@ const RESERVE: usize = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Free,
-    /// Being written.
+    /// The segment is being written.
     Open,
     Full,
-    /// Being collected: the valid pages move to another segment.
+    /// The segment is being collected: its valid pages move to another segment.
     Victim,
     Trimming,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Segment {
     pub valid: u32,
     /// Number of pages being written.
     pub writing: u32,
-    /// Number of reads and moves of its pages in flight.
+    /// Number of reads and moves in flight of the segment's pages.
     pub reading: u32,
 }
 
@@ -67,7 +67,8 @@ pub(crate) struct Group {
     pub cursor: u32,
     /// Number of segments being trimmed.
     pub trimming: u32,
-    /// Whether a segment may have become worth collecting.
+    /// Whether a segment may have gained enough invalid pages to be collected since the group was
+    /// last examined.
     look: bool,
 }
 
@@ -124,7 +125,8 @@ pub(crate) struct Volume {
     pub front: u32,
     /// Number of free segments for which the other groups collect.
     target: usize,
-    /// Largest number of valid pages in a segment that is collected without need.
+    /// Largest number of valid pages with which a segment is collected although enough segments are
+    /// free.
     worth: u32,
 }
 
@@ -169,7 +171,7 @@ impl Volume {
 
     // ---- places ----
 
-    /// The segment of a place.
+    /// Returns the segment of a place.
     #[inline]
     pub fn segment_of(&self, place: u32) -> u32 {
         self.by_data.div(place)
@@ -343,7 +345,7 @@ impl Volume {
 
     // ---- collecting ----
 
-    /// Records that a segment may have become worth collecting.
+    /// Records that a segment may now have enough invalid pages to be collected.
     fn touched(&mut self, segment: u32) {
         let s = &self.segments[segment as usize];
         if s.state == State::Full && s.valid <= self.worth && s.writing == 0 {
@@ -430,7 +432,8 @@ impl Volume {
         }
     }
 
-    /// Takes a group's victim if none of its pages is valid or being read. The segment is then being trimmed.
+    /// Ends the collection of a group's victim if none of its pages is valid or being read. Then
+    /// returns the segment, which is to be trimmed.
     pub fn take_emptied(&mut self, group: u32) -> Option<u32> {
         let g = &mut self.groups[group as usize];
         let s = self.segments.get_mut(g.victim as usize)?;

@@ -9,7 +9,7 @@ use crate::ftl::StateError;
 use crate::spec::ArraySpec;
 use crate::units::{narrow, Lpn};
 
-/// Numbers converted together.
+/// Number of page numbers that are converted to bytes at a time.
 const CHUNK: usize = 16 * 1024;
 
 fn wrong<T>(what: String) -> Result<T, StateError> {

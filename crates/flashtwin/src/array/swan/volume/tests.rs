@@ -19,7 +19,7 @@ fn spec(more: &[(&str, &str)]) -> ArraySpec {
     ArraySpec::with_overrides(text, "x", &set).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// All tables agree with each other.
+/// Checks that all tables agree with each other.
 fn check(v: &Volume) -> Result<(), String> {
     let mut valid = vec![0; v.segments.len()];
     for (place, &page) in (0..).zip(&v.pages) {

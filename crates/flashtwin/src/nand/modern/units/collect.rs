@@ -1,9 +1,10 @@
 //! Collection of a unit: a *run* of a group, in which all its dies take part.
 //!
-//! Each die reads the live pages of its part of the unit, row by row. The pages cross its channel to the controller;
-//! from there they go to the dies of their new places, and are programmed by rows. When all are programmed, each die
-//! erases its blocks of the unit, and the run is over. A page gets its new place when its read begins; those that die
-//! before are not moved.
+//! Each die reads the live pages of its part of the unit, row by row. The pages cross its channel
+//! to the controller; from there they go to the dies of their new places, and are programmed by
+//! rows. When all are programmed, each die erases its blocks of the unit, and the run is over. A
+//! page gets its new place when its read begins; pages that become invalid before that are not
+//! moved.
 
 use super::super::lane::Step;
 use super::write::Waiting;
@@ -26,7 +27,7 @@ enum Doing {
 pub(super) struct Part {
     /// The next row of the die's part of the unit to be searched for live pages.
     line: u32,
-    /// Whether live pages may be left to read.
+    /// Whether the die may still have live pages to read.
     reads: bool,
     /// Blocks of the unit to erase.
     to_erase: u32,
@@ -43,11 +44,11 @@ pub(super) struct Part {
 #[derive(Clone, Copy, Debug)]
 struct Row {
     row: u32,
-    /// The lowest of the pages moved to it.
+    /// The lowest of the pages moved to the row.
     first: u32,
-    /// Number of pages moved to it.
+    /// Number of pages moved to the row.
     pages: u32,
-    /// Pages among them whose data are not in the controller yet.
+    /// Number of pages moved to the row whose data have not reached the controller yet.
     coming: u32,
 }
 
@@ -55,13 +56,13 @@ struct Row {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     of: Collection,
-    /// Number of dies that have still pages to read.
+    /// Number of dies that still have pages to read.
     reading: u32,
     /// Number of pages read and not programmed.
     moving: u32,
     /// Number of dies that have blocks to erase.
     erasing: u32,
-    /// Host pages that passed it.
+    /// Number of host pages written to the group since the collection began.
     pub passed: u32,
 }
 
@@ -97,8 +98,8 @@ impl Group {
         self.waiting[usize::from(class)].push_back(Waiting { number, ..waiting });
     }
 
-    /// The class whose first waiting page has waited longest, of those whose first page has a number above `after`,
-    /// and the number of that page.
+    /// Returns the class whose first waiting page has waited longest, and the number of that page.
+    /// Only classes whose first waiting page has a number above `after` are considered.
     pub fn next_head(&self, after: Option<u64>) -> Option<(u64, Class)> {
         let heads = self.waiting.iter().enumerate();
         let heads = heads.filter_map(|(class, of)| Some((of.front()?.number, class as Class)));
@@ -147,14 +148,15 @@ impl Modern<Units> {
         self.map.device.is_low(group) && self.begin_run(group, Some(class), now)
     }
 
-    /// Begins to collect while there is room for more units of the host, if its writes may pass; returns whether it
-    /// did.
+    /// Begins to collect before free units are short, if host writes may pass the collection;
+    /// returns whether it did.
     pub(super) fn begin_early(&mut self, group: u32, class: Class, now: Time) -> bool {
         let early = self.map.preemptible && self.map.device.free(group) <= self.map.early;
         early && !self.map.device.is_low(group) && self.begin_run(group, Some(class), now)
     }
 
-    /// Begins to collect while the die has nothing else to do.
+    /// Begins a collection in the background, if the device permits that and the group has few
+    /// enough free units.
     pub(super) fn begin_in_background(&mut self, die: usize, now: Time) {
         let group = self.map.stripes.group_of(die);
         let of = &self.map.groups[group as usize];
@@ -206,8 +208,9 @@ impl Modern<Units> {
         true
     }
 
-    /// Whether a page of the host may pass the group's collection: more than `low` units are free, or the collection
-    /// keeps pace (D-170). Survivors that share units with the host's pages keep a free one.
+    /// Whether a host page may pass the group's collection: more than `low` units are free, or the
+    /// collection keeps pace with the host (D-170). If moved pages share units with host pages, at
+    /// least `low` units must stay free for them.
     pub(super) fn may_pass(&self, group: u32) -> bool {
         let device = &self.map.device;
         let Some(run) = &self.map.groups[group as usize].run else {
@@ -280,7 +283,7 @@ impl Modern<Units> {
         }
     }
 
-    /// The block of the die that its next step of the run reads or erases.
+    /// Returns the block of the die that its next step of the run reads or erases.
     fn block_of_run(&self, die: usize, group: u32) -> Option<u32> {
         let run = self.map.groups[group as usize].run?;
         let (s, part) = (&self.map.stripes, &self.map.dies[die].part);
@@ -320,7 +323,7 @@ impl Modern<Units> {
         row.coming == 0 && (run.reading == 0 || self.is_row_given(Ppn(row.first)))
     }
 
-    /// Whether no further page will be given a place in the row of a page.
+    /// Whether no further page will get a place in the row of `page`.
     #[inline]
     pub(super) fn is_row_given(&self, page: Ppn) -> bool {
         let stripes = &self.map.stripes;
@@ -369,7 +372,7 @@ impl Modern<Units> {
         (pages, sensing.total())
     }
 
-    /// The die has no more pages to read.
+    /// Records that the die has no more pages to read.
     fn reads_end(&mut self, die: usize, group: u32) {
         self.map.dies[die].part.reads = false;
         if let Some(run) = &mut self.map.groups[group as usize].run {
@@ -435,7 +438,8 @@ impl Modern<Units> {
         }
     }
 
-    /// The data of a page that is being moved are in the controller: the die of its new place may program it.
+    /// Records that the data of a moved page have reached the controller, so that the die of its
+    /// new place may program it.
     fn page_arrived(&mut self, page: Ppn, group: u32) {
         let stripes = &self.map.stripes;
         let (target, number) = (stripes.die_of(page), stripes.row_of(page));

@@ -1,10 +1,12 @@
-//! Writing by units: pages of a class fill a unit of their own, which is striped over the dies of a group (placement
-//! A.2, A.8).
+//! Writing by units: the pages of a class fill a unit of their own, which is striped over the dies
+//! of a group.
 //!
-//! A page of the host gets its place when its program is queued, in that order (P-2): the map then points to it, and
-//! its die programs it in turn. If its group collects, or has no unit for it, the page waits in the group, behind other
-//! pages of its class (`write`). Each group collects by itself, one unit at a time (`collect`). What is decided here is
-//! decided by [`Placed`], which also serves runs without time.
+//! A host page gets its place on flash when its program is queued; pages get places in the order in
+//! which their programs are queued (P-2). From then on, the map points to the place, and the die
+//! programs the page when its turn comes. If the page's group is collecting, or has no unit for the
+//! page, the page waits in the group behind other pages of its class (`write`). Each group collects
+//! independently, one unit at a time (`collect`). [`Placed`] makes all placement decisions, in runs
+//! with and without time.
 
 mod collect;
 mod stripes;
@@ -17,11 +19,13 @@ use collect::{Group, Part};
 use stripes::Stripes;
 pub use write::Asked;
 
-/// Capacities of random writes after which a device counts as steady in any case.
+/// Amount of random writes, in capacities of the device, after which it counts as steady in any
+/// case.
 const CAPACITIES_MAX: u32 = 20;
-/// Change of write amplification from one capacity to the next up to which it is level.
+/// Largest relative change of write amplification from one capacity to the next at which it counts
+/// as level.
 const LEVEL: f64 = 0.01;
-/// A program that finds no room has no page.
+/// Stands for the page of a program that finds no room.
 const NO_PAGE: u32 = u32::MAX;
 
 /// The map by units, and the state of collections.
@@ -100,19 +104,19 @@ impl Modern<Units> {
         self.log = on.then(Vec::new);
     }
 
-    /// The die that has a page's copy.
+    /// Returns the die that has a page's copy.
     pub fn die_of_copy(&self, lpn: Lpn) -> Option<u32> {
         let ppn = self.map.device.lookup(lpn)?;
         Some(self.map.stripes.die_of(ppn) as u32)
     }
 
-    /// Free blocks of a die.
+    /// Returns the number of free blocks of a die.
     pub fn free_blocks(&self, die: usize) -> u32 {
         let group = self.map.stripes.group_of(die);
         self.map.device.free(group) * self.map.stripes.blocks
     }
 
-    /// Free blocks at or below which a die collects.
+    /// Returns the number of free blocks at or below which a die collects.
     pub fn gc_trigger_blocks(&self) -> u32 {
         self.map.device.low() * self.map.stripes.blocks
     }
@@ -147,12 +151,12 @@ impl Modern<Units> {
         true
     }
 
-    /// Number of pages that [`Modern::fill_steady`] writes at most.
+    /// Returns the number of pages that [`Modern::fill_steady`] writes at most.
     pub fn steady_pages(&self) -> u64 {
         u64::from(CAPACITIES_MAX) * u64::from(self.map.device.setup().logical_pages)
     }
 
-    /// Free pages that the die has of the open unit of its group's first class, about.
+    /// Returns about how many free pages the die has in the open unit of its group's first class.
     pub fn open_pages(&self, die: usize) -> u32 {
         let group = self.map.stripes.group_of(die);
         self.map.device.open_pages(group) / self.map.stripes.dies
@@ -166,7 +170,7 @@ impl Modern<Units> {
         self.map.device.free_pages() + placed as u64
     }
 
-    /// Writes every page that the host sees once in ascending order, on new flash, in no time.
+    /// Writes every exported page once in ascending order, on new flash, in no simulated time.
     pub fn fill_sequential(&mut self) {
         for lpn in 0..self.map.device.setup().logical_pages {
             let written = self.write_untimed(Lpn(lpn));
@@ -196,7 +200,7 @@ impl Modern<Units> {
             && (self.map.dies.iter()).all(|die| die.waiting.is_empty() && die.in_service.is_empty())
     }
 
-    /// Activates a die, and then the dies that this woke.
+    /// Activates a die, and then the dies that its activation woke.
     pub fn activate_and_woken(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         self.activate_one(die, now, events);
         while let Some(die) = self.map.woken.pop() {

@@ -1,7 +1,8 @@
 //! The dies and blocks that the pages of a unit are on.
 //!
-//! The pages of a unit are numbered in the order in which they are given to it. A program takes a *row* of them, and
-//! rows go to the dies of the group in turn: row r is on die `r mod dies`, where it is the `r / dies`-th of the unit.
+//! The pages of a unit are numbered in the order in which they are written. One program writes a
+//! *row* of pages. Rows are distributed over the dies of the group in turn: row r is on die `r mod
+//! dies`, and is row number `r / dies` of the unit there.
 
 use crate::divide::Divider;
 use crate::placement::Setup;
@@ -40,24 +41,24 @@ impl Stripes {
         }
     }
 
-    /// The dies of a group.
+    /// Returns the dies of a group.
     pub fn dies_of(&self, group: u32) -> std::ops::Range<usize> {
         (group * self.dies) as usize..((group + 1) * self.dies) as usize
     }
 
-    /// The group of a die.
+    /// Returns the group of a die.
     #[inline]
     pub fn group_of(&self, die: usize) -> u32 {
         self.by_dies.div(die as u32)
     }
 
-    /// The unit of a page.
+    /// Returns the unit of a page.
     #[inline]
     pub fn unit_of(&self, ppn: Ppn) -> u32 {
         self.by_pages.div(ppn.0)
     }
 
-    /// The die that has a page.
+    /// Returns the die that has a page.
     #[inline]
     pub fn die_of(&self, ppn: Ppn) -> usize {
         let (unit, page) = self.by_pages.div_rem(ppn.0);
@@ -65,7 +66,8 @@ impl Stripes {
         (self.by_units.div(unit) * self.dies + in_group) as usize
     }
 
-    /// A page as the flash numbers it, block after block: its place in its block decides how long it takes to read.
+    /// Returns the number of a page in the order of the flash, block after block. The page's
+    /// position in its block determines how long a read takes.
     #[inline]
     pub fn physical(&self, ppn: Ppn) -> Ppn {
         let (unit, page) = self.by_pages.div_rem(ppn.0);
@@ -74,19 +76,19 @@ impl Stripes {
         Ppn(((unit * self.dies + die) * self.rows + line) * self.row + in_row)
     }
 
-    /// The place of a page in its block.
+    /// Returns the place of a page in its block.
     #[inline]
     pub fn page_in_block(&self, ppn: Ppn) -> u32 {
         self.physical(ppn).0 % (self.rows * self.row / self.blocks)
     }
 
-    /// The row of a page among those of all units.
+    /// Returns the row of a page among the rows of all units.
     #[inline]
     pub fn row_of(&self, ppn: Ppn) -> u32 {
         self.by_row.div(ppn.0)
     }
 
-    /// The first page, in its unit, of the `line`-th row of a die.
+    /// Returns the first page, within its unit, of row number `line` of a die.
     #[inline]
     pub fn first_page(&self, line: u32, die: usize) -> u32 {
         let in_group = self.by_dies.div_rem(die as u32).1;

@@ -1,4 +1,4 @@
-//! Writes: room for a page, its way to its die, and the program of a row.
+//! Writes: finding room for a page, queueing it at its die, and programming a row.
 
 use super::super::lane::Step;
 use super::*;
@@ -31,21 +31,22 @@ pub(super) struct Waiting {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Next {
     pub at: usize,
-    /// Number of writes before it.
+    /// Number of writes before the operation in the queue.
     pub writes: usize,
 }
 
-/// The room for a page.
+/// Room for a page.
 enum Room {
-    /// The open unit of its class in this group.
+    /// The page goes to the open unit of its class in this group.
     In(u32),
-    /// None before this group has collected.
+    /// There is no room until this group has collected.
     After(u32),
     None,
 }
 
 impl Modern<Units> {
-    /// Queues a write: the scheme gives it a class, and it goes to the die of its page, or waits for room.
+    /// Queues a write. The scheme assigns a class to its page; the write goes to the queue of the
+    /// die of the page's place, or waits for room.
     pub fn write(&mut self, op: PageOp, asked: Asked, now: Time, events: &mut EventQueue) {
         let id = asked.placement.get();
         let to = self.map.device.resolve(id);
@@ -73,7 +74,7 @@ impl Modern<Units> {
         }
     }
 
-    /// Writes a page in no time; returns false if it finds no room.
+    /// Writes a page in no simulated time; returns false if it finds no room.
     pub fn write_untimed(&mut self, lpn: Lpn) -> bool {
         let before = self.map.device.untimed();
         let written = self.map.device.write(lpn, 1, None, &[]).is_ok();
@@ -97,7 +98,7 @@ impl Modern<Units> {
         self.map.groups[group as usize].let_wait(class, waiting);
     }
 
-    /// Gives a write its page, or lets it wait.
+    /// Assigns a place to a write, or lets the write wait for room.
     fn find_room(&mut self, waiting: Waiting, now: Time) {
         debug_assert!(
             !self.map.groups[waiting.page.group as usize].waits(waiting.page.class),
@@ -110,8 +111,8 @@ impl Modern<Units> {
         }
     }
 
-    /// The room for a page of the host. Begins a collection if the group has at most `low` free units, as in runs
-    /// without time.
+    /// Finds the room for a host page. First begins a collection if the group has at most `low`
+    /// free units, as runs without time do.
     fn room(&mut self, page: &PageToPut, now: Time) -> Room {
         let (group, class) = (page.group, page.class);
         if self.map.ideal {
@@ -144,7 +145,7 @@ impl Modern<Units> {
         room.map_or(Room::None, Room::In)
     }
 
-    /// The room in another group, if that of the page's id is full (P-8).
+    /// Finds room in another group, if the group of the page's placement id is full (P-8).
     #[cold]
     fn room_elsewhere(&mut self, page: &PageToPut, now: Time) -> Room {
         for group in self.map.device.others_by_room(page.group) {
@@ -160,7 +161,7 @@ impl Modern<Units> {
         Room::None
     }
 
-    /// Puts a write into the queue of the die of its page.
+    /// Puts a write into the queue of the die on which its page has its place.
     fn put(&mut self, waiting: &Waiting, group: u32, now: Time) {
         if group != waiting.page.group {
             self.map.device.count_redirected();
@@ -224,9 +225,9 @@ impl Modern<Units> {
 
     // ---- programs ----
 
-    /// Returns the next operation of the host that the die can start: the first that is a read, or a write whose row no
-    /// further page will join. A write-back waits for its row at most as long as [`Modern::waits_for_writes`] has it;
-    /// others go first meanwhile.
+    /// Returns the next operation of the host that the die can start: the first that is a read, or
+    /// a write whose row no further page will join. A write-back waits for its row to fill at most
+    /// as long as [`Modern::waits_for_writes`] permits; other operations may start in the meantime.
     pub(super) fn next_of_host(
         &mut self,
         die: usize,

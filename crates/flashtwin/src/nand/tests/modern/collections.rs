@@ -70,7 +70,8 @@ fn continued_collections_equal_general_ones() {
     }
 }
 
-/// A worn die of 80 blocks that collects at 10 % free blocks. Tests may add a higher watermark for idle times.
+/// Returns a worn die of 80 blocks that collects at 10 % free blocks. Tests may add a higher
+/// watermark for idle times.
 fn worn(overrides: &[(&str, &str)]) -> Bench {
     let mut all = vec![
         ("geometry.chips", "1"),
@@ -214,7 +215,8 @@ fn a_preemptible_collection_ends_before_the_room_does() {
     assert_eq!(bench.nand.stats().writes_failed, 0);
 }
 
-/// A die whose blocks hold 16 pages, or 5 in SLC mode, in which four of its 80 may be.
+/// Returns a die of 80 blocks, of which four may be in SLC mode. A block holds 16 pages, or 5 in
+/// SLC mode.
 pub(super) fn cached(overrides: &[(&str, &str)]) -> Bench {
     let mut all = vec![
         ("nand.cell", "tlc"),

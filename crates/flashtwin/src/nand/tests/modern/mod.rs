@@ -8,7 +8,7 @@ mod units;
 
 use super::*;
 
-/// One die with data in it and room.
+/// Returns a die that holds data and has room for more.
 fn die(overrides: &[(&str, &str)]) -> Bench {
     let mut all = vec![
         ("geometry.chips", "1"),
@@ -29,7 +29,7 @@ fn us(us: f64) -> Time {
 }
 
 impl Bench {
-    /// Queues an operation at `at`, after all that happens before.
+    /// Processes all events before the instant `at`, then queues an operation.
     fn at(&mut self, at: f64, cause: Cause, lpn: u32) {
         while self.events.next_time() < us(at) {
             self.step();
@@ -265,7 +265,8 @@ fn a_program_whose_data_are_there_lets_reads_pass() {
     bench.ends(&[(3, 377.4), (1, first), (2, first + 200.0)]);
 }
 
-/// Random reads and writes, with everything that can happen between them.
+/// Every operation completes once, under random reads and writes with cached commands, with and
+/// without suspension.
 #[test]
 fn all_that_begins_ahead_ends_once() {
     for suspend in ["true", "false"] {
@@ -301,7 +302,7 @@ fn all_that_begins_ahead_ends_once() {
     }
 }
 
-/// Pages of 2 KiB, two to a flash page: both cost one read.
+/// Two logical pages of 2 KiB share a flash page, so that one read returns both.
 #[test]
 fn a_flash_page_is_read_once_for_all_its_pages() {
     let mut bench = die(&[

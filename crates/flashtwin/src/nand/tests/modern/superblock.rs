@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Two dies, each with its own channel and 12 blocks of 4 pages; 7 superblocks are full and one is open. A write goes
-/// to die `lpn % 2`.
+/// Returns two dies, each with its own channel and 12 blocks of 4 pages; 7 superblocks are full and
+/// one is open. A write goes to die `lpn % 2`.
 fn dies() -> Bench {
     let mut bench = die(&[
         ("geometry.chips", "2"),
@@ -27,9 +27,9 @@ fn dies() -> Bench {
     bench
 }
 
-/// Vector SB-1. A die has opened its last free block but one, so the next writes trigger the collection of a
-/// superblock. Each die reads its valid page (25 + 102.4) and programs it (102.4 + 200), both dies erase (1500), and
-/// then they write.
+/// Test vector SB-1. A die has opened its last free block but one, so the next writes trigger the
+/// collection of a superblock. Each die reads its valid page (25 + 102.4) and programs it (102.4 +
+/// 200), both dies erase (1500), and then they write.
 #[test]
 fn dies_collect_their_parts_at_once_and_erase_together() {
     let mut bench = dies();

@@ -1,5 +1,5 @@
-//! Writing by units: the same tables as without time, whatever the chips do; every page programmed once where the map
-//! has it; collections that end.
+//! Writing by units: the tables equal those of a device without time, whatever the chips do; every
+//! page is programmed once, where the map has it; and collections end.
 
 use std::collections::HashMap;
 
@@ -13,16 +13,16 @@ use crate::units::{Lpn, Stream, Time};
 
 const HANDLES: u64 = 3;
 
-/// Flash that writes by units, by itself.
+/// Flash that writes by units, without a front end.
 struct Bench {
     nand: Nand,
     events: EventQueue,
     now: Time,
     rng: Rng,
-    /// Writes queued, by page; each may be queued several times.
+    /// Number of queued writes of each page.
     awaited: HashMap<u32, u32>,
     done: u64,
-    /// The write that ended last, and when.
+    /// The write that ended last, and the instant of its end.
     last: (Lpn, Time),
     logical: u64,
 }
@@ -150,7 +150,7 @@ impl Bench {
         self.device().check().unwrap();
     }
 
-    /// Erases and programs account for the free pages.
+    /// Checks that the number of free pages follows from the erases and programs.
     fn check_pages(&self) {
         let Nand::Units(nand) = &self.nand else {
             return;
@@ -249,9 +249,10 @@ fn every_write_is_programmed_once_and_nothing_waits_for_ever() {
     }
 }
 
-/// With collections that let no write pass, and no other beginnings of them, the tables go through the same states as
-/// those of a device without time, if each group has one die: several move their parts of a unit at once, so that the
-/// survivors have another order.
+/// If no write passes a collection, collections begin only at the watermark, and each group has one
+/// die, the tables go through the same states as those of a device without time. (Several dies
+/// would move their parts of a unit at the same time, so that the moved pages would be in another
+/// order.)
 #[test]
 fn tables_are_those_of_the_device_without_time() {
     let one_die = [
@@ -277,8 +278,9 @@ fn tables_are_those_of_the_device_without_time() {
             let mut bench = Bench::new(&spec, seed);
             for _ in 0..4_000 {
                 let lpn = Lpn(bench.rng.below(bench.logical) as u32);
-                // An id that is not valid counts as none. A page without one goes to the roomiest group, which depends
-                // on what waits, as does the order of two writes of a page to different groups.
+                // An invalid id counts as no id. A page without an id goes to the group with the
+                // most room, which depends on the writes that wait; so does the order of two writes
+                // of one page to different groups.
                 let id = match spec.placement.as_ref().unwrap().groups {
                     1 => (bench.rng.below(5) > 0).then(|| bench.rng.below(HANDLES + 1) as u16),
                     _ => Some((u64::from(lpn.0 % 4) << 14 | bench.rng.below(HANDLES)) as u16),
@@ -311,7 +313,7 @@ fn tables_are_those_of_the_device_without_time() {
     }
 }
 
-/// A state that was saved and loaded continues as the one that was not.
+/// A device whose state was saved and loaded continues exactly like the original device.
 #[test]
 fn saved_state_continues_alike() {
     for seed in crate::seeds(2) {

@@ -3,14 +3,14 @@
 use super::*;
 use crate::nand::Cause;
 
-/// Fills a buffer of 16 pages with other pages than `page`, by reading them.
+/// Fills a buffer of 16 pages with pages other than `page`, by reading them.
 fn push_out(ssd: &mut Ssd, page: u64) {
     for other in 0..16 {
         read(ssd, (page + 1 + other) % pages(ssd));
     }
 }
 
-/// How the request with this tag has ended.
+/// Returns the status with which the request with this tag ended.
 fn ended(ssd: &mut Ssd, tag: u64) -> Status {
     let mut done = ssd.completions().iter();
     done.find(|done| done.tag == tag).unwrap().status
@@ -72,7 +72,7 @@ fn sector(ssd: &mut Ssd, op: Op, page: u64, sector: u64) -> Status {
     one(ssd, op, page * PAGE + 512 * sector, 512)
 }
 
-/// Steps until so many reads that fill pages have begun.
+/// Processes events until `fills` reads that fill pages have begun.
 fn until_filling(ssd: &mut Ssd, fills: u64) {
     while ssd.flash_report().flash.count(Cause::Fill) < fills {
         assert!(ssd.step(), "nothing is read");

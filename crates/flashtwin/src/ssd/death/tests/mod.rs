@@ -63,7 +63,7 @@ fn run(ssd: &mut Ssd) {
     ssd.check().unwrap();
 }
 
-/// One request alone: how it ended.
+/// Executes one request, with no other in flight, and returns its status.
 fn one(ssd: &mut Ssd, op: Op, offset: u64, bytes: u64) -> Status {
     alone(ssd, op, offset, bytes, 1)
 }
@@ -288,7 +288,7 @@ fn operations_on_a_dying_die_end() {
     assert!(again > 0, "no die died under a program");
 }
 
-/// A die that has no room does not stand for the others.
+/// A repeated program is passed on to further dies if a die has no room.
 #[test]
 fn repeated_programs_use_dies_with_room() {
     for (full, room) in [(&[0][..], true), (&[0, 2], true), (&[0, 2, 3], false)] {
@@ -414,7 +414,7 @@ fn devices_that_need_every_die_refuse_a_kill() {
     assert_eq!(device(&[]).kill_die(4), Err(unknown));
 }
 
-/// A state whose dead die is not dead throughout is none.
+/// A state in which only some of a dead die's blocks are marked as dead is refused.
 #[test]
 fn a_state_with_half_a_dead_die_is_refused() {
     let mut ssd = device(&[]);
