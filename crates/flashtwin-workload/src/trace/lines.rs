@@ -246,9 +246,10 @@ impl<P: LineParser> Decoder for LineDecoder<P> {
     }
 }
 
-/// Whether this is the first line and begins with a letter, and thus has the names of the columns.
+/// Whether this is the first line and begins with a letter, maybe in quotes, and thus has the names of the columns.
 pub(crate) fn is_header(line: &[u8], number: u64) -> bool {
-    number == 1 && line[0].is_ascii_alphabetic()
+    let unquoted = line.strip_prefix(b"\"").unwrap_or(line);
+    number == 1 && unquoted.first().is_some_and(u8::is_ascii_alphabetic)
 }
 
 /// Units of a parser, from the format's usual ones and from the options.
