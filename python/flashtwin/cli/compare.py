@@ -6,9 +6,8 @@ import argparse
 import time
 from pathlib import Path
 
-from .. import Comparison, Interrupted, policies
-from .. import compare as compare_policies
-from .._policies import split_names
+import flashtwin
+
 from .._support import terminal
 from .._support.files import write_text
 from ..options import WorkloadOptions
@@ -60,19 +59,21 @@ that have it.
 
 def command(args: argparse.Namespace) -> int:
     """Run one workload under several policies."""
+    from .._policies import split_names
+
     if args.figure:
         from ..plot.style import kind_of
 
         kind_of(Path(args.figure))
     arguments = run_arguments(args, WorkloadOptions)
-    names = split_names(args.policies, policies())
+    names = split_names(args.policies, flashtwin.policies())
     began = time.monotonic()
     code = 0
     try:
         with ProgressBar() as bar:
-            comparison = compare_policies(**arguments, policies=names, threads=args.threads, progress=bar)
-    except Interrupted as e:
-        if not isinstance(e.partial, Comparison):
+            comparison = flashtwin.compare(**arguments, policies=names, threads=args.threads, progress=bar)
+    except flashtwin.Interrupted as e:
+        if not isinstance(e.partial, flashtwin.Comparison):
             raise
         comparison, code = e.partial, 130
     wall_s = time.monotonic() - began
@@ -92,7 +93,7 @@ def command(args: argparse.Namespace) -> int:
     return code
 
 
-def _show(comparison: Comparison, wall_s: float) -> None:
+def _show(comparison: flashtwin.Comparison, wall_s: float) -> None:
     first = comparison.results[0].summary
     how = (first["pacing"], f"precondition {first['precondition']}", f"seed {first['seed']}")
     print(f"{first['device']} ({first['backend']}), {', '.join(how)}")
