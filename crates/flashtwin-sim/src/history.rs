@@ -137,6 +137,14 @@ impl History {
         now >= self.sampled + self.window
     }
 
+    /// Samples the counters of the flash before the submission of a request, if its number begins a batch.
+    #[inline]
+    pub(crate) fn submitting(&mut self, number: u64, report: impl FnOnce() -> FlashReport) {
+        if self.batches.wants_start(number) {
+            self.batches.start(number, &report());
+        }
+    }
+
     /// Returns the index of the window at an instant; adds windows, and merges them if there are too many.
     fn at(&mut self, time: Time) -> usize {
         loop {
@@ -226,11 +234,11 @@ impl History {
         });
     }
 
-    /// The history until `end`, as results hold it.
-    pub fn recorded(&self, end: Time) -> RecordedHistory {
+    /// The history until `end`, as results hold it; `report` has the counters of the flash then.
+    pub fn recorded(&self, end: Time, report: &FlashReport) -> RecordedHistory {
         RecordedHistory {
             windows: self.points(end),
-            batches: self.batches.points(),
+            batches: self.batches.points(report),
         }
     }
 
@@ -340,6 +348,7 @@ mod tests {
         for i in 0..50_000_u64 {
             let c = completion(i * 1000, i * 1000 + 300 + i % 7 * 40_000);
             inside_us += 300 + i % 7 * 40_000;
+            history.submitting(c.tag, FlashReport::default);
             history.record(&c);
         }
         assert!(history.windows.len() <= WINDOWS_MAX);

@@ -441,8 +441,9 @@ impl<S: Drivable> Driver<'_, S> {
     fn outcome(mut self, interrupted: bool) -> Result<Outcome, SimError> {
         let history = self.history.take().map(|mut history| {
             let now = self.device.now();
-            history.sample(now, &self.device.flash_report());
-            history.recorded(now)
+            let report = self.device.flash_report_without_wear();
+            history.sample(now, &report);
+            history.recorded(now, &report)
         });
         self.check()?;
         self.control.note_path(self.device.path());
@@ -614,7 +615,7 @@ impl<S: Drivable> Driver<'_, S> {
         if let Some(history) = &mut self.history {
             let now = self.device.now();
             if history.wants_sample(now) {
-                history.sample(now, &self.device.flash_report());
+                history.sample(now, &self.device.flash_report_without_wear());
             }
         }
         let at = if self.warming && self.warmup_ends() {
@@ -626,6 +627,10 @@ impl<S: Drivable> Driver<'_, S> {
         let over = |max: Time| !self.warming && at.saturating_sub(since) >= max;
         if self.config.span_max.is_some_and(over) {
             return None;
+        }
+        if let Some(history) = &mut self.history {
+            let device = &*self.device;
+            history.submitting(self.submitted, || device.flash_report_without_wear());
         }
         if self.timeline.is_some() {
             self.note_request(request, at);
