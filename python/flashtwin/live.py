@@ -403,7 +403,8 @@ def serve(
         nbdkit.clear(place, lock, at, control)
         outputs.close()
         raise
-    (place / "start.state").unlink(missing_ok=True)
+    for name in ("start.state", "made"):
+        (place / name).unlink(missing_ok=True)
     return Server(
         process,
         place,

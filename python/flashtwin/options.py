@@ -6,17 +6,17 @@ these classes.
 
 from __future__ import annotations
 
-import inspect
 import os
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, wraps
+from importlib import import_module
 from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
+    NamedTuple,
     ParamSpec,
     TypedDict,
     TypeVar,
@@ -25,21 +25,37 @@ from typing import (
     get_type_hints,
 )
 
-from ._devices import Overrides
-from ._placement.rules import SchemeLike, VictimLike
-from ._policies import PolicyLike
-from ._support.watch import OnProgress
 from .errors import FlashtwinError
-from .faults import Fault
-from .pacing import Pacing
-from .timeline import Window
-from .traces import TraceOptions
 
 if TYPE_CHECKING:
+    import inspect
+
     from typing_extensions import Unpack
+
+    from ._devices import Overrides
+    from ._placement.rules import SchemeLike, VictimLike
+    from ._policies import PolicyLike
+    from ._support.watch import OnProgress
+    from .faults import Fault
+    from .pacing import Pacing
+    from .timeline import Window
+    from .traces import TraceOptions
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+#: Modules of the types of options. They are imported where signatures need them; the command line does not.
+_TYPES = {
+    "Fault": "faults",
+    "OnProgress": "_support.watch",
+    "Overrides": "_devices",
+    "Pacing": "pacing",
+    "PolicyLike": "_policies",
+    "SchemeLike": "_placement.rules",
+    "TraceOptions": "traces",
+    "VictimLike": "_placement.rules",
+    "Window": "timeline",
+}
 
 #: Maximum of whole numbers that have no other bound.
 _MOST = (1 << 64) - 1
@@ -50,8 +66,7 @@ PACING = "pacing (default: the trace's own times; closed loop at depth 32 if it 
 FAULTS = "faults of array members (virtual time since the start of the measurement)"
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """Description of an option, in addition to its name and type.
 
     Attributes:
@@ -322,14 +337,20 @@ class RunOptions(WorkloadOptions, total=False):
 @cache
 def options_of(kind: type) -> Mapping[str, Option]:
     """Return the options of one of the classes above."""
-    hints = get_type_hints(kind, include_extras=True)
-    return {name: get_args(hint)[1] for name, hint in hints.items()}
+    return {name: get_args(hint)[1] for name, hint in _hints(kind).items()}
 
 
 @cache
-def types_of(kind: type) -> Mapping[str, Any]:
+def _hints(kind: type) -> Mapping[str, Any]:
+    """Return the annotation of each option, with Any for types of this package."""
+    return get_type_hints(kind, localns=dict.fromkeys(_TYPES, Any), include_extras=True)
+
+
+@cache
+def _types_of(kind: type) -> Mapping[str, Any]:
     """Return the type of each option."""
-    return get_type_hints(kind)
+    named = {name: getattr(import_module(f".{at}", __package__), name) for name, at in _TYPES.items()}
+    return get_type_hints(kind, localns=named)
 
 
 @cache
@@ -340,7 +361,7 @@ def experiment_options() -> Mapping[str, Option]:
 
 def scalar_type(name: str) -> type:
     """Return the type of an option of an experiment, without None."""
-    kind: type = types_of(WorkloadOptions)[name]
+    kind: type = get_args(_hints(WorkloadOptions)[name])[0]
     return next((each for each in get_args(kind) if each is not type(None)), kind)
 
 
@@ -350,18 +371,19 @@ def run_options(**given: Unpack[RunOptions]) -> RunOptions:
     return cast(RunOptions, {**defaults, **given})
 
 
-def is_whole_number(kind: type) -> bool:
-    """Return whether an option of this type takes only whole numbers, and no text (as a size may be)."""
+@cache
+def is_whole_number(name: str) -> bool:
+    """Return whether an option of `run` takes only whole numbers, and no text (as a size may be)."""
+    kind = get_args(_hints(RunOptions)[name])[0]
     among = (kind, *get_args(kind))
     return int in among and str not in among
 
 
 def check(options: Mapping[str, object]) -> None:
     """Refuse values that are not whole numbers, or out of range, for options that take whole numbers."""
-    kinds = types_of(RunOptions)
     for name, option in options_of(RunOptions).items():
         value = options.get(name)
-        if value is None or not is_whole_number(kinds[name]):
+        if value is None or not is_whole_number(name):
             continue
         if not isinstance(value, int) or not option.least <= value <= option.most:
             raise FlashtwinError(f"{name}: {value!r}: give a whole number {option.bounds}")
@@ -372,6 +394,8 @@ def takes(kind: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
     `{options}` in its docstring stands for their explanations.
     """
+    # Imported only here: help needs no signature.
+    import inspect
 
     def give(function: Callable[P, T]) -> Callable[P, T]:
         own = inspect.signature(function)
@@ -381,7 +405,7 @@ def takes(kind: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
                 name,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=option.default,
-                annotation=types_of(kind)[name],
+                annotation=_types_of(kind)[name],
             )
             for name, option in options_of(kind).items()
         ]

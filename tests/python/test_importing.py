@@ -142,6 +142,40 @@ def test_scenario_with_several_flows_states_that_they_run_one_after_the_other():
     assert "MQSim runs these" not in second
 
 
+#: Two flows of MQSim's default scenario.
+LIKE_FLOWS = """<MQSim_IO_Scenarios><IO_Scenario>
+<IO_Flow_Parameter_Set_Synthetic><Working_Set_Percentage>50</Working_Set_Percentage>
+<Synthetic_Generator_Type>QUEUE_DEPTH</Synthetic_Generator_Type><Read_Percentage>0</Read_Percentage>
+<Address_Distribution>RANDOM_UNIFORM</Address_Distribution><Average_Request_Size>8</Average_Request_Size>
+<Address_Alignment_Unit>16</Address_Alignment_Unit><Total_Requests_To_Generate>500</Total_Requests_To_Generate>
+<Seed>798</Seed><Average_No_of_Reqs_in_Queue>16</Average_No_of_Reqs_in_Queue></IO_Flow_Parameter_Set_Synthetic>
+<IO_Flow_Parameter_Set_Synthetic><Working_Set_Percentage>50</Working_Set_Percentage>
+<Synthetic_Generator_Type>QUEUE_DEPTH</Synthetic_Generator_Type><Read_Percentage>0</Read_Percentage>
+<Address_Distribution>RANDOM_UNIFORM</Address_Distribution><Average_Request_Size>8</Average_Request_Size>
+<Address_Alignment_Unit>16</Address_Alignment_Unit><Total_Requests_To_Generate>500</Total_Requests_To_Generate>
+<Seed>6533</Seed><Average_No_of_Reqs_in_Queue>2</Average_No_of_Reqs_in_Queue></IO_Flow_Parameter_Set_Synthetic>
+</IO_Scenario></MQSim_IO_Scenarios>"""
+
+
+def test_like_flows_of_mqsim_run_at_the_same_time(tmp_path):
+    file = tmp_path / "two.xml"
+    file.write_text(LIKE_FLOWS)
+    together = import_file(file)
+    (command,) = (line for line in together.text.splitlines() if line.startswith("flashtwin"))
+    assert "range=50%,requests=1000 --queue-depth 18 --seed 798" in command
+    assert not any("flows" in str(each) for each in together.left_out)
+    for a, b in [
+        ("Percentage>0<", "Percentage>30<"),
+        ("Size>8<", "Size>16<"),
+        ("Set_Percentage>50<", "Set_Percentage>40<"),
+        (">QUEUE_DEPTH<", ">BANDWIDTH</Synthetic_Generator_Type><Bandwidth>8192000</Bandwidth><X>1<"),
+    ]:
+        file.write_text(LIKE_FLOWS.replace(a, b, 1).replace("<X>1</Synthetic_Generator_Type>", ""))
+        lines = [line for line in import_file(file).text.splitlines() if line.startswith("flashtwin")]
+        assert len(lines) == 2, (a, b)
+        assert "range=25%" in lines[1]
+
+
 def test_cached_writes_of_mqsim_take_the_time_that_they_take_there(tmp_path):
     """Four single writes of 8 KiB take 43 us in MQSim with a burst length of 1, and 7 us with one of 8."""
     trace = tmp_path / "four.trace"

@@ -146,20 +146,57 @@ def test_directories_of_other_programs_are_kept(tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.rglob("*")} == {"flashtwin-results", "lock", "cells"}
 
 
-def test_interrupted_start_removes_its_files(tmp_path, short_path):
-    need("nbdkit")
-    place, disk, waits = short_path, tmp_path / "disk.img", tmp_path / "waits"
-    # It stops itself after creating the store, to simulate a slow start.
+@contextlib.contextmanager
+def slow_start(tmp_path, place, *words):
+    """Start a server whose nbdkit stops itself after creating its files; yield both processes."""
+    waits = tmp_path / "waits"
     real = shutil.which("nbdkit")
     slow = tmp_path / "bin" / "nbdkit"
     slow.parent.mkdir()
-    slow.write_text(f'#!/bin/sh\n"{real}" "$@" snapshot=/none; : >"{waits}"; kill -STOP $$\n')
+    slow.write_text(f'#!/bin/sh\n"{real}" "$@" snapshot=/none; echo $$ >"{waits}"; kill -STOP $$\n')
     slow.chmod(0o755)
     environment = {**os.environ, "PATH": f"{slow.parent}:{os.environ['PATH']}", "TMPDIR": str(place)}
-    words = ["serve", "--device=demo", "--precondition=none", f"--store={disk}"]
+    words = ["serve", "--device=demo", "--precondition=none", *words]
     with started(sys.executable, "-m", "flashtwin.cli", *words, env=environment) as process:
-        wait_for(waits.exists)
+        wait_for(lambda: waits.exists() and waits.read_text().endswith("\n"))
+        yield process, int(waits.read_text())
+
+
+def test_interrupted_start_removes_its_files(tmp_path, short_path):
+    need("nbdkit")
+    disk = tmp_path / "disk.img"
+    with slow_start(tmp_path, short_path, f"--store={disk}") as (process, _):
         assert disk.exists()
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
-    assert not disk.exists() and not list(place.iterdir())
+    assert not disk.exists() and not list(short_path.iterdir())
+
+
+@pytest.mark.parametrize("data", [b"", b"data of somebody"])
+def test_next_start_removes_the_empty_store_of_a_killed_one(tmp_path, short_path, monkeypatch, data):
+    need("nbdkit")
+    disk = tmp_path / "disk.img"
+    with slow_start(tmp_path, short_path, f"--store={disk}") as (process, nbdkit):
+        process.kill()
+        process.wait(60)
+        os.kill(nbdkit, signal.SIGKILL)
+        # A dead process, even one that nobody has waited for, has no working directory.
+        wait_for(lambda: not Path(f"/proc/{nbdkit}/cwd").exists())
+    with disk.open("r+b") as file:
+        file.write(data)
+    monkeypatch.setattr("tempfile.tempdir", str(short_path))
+    with serve():
+        assert len(list(short_path.iterdir())) == 1
+    assert disk.exists() == bool(data)
+
+
+def test_killed_server_keeps_its_empty_store(tmp_path, short_path, monkeypatch):
+    disk = tmp_path / "disk.img"
+    monkeypatch.setattr("tempfile.tempdir", str(short_path))
+    server = serve(store=disk)
+    os.kill(server.pid, signal.SIGKILL)
+    with pytest.raises(flashtwin.FlashtwinError, match="exit code -9"):
+        server.stop()
+    assert disk.exists() and not list(short_path.iterdir())
+    with serve():
+        assert disk.exists()

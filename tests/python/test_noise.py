@@ -15,7 +15,8 @@ MEAN = ("all", "mean_us")
 
 def batches(times_us, **more):
     """Return ten batches of 100 writes with the given sums of response times."""
-    empty = {"reads": 0, "read_us": 0.0, "parts_us": {}, "pages": 100, "hits": 0}
+    work = ("media_pages", "programs", "host_programs", "pages_moved", "erases", "gc_us", "span_us")
+    empty = {"reads": 0, "read_us": 0.0, "parts_us": {}, "pages": 100, "hits": 0, **dict.fromkeys(work, 0)}
     far = {"p99_us": None, "p999_us": None, "p9999_us": None}
     return [{**empty, **far, "writes": 100, "write_us": us, **more} for us in times_us]
 
@@ -48,6 +49,51 @@ def test_intervals_of_percentiles_are_above_zero():
     assert ratio_interval(base, base, ("all", "p999_us")) is None
 
 
+def with_work(name, values, **more):
+    """Ten batches with these counts of the flash."""
+    one = batches([100.0] * 10, **more)
+    return [batch | {name: value} for batch, value in zip(one, values, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("erases", ("flash", "erases")),
+        ("pages_moved", ("flash", "pages_moved")),
+        ("media_pages", ("health", "device_write_amplification")),
+    ],
+)
+def test_counts_of_the_flash_have_the_interval_of_their_sums(name, path):
+    base = with_work(name, [10] * 10)
+    half = student_t(0.95, 9) * 1 * math.sqrt(10 * 10 / 9) / 60
+    found = ratio_interval(with_work(name, [5, 7] * 5), base, path)
+    assert found == pytest.approx((0.6 * math.exp(-half), 0.6 * math.exp(half)))
+    # The same counts at the same requests differ in nothing, and one erase more in nothing that is certain.
+    assert ratio_interval(base, base, path) == (1.0, 1.0)
+    few = [0] * 9 + [1]
+    low, high = ratio_interval(with_work(name, [1, *few[1:]]), with_work(name, few), path)
+    assert low < 1 < high
+    assert ratio_interval(base, with_work(name, [0] * 10), path) is None
+
+
+def test_quotients_of_counts_vary_by_both():
+    path = ("flash", "gc_write_amplification")
+    base = with_work("programs", [30] * 10, host_programs=10)
+    # The programs follow the host's: the quotient is 2 in all batches.
+    ours = with_work("programs", [20, 60] * 5)
+    ours = [batch | {"host_programs": batch["programs"] // 2} for batch in ours]
+    assert ratio_interval(ours, base, path) == pytest.approx((2 / 3, 2 / 3))
+    fixed = [batch | {"host_programs": 20} for batch in ours]
+    low, high = ratio_interval(fixed, base, path)
+    half = student_t(0.95, 9) * 20 * math.sqrt(10 * 10 / 9) / 400
+    assert (low, high) == pytest.approx((2 / 3 * math.exp(-half), 2 / 3 * math.exp(half)))
+    share = ("flash", "gc_share_mean")
+    times = [{"gc_us": us, "span_us": 4 * us} for us in (10.0, 30.0) * 5]
+    halved = [batch | time for batch, time in zip(base, times, strict=True)]
+    whole = [batch | {"gc_us": 50.0, "span_us": 100.0} for batch in base]
+    assert ratio_interval(halved, whole, share) == pytest.approx((0.5, 0.5))
+
+
 def test_no_interval_is_invented():
     base = batches([100.0] * 10)
     assert ratio_interval([], base, MEAN) is None
@@ -55,7 +101,7 @@ def test_no_interval_is_invented():
     other = [*base[:9], base[9] | {"writes": 99}]
     assert ratio_interval(other, base, MEAN) is None
     assert ratio_interval(base, batches([0.0] * 10), MEAN) is None
-    assert ratio_interval(base, base, ("flash", "erases")) is None
+    assert ratio_interval(base, base, ("flash", "erases")) is None, "nothing was erased"
     assert ratio_interval(base, base, ("all", "deviation_us")) is None
 
 
@@ -76,6 +122,20 @@ def test_batches_are_of_the_same_requests(compared):
     total_us = math.fsum(batch["read_us"] + batch["write_us"] for batch in ours)
     assert total_us / 20000 == pytest.approx(summary["all"]["mean_us"])
     assert sum(batch["hits"] for batch in ours) == summary["hits"]["pages"]
+    flash, health = summary["flash"], summary["health"]
+    work = {
+        name: math.fsum(batch[name] for batch in ours)
+        for name in ours[0]
+        if name != "parts_us" and not name.startswith("p99")
+    }
+    assert (work["erases"], work["pages_moved"]) == (flash["erases"], flash["pages_moved"])
+    assert work["erases"] > 100
+    programmed = work["media_pages"] * summary["page_bytes"]
+    assert programmed / health["host_bytes_written"] == health["device_write_amplification"]
+    assert work["programs"] / work["host_programs"] == flash["gc_write_amplification"]
+    chips = len(flash["gc_time_ms_by_chip"])
+    assert work["gc_us"] / work["span_us"] / chips == pytest.approx(flash["gc_share_mean"])
+    assert min(batch["erases"] for batch in ours) > 0
     parts_us = [batch["parts_us"]["slot_array"] for batch in ours]
     assert math.fsum(parts_us) / 20000 == pytest.approx(summary["all"]["parts_us"]["slot_array"])
 
@@ -89,11 +149,13 @@ def test_ratios_are_marked_as_in_sweeps(compared):
     _, arc, _ = rows["hit ratio"].cells
     assert arc.ratio > 1.05 and arc.interval[0] > 1 and arc.mark == ""
     assert all(row.cells[0].ratio is None for row in rows.values())
-    assert not rows["erases"].has_intervals and rows["p99"].has_intervals
+    for name in ("p99", "device write ampl.", "GC write ampl.", "erases", "pages moved", "chip time in GC"):
+        assert rows[name].has_intervals, name
+    assert not rows["CV"].has_intervals
     assert "1.00x?" in text
     assert "?: its 95 % interval contains 1; no interval: deviation, CV, " in text
     assert " *" not in text
-    (line,) = (line for line in text.splitlines() if line.lstrip().startswith("erases"))
+    (line,) = (line for line in text.splitlines() if line.lstrip().startswith("CV"))
     assert "?" not in line
 
 

@@ -234,6 +234,17 @@ def test_an_undecided_claim_gets_more_seeds(small, tmp_path):
     assert added.num_rows == (slow["seeds"] - 3) * 4, "two policies, two capacities, one workload"
 
 
+def test_an_open_claim_of_few_seeds_names_the_remedy(small, tmp_path, cli):
+    decided = cli("study", "run", small, "-o", tmp_path / "first")
+    first = json.loads((tmp_path / "first" / "study.json").read_bytes())
+    slow = first["claims"][0]["measures"][0]["value"]
+    text = small.read_text()
+    small.write_text(text.replace('printed = "-20 %" }', f'printed = "-20 %", below = {slow} }}', 1))
+    undecided = cli("study", "run", small, "-o", tmp_path / "second")
+    hint = "open: intervals of so few seeds are too wide; --full runs ten seeds"
+    assert hint not in decided.stderr and hint in undecided.stderr
+
+
 def test_a_study_counts_steady_runs(small, tmp_path):
     fixed = study.run_study(study.read(str(small)), tmp_path / "fixed", threads=1)
     assert fixed["matrices"][0]["steady"] is None

@@ -3,8 +3,11 @@
 //!
 //! Each batch starts with one request. When there are too many batches, adjacent batches are
 //! merged.
+//! The work of the flash in a batch is what was done from the submission of its first request to
+//! that of the first request of the next batch.
 
-use flashtwin::{Breakdown, Completion, Op, Status};
+use flashtwin::metrics::FlashReport;
+use flashtwin::{Breakdown, Cause, Completion, Op, Status};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -27,8 +30,50 @@ pub(crate) struct Batches {
     batches: Vec<Sums>,
 }
 
+/// Counters of the flash since the start of the measurement.
+#[derive(Clone, Copy, Debug, Default)]
+struct Work {
+    /// Pages programmed: in all with parity and metadata, without these and summaries, and for the host.
+    media_pages: u64,
+    programs: u64,
+    host_programs: u64,
+    pages_moved: u64,
+    erases: u64,
+    gc_ps: u128,
+    span_ps: u64,
+}
+
+impl Work {
+    fn new(report: &FlashReport) -> Work {
+        Work {
+            media_pages: report.media_pages(),
+            programs: report.programs() - report.flash.count(Cause::Summary),
+            host_programs: report.flash.host_programs(),
+            pages_moved: report.flash.count(Cause::GcMove) + report.flash.count(Cause::MergeCopy),
+            erases: report.flash.count(Cause::Erase),
+            gc_ps: report.gc_time.iter().map(|time| u128::from(time.0)).sum(),
+            span_ps: report.span.0,
+        }
+    }
+
+    /// Returns the work since `before`. The report of an array leaves out failed members, so counters may decrease.
+    fn since(self, before: Work) -> Work {
+        Work {
+            media_pages: self.media_pages.saturating_sub(before.media_pages),
+            programs: self.programs.saturating_sub(before.programs),
+            host_programs: self.host_programs.saturating_sub(before.host_programs),
+            pages_moved: self.pages_moved.saturating_sub(before.pages_moved),
+            erases: self.erases.saturating_sub(before.erases),
+            gc_ps: self.gc_ps.saturating_sub(before.gc_ps),
+            span_ps: self.span_ps.saturating_sub(before.span_ps),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Sums {
+    /// Counters of the flash when the first request of the batch was submitted.
+    start: Work,
     reads: u64,
     writes: u64,
     read_ps: u128,
@@ -40,8 +85,9 @@ struct Sums {
 }
 
 impl Sums {
-    fn new() -> Sums {
+    fn new(start: Work) -> Sums {
         Sums {
+            start,
             reads: 0,
             writes: 0,
             read_ps: 0,
@@ -77,19 +123,31 @@ impl Batches {
         }
     }
 
+    /// Whether the request with this number begins a batch.
+    #[inline]
+    pub fn wants_start(&self, number: u64) -> bool {
+        number / self.length >= self.batches.len() as u64
+    }
+
+    /// Begins the batch of a request that is about to be submitted.
+    #[cold]
+    pub fn start(&mut self, number: u64, report: &FlashReport) {
+        while number / self.length >= KEPT_MAX as u64 {
+            self.halve();
+        }
+        let work = Work::new(report);
+        let count = (number / self.length) as usize + 1;
+        if count > self.batches.len() {
+            self.batches.resize_with(count, || Sums::new(work));
+        }
+    }
+
     /// Records a completed read or write; its tag is its number in the workload.
     pub fn record(&mut self, c: &Completion) {
         if !matches!(c.op, Op::Read | Op::Write) || c.status != Status::Ok {
             return;
         }
-        while c.tag / self.length >= KEPT_MAX as u64 {
-            self.halve();
-        }
-        let index = (c.tag / self.length) as usize;
-        if index >= self.batches.len() {
-            self.batches.resize_with(index + 1, Sums::new);
-        }
-        let sums = &mut self.batches[index];
+        let sums = &mut self.batches[(c.tag / self.length) as usize];
         let response = c.done - c.arrival;
         let (count, ps) = match c.op {
             Op::Read => (&mut sums.reads, &mut sums.read_ps),
@@ -117,9 +175,9 @@ impl Batches {
         self.batches = pairs.collect();
     }
 
-    /// Returns the ten batches of the results; none if there were fewer requests. The first batch is the first one
-    /// with requests.
-    pub fn points(&self) -> Vec<RequestBatch> {
+    /// Returns the ten batches of the results, with the counters of the flash at the end of the run; none if there were
+    /// fewer requests. The first batch is the first one with requests.
+    pub fn points(&self, end: &FlashReport) -> Vec<RequestBatch> {
         let first = self
             .batches
             .iter()
@@ -129,12 +187,13 @@ impl Batches {
         if n < BATCHES {
             return Vec::new();
         }
+        let end = Work::new(end);
         let cut = |i: usize| {
-            let mut sums = Sums::new();
-            kept[n * i / BATCHES..n * (i + 1) / BATCHES]
-                .iter()
-                .for_each(|other| sums.add(other));
-            RequestBatch::new(&sums)
+            let (from, to) = (n * i / BATCHES, n * (i + 1) / BATCHES);
+            let mut sums = kept[from].clone();
+            kept[from + 1..to].iter().for_each(|other| sums.add(other));
+            let after = kept.get(to).map_or(end, |next| next.start);
+            RequestBatch::new(&sums, after.since(sums.start))
         };
         (0..BATCHES).map(cut).collect()
     }
@@ -157,6 +216,20 @@ pub struct RequestBatch {
     pub pages: u64,
     /// Pages found in the buffer.
     pub hits: u64,
+    /// Pages programmed, with the drive's parity and metadata.
+    pub media_pages: u64,
+    /// Pages programmed, without parity, metadata and summaries.
+    pub programs: u64,
+    /// Pages programmed for the host.
+    pub host_programs: u64,
+    /// Pages moved by collection and merges.
+    pub pages_moved: u64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Time in GC, all chips together.
+    pub gc_us: f64,
+    /// Virtual time of the batch.
+    pub span_us: f64,
     /// 99th percentile of the response times, at most 7 % too high; `None` if too few requests are above it.
     pub p99_us: Option<f64>,
     /// 99.9th percentile of the response times, like `p99_us`.
@@ -166,7 +239,7 @@ pub struct RequestBatch {
 }
 
 impl RequestBatch {
-    fn new(sums: &Sums) -> RequestBatch {
+    fn new(sums: &Sums, work: Work) -> RequestBatch {
         let us = |ps: u128| ps as f64 * 1e-6;
         let parts = sums.parts_ps.map(us);
         let requests = (sums.reads + sums.writes) as f64;
@@ -182,6 +255,13 @@ impl RequestBatch {
             parts_us: Breakdown::NAMES.into_iter().zip(parts).collect(),
             pages: sums.pages,
             hits: sums.hits,
+            media_pages: work.media_pages,
+            programs: work.programs,
+            host_programs: work.host_programs,
+            pages_moved: work.pages_moved,
+            erases: work.erases,
+            gc_us: us(work.gc_ps),
+            span_us: us(work.span_ps.into()),
             p99_us: percentile(0.99),
             p999_us: percentile(0.999),
             p9999_us: percentile(0.9999),
@@ -219,14 +299,17 @@ mod tests {
             let mut rng = flashtwin::Rng::new(seed);
             let count = 10 + rng.below(5000);
             let mut tags: Vec<u64> = (0..count).collect();
-            let mut one = Batches::new();
-            tags.iter().for_each(|&tag| one.record(&completion(tag)));
+            let of = |tags: &[u64]| {
+                let mut batches = Batches::new();
+                (0..count).for_each(|tag| batches.start(tag, &report(tag)));
+                tags.iter()
+                    .for_each(|&tag| batches.record(&completion(tag)));
+                batches.points(&report(count))
+            };
+            let points = of(&tags);
             // Each completes somewhat earlier or later.
             tags.sort_by_cached_key(|&tag| tag + rng.below(50));
-            let mut other = Batches::new();
-            tags.iter().for_each(|&tag| other.record(&completion(tag)));
-            let points = one.points();
-            assert_eq!(points, other.points());
+            assert_eq!(points, of(&tags));
             assert_eq!(points.len(), BATCHES);
             let requests: Vec<u64> = points.iter().map(|p| p.reads + p.writes).collect();
             assert_eq!(requests.iter().sum::<u64>(), count);
@@ -236,17 +319,52 @@ mod tests {
             let wanted: u64 = (0..count).map(|tag| 1 + tag % 7).sum();
             assert_eq!(us.round() as u64, wanted);
             assert!(points.iter().all(|p| p.hits * 2 == p.pages));
+            let sum = |value: fn(&RequestBatch) -> u64| points.iter().map(value).sum::<u64>();
+            assert_eq!(sum(|p| p.erases), count * count);
+            assert_eq!(sum(|p| p.media_pages), 7 * count);
+            // Each batch has the work of its own requests.
+            let mut number = 0;
+            for p in &points {
+                let next = number + p.reads + p.writes;
+                assert_eq!(p.erases, next * next - number * number);
+                number = next;
+            }
         }
+    }
+
+    /// Returns the counters of the flash at the submission of a request: erases are the square of its number.
+    fn report(number: u64) -> FlashReport {
+        let mut report = FlashReport::default();
+        report.flash.ops[Cause::Erase as usize] = number * number;
+        report.overhead_pages = 7 * number;
+        report
+    }
+
+    #[test]
+    fn batches_after_a_warm_up_begin_with_its_end() {
+        let mut batches = Batches::new();
+        let since = |number: u64| report(number - 1000);
+        (1000..9000).for_each(|tag| {
+            batches.start(tag, &since(tag));
+            batches.record(&completion(tag));
+        });
+        let points = batches.points(&since(9000));
+        let erases: u64 = points.iter().map(|p| p.erases).sum();
+        assert_eq!((points.len(), erases), (BATCHES, 8000 * 8000));
     }
 
     #[test]
     fn few_requests_make_no_batches_and_no_far_percentiles() {
         let mut batches = Batches::new();
-        (500..509).for_each(|tag| batches.record(&completion(tag)));
-        assert_eq!(batches.points(), []);
+        let complete = |batches: &mut Batches, tag| {
+            batches.start(tag, &FlashReport::default());
+            batches.record(&completion(tag));
+        };
+        (500..509).for_each(|tag| complete(&mut batches, tag));
+        assert_eq!(batches.points(&FlashReport::default()), []);
         let mut batches = Batches::new();
-        (0..2560).for_each(|tag| batches.record(&completion(tag)));
-        let points = batches.points();
+        (0..2560).for_each(|tag| complete(&mut batches, tag));
+        let points = batches.points(&FlashReport::default());
         assert!(points
             .iter()
             .all(|p| p.p99_us.is_some() && p.p999_us.is_none()));

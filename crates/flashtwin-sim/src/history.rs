@@ -162,6 +162,14 @@ impl History {
         now >= self.sampled + self.window
     }
 
+    /// Samples the counters of the flash before the submission of a request, if its number begins a batch.
+    #[inline]
+    pub(crate) fn submitting(&mut self, number: u64, report: impl FnOnce() -> FlashReport) {
+        if self.batches.wants_start(number) {
+            self.batches.start(number, &report());
+        }
+    }
+
     /// Returns the index of the window at an instant; adds windows, and merges them if there are too many.
     fn at(&mut self, time: Time) -> usize {
         loop {
@@ -276,11 +284,11 @@ impl History {
         self.windows[index].add_owners(&spent);
     }
 
-    /// Returns the history until `end`, as results hold it.
-    pub fn recorded(&self, end: Time) -> RecordedHistory {
+    /// Returns the history until `end`, as results hold it; `report` has the counters of the flash then.
+    pub fn recorded(&self, end: Time, report: &FlashReport) -> RecordedHistory {
         RecordedHistory {
             windows: self.points(end),
-            batches: self.batches.points(),
+            batches: self.batches.points(report),
         }
     }
 
@@ -425,6 +433,7 @@ mod tests {
         for i in 0..50_000_u64 {
             let c = completion(i * 1000, i * 1000 + 300 + i % 7 * 40_000);
             inside_us += 300 + i % 7 * 40_000;
+            history.submitting(c.tag, FlashReport::default);
             history.record(&c);
         }
         assert!(history.windows.len() <= WINDOWS_MAX);

@@ -443,8 +443,9 @@ impl<S: Drivable> Driver<'_, S> {
         let history = self.history.take().map(|mut history| {
             let now = self.device.now();
             let placed = placement(self.device);
-            history.sample(now, &self.device.flash_report(), placed.as_ref());
-            history.recorded(now)
+            let report = self.device.flash_report_without_wear();
+            history.sample(now, &report, placed.as_ref());
+            history.recorded(now, &report)
         });
         self.check()?;
         self.control.note_path(self.device.path());
@@ -620,7 +621,8 @@ impl<S: Drivable> Driver<'_, S> {
             let now = self.device.now();
             if history.wants_sample(now) {
                 let placed = placement(self.device);
-                history.sample(now, &self.device.flash_report(), placed.as_ref());
+                let report = self.device.flash_report_without_wear();
+                history.sample(now, &report, placed.as_ref());
             }
         }
         let at = if self.warming && self.warmup_ends() {
@@ -632,6 +634,10 @@ impl<S: Drivable> Driver<'_, S> {
         let over = |max: Time| !self.warming && at.saturating_sub(since) >= max;
         if self.config.span_max.is_some_and(over) {
             return None;
+        }
+        if let Some(history) = &mut self.history {
+            let device = &*self.device;
+            history.submitting(self.submitted, || device.flash_report_without_wear());
         }
         if self.timeline.is_some() {
             self.note_request(request, at);

@@ -211,6 +211,66 @@ mod tests {
         }
     }
 
+    /// A first pass that warns once a request was read, and later ones that do not; each has a request beyond 1 MiB.
+    struct Once {
+        warns: bool,
+        given: bool,
+    }
+
+    impl Workload for Once {
+        fn next_batch(&mut self, out: &mut Vec<Request>) -> Result<usize, WorkloadError> {
+            if std::mem::replace(&mut self.given, true) {
+                return Ok(0);
+            }
+            out.push(Request {
+                offset: 2 * MIB,
+                bytes: 4096,
+                ..Request::default()
+            });
+            Ok(1)
+        }
+
+        fn requests_total(&self) -> Option<u64> {
+            Some(1)
+        }
+
+        fn describe(&self) -> String {
+            String::new()
+        }
+
+        fn warnings(&self) -> Vec<String> {
+            let warns = self.warns && self.given;
+            warns
+                .then(|| "of the first pass".into())
+                .into_iter()
+                .collect()
+        }
+    }
+
+    #[test]
+    fn first_pass_keeps_its_addresses_and_its_warnings() {
+        let mut opened = 0;
+        let open: Open = Box::new(move || {
+            opened += 1;
+            let pass: Box<dyn Workload> = Box::new(Once {
+                warns: opened == 1,
+                given: false,
+            });
+            Ok(pass)
+        });
+        let shift = Shift {
+            bytes: 4096,
+            range_bytes: MIB,
+        };
+        let mut workload = repeat(open, Some(3), shift).unwrap();
+        assert_eq!(workload.warnings(), [""; 0]);
+        let mut out = Vec::new();
+        while workload.next_batch(&mut out).unwrap() > 0 {}
+        let offsets: Vec<u64> = out.iter().map(|request| request.offset).collect();
+        assert_eq!(offsets, [2 * MIB, 4096, 2 * 4096]);
+        assert_eq!(workload.warnings(), ["of the first pass"]);
+    }
+
     #[test]
     fn a_workload_without_requests_ends() {
         let open: Open = Box::new(|| {

@@ -203,11 +203,13 @@ fn header_lines_are_passed_over() {
     ];
     for (format, header) in headers {
         let line = GOOD.iter().find(|(f, _)| *f == format).unwrap().1;
-        assert_eq!(
-            parse(format, &format!("{header}\n{line}\n")).unwrap(),
-            expected,
-            "{format}"
-        );
+        for header in [header, &format!("\"{}\"", header.replace(',', "\",\""))] {
+            assert_eq!(
+                parse(format, &format!("{header}\n{line}\n")).unwrap(),
+                expected,
+                "{format}: {header}"
+            );
+        }
     }
     let foreign = parse(Format::Csv, "time,op,lba\n1,W,0,4096\n")
         .unwrap_err()
@@ -330,6 +332,28 @@ fn disksim_flags_are_hexadecimal_and_bit_0_is_a_read() {
     for flags in ["0", "2", "10", "a"] {
         assert_eq!(op(flags), Op::Write, "{flags}");
     }
+}
+
+/// R and other programs write quotes around all text, or around the header alone.
+#[test]
+fn own_form_is_recognised_by_a_quoted_header() {
+    let path = std::env::temp_dir().join(format!("flashtwin_quoted_{}", std::process::id()));
+    let expected = vec![request(0, Op::Write, 8192, 4096)];
+    for text in [
+        "\"time_us\",\"op\",\"offset_bytes\",\"size_bytes\"\n0,W,8192,4096\n",
+        "\"time_us\",\"op\",\"offset_bytes\",\"size_bytes\"\r\n0,\"W\",8192,4096\r\n",
+        "\"time_us\",\"op\",\"offset_bytes\",\"size_bytes\",\"placement\"\n0,\"W\",8192,4096,\n",
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let mut workload = open_trace(&path, &TraceOptions::default()).unwrap();
+        let (described, read) = (workload.describe(), read_all(&mut *workload));
+        assert!(
+            described.contains("csv trace (guessed: its header"),
+            "{described}"
+        );
+        assert_eq!(read, expected, "{text}");
+    }
+    std::fs::remove_file(&path).unwrap();
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //! vectors are computed by hand for one chip and a buffer of one page. A page takes 102.4 us to
 //! transfer, 200 us to program and 25 us to read; an erase takes 1500 us.
 
-use flashtwin::spec::builtin;
-use flashtwin::{Breakdown, Cause, Completion, DeviceSpec, Op, Rng, Ssd, Time};
+use flashtwin::spec::{builtin, builtin_array};
+use flashtwin::{Array, ArraySpec, Breakdown, Cause, Completion, DeviceSpec, Op, Rng, Ssd, Time};
 
 const PAGE: u64 = 4096;
 const TRANSFER: Time = Time::from_ns(102_400);
@@ -178,4 +178,66 @@ fn slot_of_a_trimmed_page_is_waited_for_in_order() {
         ..Breakdown::default()
     };
     assert_eq!(write.breakdown, parts);
+}
+
+/// Writes to members with a buffer of their own, one at a time: each waits for the program that frees its slot, and for
+/// what the chip collects before. The response of the array has the same parts.
+#[test]
+fn array_keeps_what_its_members_waited_for() {
+    let keys = [
+        ("array.members", "ecr*2"),
+        ("member.geometry.chips", "1"),
+        ("member.geometry.planes_per_chip", "1"),
+        ("member.geometry.blocks_per_plane", "32"),
+        ("member.geometry.pages_per_block", "8"),
+        ("member.geometry.reserve_percent", "40"),
+        ("member.link.bus_ns_per_sector", "0"),
+        ("member.ftl.summary_page", "false"),
+        ("member.buffer.capacity", "4 KiB"),
+    ];
+    let text = builtin_array("harmonia-array").expect("it is built in");
+    let spec = ArraySpec::with_overrides(text, "harmonia-array", &keys).expect("a sound array");
+    let mut array = Array::new(&spec);
+    array.fill_sequential();
+    let mut rng = Rng::new(1);
+    let pages = array.exported_bytes() / PAGE;
+    let gc_time = |array: &Array| {
+        let times = array.flash_report().gc_time;
+        times.into_iter().fold(Time::ZERO, |sum, time| sum + time)
+    };
+    let (mut evicted, mut behind_gc) = (0, 0);
+    for number in 0..600 {
+        let before = gc_time(&array);
+        let write = flashtwin::Request {
+            arrival: array.now(),
+            offset: rng.below(pages) * PAGE,
+            bytes: PAGE,
+            op: Op::Write,
+            fua: false,
+            ..flashtwin::Request::default()
+        };
+        array
+            .submit(array.now(), &write, number)
+            .expect("a page of it");
+        while array.completions().is_empty() {
+            assert!(array.step(), "a write without a response");
+        }
+        let queue_gc = gc_time(&array) - before;
+        let done = array.completions().pop().expect("the write");
+        while array.step() {}
+        assert_eq!(done.breakdown.total(), done.done - done.arrival);
+        if done.breakdown.total() == Time::ZERO {
+            continue;
+        }
+        let waited = Breakdown {
+            queue_gc,
+            transfer: TRANSFER,
+            array: PROGRAM,
+            ..Breakdown::default()
+        };
+        assert_eq!(done.breakdown, waited);
+        evicted += 1;
+        behind_gc += u32::from(queue_gc > Time::ZERO);
+    }
+    assert!(evicted > 500 && behind_gc > 10, "{evicted} {behind_gc}");
 }

@@ -11,11 +11,6 @@ from typing import IO, Any
 
 from ..errors import FlashtwinError
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 #: Maximum sizes of a file of settings and of a file of results, in bytes.
 SETTINGS_MAX = 4 << 20
 RESULTS_MAX = 64 << 20
@@ -105,6 +100,11 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
     Raises:
         FlashtwinError: the text is not TOML, or is nested too deeply.
     """
+    # Imported only here: most help needs no TOML.
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
     try:
         values: dict[str, Any] = tomllib.loads(text)
         return values

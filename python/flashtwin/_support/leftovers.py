@@ -49,6 +49,8 @@ def _remove_unused(place: Path) -> None:
     lock = os.open(place / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # The list is there if the start was killed; a file that has got data in spite of that is kept.
+        remove_made(place / "made", only_empty=True)
         shutil.rmtree(place, ignore_errors=True)
     finally:
         os.close(lock)
@@ -104,13 +106,31 @@ def wait_for_store(path: Path) -> None:
         os.close(store)
 
 
-def remove_made(listed: Path) -> None:
-    """Remove the files that a failed start created, except files that another server uses in the meantime."""
+def remove_made(listed: Path, *, only_empty: bool = False) -> None:
+    """Remove the files that a failed start created, except files that another server uses in the meantime.
+
+    Args:
+        listed: file with their names.
+        only_empty: keep files with data.
+    """
     if not listed.exists():
         return
     for name in map(Path, filter(None, os.fsdecode(listed.read_bytes()).split("\n"))):
         with contextlib.suppress(OSError):
-            remove_unlocked(name)
+            if not only_empty or not _has_data(name):
+                remove_unlocked(name)
+
+
+def _has_data(path: Path) -> bool:
+    """Return whether a file has more than holes."""
+    with path.open("rb") as file:
+        try:
+            os.lseek(file.fileno(), 0, os.SEEK_DATA)
+        except OSError as e:
+            if e.errno == errno.ENXIO:
+                return False
+            raise
+    return True
 
 
 def _holder(file: int) -> int | None:

@@ -20,49 +20,77 @@ Batches = list[dict[str, Any]]
 def ratio_interval(ours: Batches, base: Batches, path: tuple[str, ...]) -> Interval | None:
     """Return the interval of the ratio of a measure (its path in a summary) to that of the base.
 
-    The interval is None if it cannot be determined: if the measure is not a sum over requests, if the runs
-    did not complete the same requests in all batches, or if a batch has too few requests.
+    The interval is None if it cannot be determined: if batches do not have the measure, if the runs did not
+    complete the same requests in all batches, or if a batch has too few requests.
     """
     if not ours or [_requests(batch) for batch in ours] != [_requests(batch) for batch in base]:
         return None
-    pairs = [(_value(a, path), _value(b, path)) for a, b in zip(ours, base, strict=True)]
-    known = [(a, b) for a, b in pairs if a is not None and b is not None]
-    if len(known) < len(pairs):
-        return None
     if path[-1] in _PERCENTILES:
-        found = ratio_of(known, _CONFIDENCE)
+        name = path[-1]
+        pairs = [(a[name], b[name]) for a, b in zip(ours, base, strict=True)]
+        if any(a is None or b is None for a, b in pairs):
+            return None
+        found = ratio_of(pairs, _CONFIDENCE)
         return None if found.low is None or found.high is None else (found.low, found.high)
-    return _of_sums(known)
-
-
-def _of_sums(pairs: list[tuple[float, float]]) -> Interval | None:
-    """Return the interval of the ratio of two sums, from the deviations of the batches (logarithms)."""
-    ours, base = (math.fsum(pair[i] for pair in pairs) for i in (0, 1))
-    if ours <= 0 or base <= 0:
+    values = [[_quotient(batch, path) for batch in batches] for batches in (ours, base)]
+    if any(value is None for run in values for value in run):
         return None
-    ratio, n = ours / base, len(pairs)
-    squares = math.fsum((a - ratio * b) ** 2 for a, b in pairs)
-    half = student_t(_CONFIDENCE, n - 1) * math.sqrt(squares * n / (n - 1)) / ours
+    above, below = ([_column(run, i) for run in values] for i in (0, 1))
+    return _of_sums([above[0], below[1]], [above[1], below[0]])
+
+
+def _of_sums(above: list[list[float]], below: list[list[float]]) -> Interval | None:
+    """Return the interval of the product of the sums above, divided by those below.
+
+    A small change of a sum changes the logarithm of the quotient by its share of the sum; each batch has its
+    share, and the deviation of the logarithm follows from the deviations of the batches.
+    """
+    sums = [[math.fsum(column) for column in columns] for columns in (above, below)]
+    if any(total <= 0 for totals in sums for total in totals):
+        return None
+    n = len(above[0])
+    shares = [
+        math.fsum(column[i] / total for column, total in zip(above, sums[0], strict=True))
+        - math.fsum(column[i] / total for column, total in zip(below, sums[1], strict=True))
+        for i in range(n)
+    ]
+    ratio = math.prod(sums[0]) / math.prod(sums[1])
+    half = student_t(_CONFIDENCE, n - 1) * math.sqrt(math.fsum(s * s for s in shares) * n / (n - 1))
     # Beyond that an end would be no number.
     return None if half > 700 else (ratio * math.exp(-half), ratio * math.exp(half))
+
+
+def _column(values: list[tuple[float, float] | None], i: int) -> list[float]:
+    return [value[i] for value in values if value is not None]
 
 
 def _requests(batch: dict[str, Any]) -> tuple[int, int]:
     return batch["reads"], batch["writes"]
 
 
-def _value(batch: dict[str, Any], path: tuple[str, ...]) -> float | None:
-    """Return the sum or percentile of a batch; None if it has no such measure."""
+#: Sums of a batch whose quotient is a measure, by the path of the measure in a summary. Without a second sum,
+#: the divisor is the same under all policies, since the requests are.
+_SUMS = {
+    ("hits", "ratio"): ("hits",),
+    ("health", "device_write_amplification"): ("media_pages",),
+    ("flash", "gc_write_amplification"): ("programs", "host_programs"),
+    ("flash", "erases"): ("erases",),
+    ("flash", "pages_moved"): ("pages_moved",),
+    ("flash", "gc_share_mean"): ("gc_us", "span_us"),
+}
+
+
+def _quotient(batch: dict[str, Any], path: tuple[str, ...]) -> tuple[float, float] | None:
+    """Return the two sums of a batch whose quotient is a measure; None if it has no such measure."""
     match path:
         case ("all", "mean_us"):
-            return float(batch["read_us"] + batch["write_us"])
+            return batch["read_us"] + batch["write_us"], 1
         case ("read" | "write" as kind, "mean_us"):
-            return float(batch[f"{kind}_us"])
+            return batch[f"{kind}_us"], 1
         case ("all", "parts_us", part):
-            return float(batch["parts_us"][part])
-        case ("hits", "ratio"):
-            return float(batch["hits"])
-        case ("all", name) if name in _PERCENTILES:
-            return None if batch[name] is None else float(batch[name])
+            return batch["parts_us"][part], 1
+        case _ if path in _SUMS:
+            above, *below = _SUMS[path]
+            return batch[above], batch[below[0]] if below else 1
         case _:
             return None

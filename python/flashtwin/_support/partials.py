@@ -11,7 +11,6 @@ import contextlib
 import fcntl
 import os
 import re
-import secrets
 import stat
 from collections.abc import Iterator
 from functools import cache
@@ -55,7 +54,7 @@ class Partial:
 
 def _create(final: Path) -> tuple[Path, int]:
     while True:
-        path = final.with_name(f".{final.name}.flashtwin-{os.getpid()}-{secrets.token_hex(8)}.partial")
+        path = final.with_name(f".{final.name}.flashtwin-{os.getpid()}-{os.urandom(8).hex()}.partial")
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: Kinds of requests of a run.
 Kind = Literal["all", "read", "write"]
 
-_FORMAT = 2
+_FORMAT = 3
 #: Digits of a number in a chart.
 DIGITS = 6
 #: Points of a percentile curve per factor of ten, and number of factors: to p99.99.

@@ -133,6 +133,13 @@ class Batch(TypedDict):
     parts_us: Parts
     pages: int
     hits: int
+    media_pages: int
+    programs: int
+    host_programs: int
+    pages_moved: int
+    erases: int
+    gc_us: float
+    span_us: float
     p99_us: float | None
     p999_us: float | None
     p9999_us: float | None

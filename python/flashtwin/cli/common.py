@@ -9,10 +9,10 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from .. import FlashtwinError, Progress
+import flashtwin
+
 from .._support import terminal, words
-from .._support.recording import start_of
-from ..workloads import generated, source
+from ..errors import FlashtwinError
 from .options import read, trace_options
 
 
@@ -23,6 +23,10 @@ def note(text: str) -> None:
 
 def run_arguments(args: argparse.Namespace, kind: type) -> dict[str, Any]:
     """Read workload, device and the options of `kind`, and print the detected trace format."""
+    # Help does not need them.
+    from .._support.recording import start_of
+    from ..workloads import generated, source
+
     if (args.trace is None) == (args.workload is None):
         raise FlashtwinError("give either a trace file or --workload SPEC (see flashtwin run --help)")
     options = trace_options(args)
@@ -95,7 +99,7 @@ class ProgressBar:
         if self._bars:
             self._bars.stop()
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: flashtwin.Progress) -> None:
         """Move a bar."""
         if not self._bars:
             if not progress.finished:
@@ -123,12 +127,12 @@ class ProgressBar:
         )
 
 
-def _named(progress: Progress) -> str:
+def _named(progress: flashtwin.Progress) -> str:
     """Return what is being done, with its phase."""
     return f"{progress.label} ({progress.phase})" if progress.phase else progress.label
 
 
-def _line(progress: Progress, elapsed_s: float) -> str:
+def _line(progress: flashtwin.Progress, elapsed_s: float) -> str:
     """Return the progress of one piece of work as text; without counts, the time since its start."""
     if not (progress.done or progress.total):
         return f"{_named(progress)}: running for {elapsed_s:.0f} s"

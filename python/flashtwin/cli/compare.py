@@ -6,10 +6,8 @@ import argparse
 import time
 from pathlib import Path
 
-from .. import Comparison, Interrupted, policies
-from .. import compare as compare_policies
-from .._placement.rules import split_rules
-from .._policies import split_names
+import flashtwin
+
 from .._support import terminal
 from .._support.files import write_text
 from ..options import WorkloadOptions
@@ -79,6 +77,9 @@ others. Ratios are to the first run. More than 6 runs are ranked by mean respons
 
 def command(args: argparse.Namespace) -> int:
     """Run one workload under several policies or placements."""
+    from .._placement.rules import split_rules
+    from .._policies import split_names
+
     if args.figure:
         from ..plot.style import kind_of
 
@@ -86,12 +87,12 @@ def command(args: argparse.Namespace) -> int:
     arguments = run_arguments(args, WorkloadOptions)
     placements, victims = split_rules(args.placements), split_rules(args.victims)
     given = args.policies or ("" if placements or victims else _POLICIES)
-    names = split_names(given, policies()) or None
+    names = split_names(given, flashtwin.policies()) or None
     began = time.monotonic()
     code = 0
     try:
         with ProgressBar() as bar:
-            comparison = compare_policies(
+            comparison = flashtwin.compare(
                 **arguments,
                 policies=names,
                 placements=placements,
@@ -99,8 +100,8 @@ def command(args: argparse.Namespace) -> int:
                 threads=args.threads,
                 progress=bar,
             )
-    except Interrupted as e:
-        if not isinstance(e.partial, Comparison):
+    except flashtwin.Interrupted as e:
+        if not isinstance(e.partial, flashtwin.Comparison):
             raise
         comparison, code = e.partial, 130
     wall_s = time.monotonic() - began
@@ -120,7 +121,7 @@ def command(args: argparse.Namespace) -> int:
     return code
 
 
-def _show(comparison: Comparison, wall_s: float) -> None:
+def _show(comparison: flashtwin.Comparison, wall_s: float) -> None:
     first = comparison.results[0].summary
     how = (first["pacing"], f"precondition {first['precondition']}", f"seed {first['seed']}")
     print(f"{first['device']} ({first['backend']}), {', '.join(how)}")

@@ -8,12 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .. import FlashtwinError, Spec, devices
-from .. import device as read_device
-from .._drives import check_device
+import flashtwin
+
 from .._support.files import write_text
-from .._support.measurement import measure
-from ..importing import import_file
+from ..errors import FlashtwinError
 from .commands import summary_of
 from .common import ProgressBar
 from .forms import Commands, family, new
@@ -113,7 +111,7 @@ def _add_against(p: argparse.ArgumentParser) -> None:
     add_set(p)
 
 
-def _facts(spec: Spec) -> dict[str, Any]:
+def _facts(spec: flashtwin.Spec) -> dict[str, Any]:
     return {
         "name": spec.name,
         "backend": spec.backend,
@@ -129,7 +127,7 @@ def _facts(spec: Spec) -> dict[str, Any]:
 
 def list_all(args: argparse.Namespace) -> int:
     """List the devices that come with flashtwin."""
-    specs = [read_device(name) for name in devices()]
+    specs = [flashtwin.device(name) for name in flashtwin.devices()]
     if args.json:
         print(json.dumps([_facts(spec) for spec in specs], indent=2))
         return 0
@@ -140,7 +138,7 @@ def list_all(args: argparse.Namespace) -> int:
 
 def show(args: argparse.Namespace) -> int:
     """Print a device as TOML."""
-    spec = read_device(args.device, overrides(args))
+    spec = flashtwin.device(args.device, overrides(args))
     print(f"# {spec.in_words}\n{spec.to_toml()}", end="")
     return 0
 
@@ -149,7 +147,9 @@ def check(args: argparse.Namespace) -> int:
     """Check device files up to the first wrong one, and measure devices that have published figures."""
     if args.against:
         return _check_against(args)
-    specs = [(name, read_device(name, overrides(args))) for name in args.devices]
+    from .._support.measurement import measure
+
+    specs = [(name, flashtwin.device(name, overrides(args))) for name in args.devices]
     found = []
     for name, spec in specs:
         if not args.json:
@@ -170,6 +170,8 @@ def _check_against(args: argparse.Namespace) -> int:
     """Run the loads of tables on a device."""
     if len(args.devices) != 1 or args.measure:
         raise FlashtwinError("--against compares one device with tables, without --measure")
+    from .._drives import check_device
+
     with ProgressBar() as bar:
         found = check_device(
             args.devices[0],
@@ -190,6 +192,8 @@ def _check_against(args: argparse.Namespace) -> int:
 
 def import_parameters(args: argparse.Namespace) -> int:
     """Convert a parameter file of another simulator to a device, or to the commands that run its loads."""
+    from ..importing import import_file
+
     imported = import_file(args.file, args.ssd)
     if args.output:
         write_text(Path(args.output), imported.text, f"the imported {imported.kind}")

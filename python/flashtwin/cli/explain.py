@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .. import FlashtwinError, explain_request, explain_run
+import flashtwin
+
+from ..errors import FlashtwinError
 from ..options import RunOptions
 from .commands import summary_of
 from .common import ProgressBar, run_arguments
@@ -63,7 +65,7 @@ def command(args: argparse.Namespace) -> int:
             )
     arguments = run_arguments(args, RunOptions)
     with ProgressBar() as bar:
-        found = explain_request(**arguments, request=args.request, progress=bar)
+        found = flashtwin.explain_request(**arguments, request=args.request, progress=bar)
     if args.json:
         print("[" + ",\n".join(each.to_json() for each in found) + "]")
     else:
@@ -78,6 +80,8 @@ def _explain_run(args: argparse.Namespace) -> int:
         raise FlashtwinError(f"--figure {args.figure}: a figure is of one request; add --request WHICH")
     arguments = run_arguments(args, RunOptions)
     with ProgressBar() as bar:
-        found = explain_run(**arguments, seeds=3 if args.seeds is None else args.seeds, progress=bar)
+        found = flashtwin.explain_run(
+            **arguments, seeds=3 if args.seeds is None else args.seeds, progress=bar
+        )
     print(found.to_json() if args.json else found)
     return 0

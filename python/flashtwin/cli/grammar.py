@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from .. import trace_formats
+from .. import _core
 from .._devices import DEFAULT_DEVICE
 from . import options
 
@@ -31,7 +31,7 @@ def add_workload(p: argparse.ArgumentParser) -> None:
 def add_trace_options(p: argparse.ArgumentParser) -> None:
     """Add the options of the trace readers."""
     g = p.add_argument_group("trace format (default: detected from the file)")
-    g.add_argument("--format", metavar="NAME", help=f"trace format: {', '.join(trace_formats())}")
+    g.add_argument("--format", metavar="NAME", help=f"trace format: {', '.join(_core.trace_formats())}")
     g.add_argument(
         "--columns",
         metavar="KEY=COLUMN[:UNIT],...",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .. import lifetime as measure
+import flashtwin
+
 from .._support.files import write_text
 from ..errors import FlashtwinError
 from ..options import WorkloadOptions
@@ -53,7 +54,9 @@ def command(args: argparse.Namespace) -> int:
     arguments = run_arguments(args, WorkloadOptions)
     reserves = [_percent(text) for text in args.over_provisioning.split(",") if text.strip()]
     with ProgressBar() as bar:
-        found = measure(**arguments, over_provisioning=reserves, policy=args.policy, begin=note, progress=bar)
+        found = flashtwin.lifetime(
+            **arguments, over_provisioning=reserves, policy=args.policy, begin=note, progress=bar
+        )
     print(found.to_json() if args.json else found)
     if args.output:
         write_text(Path(args.output), found.to_json() + "\n", "the lifetimes")

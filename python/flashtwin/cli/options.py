@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
-from .. import AS_FAST_AS_POSSIBLE, ClosedLoop, Fail, FlashtwinError, OpenLoop, Pacing, Replace, TraceOptions
-from ..options import Option, RunOptions, is_whole_number, options_of, types_of
+import flashtwin
+
+from ..errors import FlashtwinError
+from ..options import Option, RunOptions, is_whole_number, options_of
 
 #: A span of time, such as 10s: the number and the unit.
 TIME = r"(\d+(?:\.\d*)?|\.\d+)(s|ms|us)"
@@ -38,9 +39,9 @@ def add(p: argparse.ArgumentParser, kind: type, groups: Mapping[str, argparse._A
 
 def add_one(p: argparse._ActionsContainer, name: str) -> None:
     """Add one option of `run`."""
-    option, kind = options_of(RunOptions)[name], types_of(RunOptions)[name]
+    option = options_of(RunOptions)[name]
     form: dict[str, Any] = {"choices": option.choices} if option.choices else {"metavar": option.metavar}
-    if is_whole_number(kind):
+    if is_whole_number(name):
         form["type"] = int
     p.add_argument(flag_of(name), dest=name, default=option.default, help=option.help, **form)
 
@@ -76,8 +77,7 @@ def _has_flag(option: Option) -> bool:
     return option.metavar is not None or bool(option.choices)
 
 
-@dataclass(frozen=True)
-class _Form:
+class _Form(NamedTuple):
     """An option with several flags, or with one flag that may be repeated."""
 
     flags: str
@@ -123,15 +123,15 @@ def _add_pacing(p: argparse._ActionsContainer) -> None:
     only.add_argument("--as-fast-as-possible", action="store_true", help="closed loop at queue depth 256")
 
 
-def _pacing(args: argparse.Namespace) -> Pacing | None:
+def _pacing(args: argparse.Namespace) -> flashtwin.Pacing | None:
     """Read the pacing; None stands for the pacing of the workload."""
     if args.as_fast_as_possible:
-        return AS_FAST_AS_POSSIBLE
+        return flashtwin.AS_FAST_AS_POSSIBLE
     if args.queue_depth is not None:
         if not 1 <= args.queue_depth < 1 << 32:
             raise FlashtwinError(f"--queue-depth {args.queue_depth}: give a whole number from 1")
-        return ClosedLoop(args.queue_depth)
-    return None if args.speed is None else OpenLoop(args.speed)
+        return flashtwin.ClosedLoop(args.queue_depth)
+    return None if args.speed is None else flashtwin.OpenLoop(args.speed)
 
 
 def _add_faults(p: argparse._ActionsContainer) -> None:
@@ -145,10 +145,13 @@ def _add_faults(p: argparse._ActionsContainer) -> None:
         )
 
 
-def _faults(args: argparse.Namespace) -> list[Fail | Replace]:
+def _faults(args: argparse.Namespace) -> list[flashtwin.Fail | flashtwin.Replace]:
     """Read `--fail` and `--replace`."""
-    found: list[Fail | Replace] = []
-    kinds: list[tuple[str, type[Fail] | type[Replace]]] = [("fail", Fail), ("replace", Replace)]
+    found: list[flashtwin.Fail | flashtwin.Replace] = []
+    kinds: list[tuple[str, type[flashtwin.Fail] | type[flashtwin.Replace]]] = [
+        ("fail", flashtwin.Fail),
+        ("replace", flashtwin.Replace),
+    ]
     for option, kind in kinds:
         for given in getattr(args, option):
             parts = _FAULT.fullmatch(given.replace(" ", ""))
@@ -163,10 +166,11 @@ def seconds(number: str, unit: str) -> float:
     return float(number) * _SECONDS[unit]
 
 
-def trace_options(args: argparse.Namespace) -> TraceOptions:
+def trace_options(args: argparse.Namespace) -> flashtwin.TraceOptions:
     """Read the options of the trace readers, which are given beside the trace."""
     given = vars(args)
-    return TraceOptions(**{f.name: given.get(f.name) for f in fields(TraceOptions)})
+    names = flashtwin.TraceOptions.__dataclass_fields__
+    return flashtwin.TraceOptions(**{name: given.get(name) for name in names})
 
 
 _FORMS = {

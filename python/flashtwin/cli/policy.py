@@ -8,12 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
-from .. import CurveTable, FlashtwinError, HitTable, Interrupted, _core, policies, policy_info, trace_policy
-from .. import curve as compute_curve
-from .. import hits as count_hits
-from .._policies import split_names
+import flashtwin
+
+from .. import _core
 from .._support import terminal, words
-from ..workloads import generated, source
+from ..errors import FlashtwinError, Interrupted
 from .commands import summary_of
 from .common import ProgressBar, note
 from .forms import Commands, family, new
@@ -188,7 +187,7 @@ _SITUATIONS = {
 
 def list_all(args: argparse.Namespace) -> int:
     """List all policies."""
-    every = [policy_info(name) for name in _core.catalog_names()]
+    every = [flashtwin.policy_info(name) for name in _core.catalog_names()]
     if args.json:
         keys = ("name", "title", "description", "family", "provenance", "offline")
         print(json.dumps([{key: info[key] for key in keys} for info in every], indent=2))
@@ -205,14 +204,14 @@ def list_all(args: argparse.Namespace) -> int:
 
 def show(args: argparse.Namespace) -> int:
     """Print what a policy does."""
-    info = policy_info(args.policy)
+    info = flashtwin.policy_info(args.policy)
     print(json.dumps(info, indent=2) if args.json else repr(info))
     return 0
 
 
 def trace(args: argparse.Namespace) -> int:
     """Step a policy through a string of accesses."""
-    steps = trace_policy(
+    steps = flashtwin.trace_policy(
         args.policy,
         args.accesses,
         capacity=args.capacity,
@@ -227,6 +226,9 @@ def trace(args: argparse.Namespace) -> int:
 
 def _arguments(args: argparse.Namespace, name: str) -> dict[str, Any]:
     """Return the arguments that `hits` and `curve` share; prints how a trace is read."""
+    from .._policies import split_names
+    from ..workloads import generated, source
+
     if (args.trace is None) == (args.workload is None):
         raise FlashtwinError(
             f"give either a trace file or --workload SPEC (see flashtwin policy {name} --help)"
@@ -240,7 +242,7 @@ def _arguments(args: argparse.Namespace, name: str) -> dict[str, Any]:
     opened = generated(workload) if args.trace is None else source(workload, options)
     if opened.path is not None:
         note(opened.open(0, 0).describe())
-    everything = [name for name in policies() if not name.startswith("gcar-")] + ["min"]
+    everything = [name for name in flashtwin.policies() if not name.startswith("gcar-")] + ["min"]
     return {
         "workload": workload,
         "policies": split_names(args.policies, everything),
@@ -263,9 +265,9 @@ def curve(args: argparse.Namespace) -> int:
     code = 0
     try:
         with ProgressBar() as bar:
-            table = compute_curve(**arguments, sizes=sizes, sample=args.sample, progress=bar)
+            table = flashtwin.curve(**arguments, sizes=sizes, sample=args.sample, progress=bar)
     except Interrupted as e:
-        if not isinstance(e.partial, CurveTable):
+        if not isinstance(e.partial, flashtwin.CurveTable):
             raise
         table, code = e.partial, 130
     if args.json:
@@ -294,9 +296,9 @@ def hits(args: argparse.Namespace) -> int:
     try:
         with ProgressBar() as bar:
             capacities = _capacities("--capacity", args.capacity, args.page_bytes)
-            table = count_hits(**arguments, capacities_pages=capacities, progress=bar)
+            table = flashtwin.hits(**arguments, capacities_pages=capacities, progress=bar)
     except Interrupted as e:
-        if not isinstance(e.partial, HitTable):
+        if not isinstance(e.partial, flashtwin.HitTable):
             raise
         table, code = e.partial, 130
     if args.json:
@@ -311,7 +313,7 @@ def hits(args: argparse.Namespace) -> int:
     return code
 
 
-def _show(table: HitTable) -> None:
+def _show(table: flashtwin.HitTable) -> None:
     console = terminal.console()
     for shown in table.rich_tables(console.width):
         console.print(shown)

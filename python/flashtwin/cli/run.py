@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from .. import FlashtwinError, Interrupted, OutputError, Result, Timeline, Window
-from .. import run as run_workload
+import flashtwin
+
 from .._support import words
 from .._support.files import write_text
-from .._support.tables import write_table
+from ..errors import FlashtwinError, Interrupted
 from ..options import RunOptions
 from .commands import summary_of
 from .common import ProgressBar, note, run_arguments
@@ -103,7 +103,7 @@ def command(args: argparse.Namespace) -> int:
     failures: list[FlashtwinError] = []
     try:
         with ProgressBar() as bar:
-            result = run_workload(
+            result = flashtwin.run(
                 **arguments,
                 series_s=args.interval if args.series else None,
                 history=args.record is not None,
@@ -113,10 +113,10 @@ def command(args: argparse.Namespace) -> int:
                 progress=bar,
             )
     except Interrupted as e:
-        if not isinstance(e.partial, Result):
+        if not isinstance(e.partial, flashtwin.Result):
             raise
         result, code = e.partial, 130
-    except OutputError as e:
+    except flashtwin.OutputError as e:
         result = e.result
         failures.append(e)
     if args.json:
@@ -140,7 +140,7 @@ def command(args: argparse.Namespace) -> int:
     return 2 if failures else code
 
 
-def _wall(result: Result) -> str:
+def _wall(result: flashtwin.Result) -> str:
     """Return the real time of each part of the simulation."""
     took = result.wall_s
     text = f"preconditioning {took['precondition']:.1f} s, "
@@ -154,8 +154,10 @@ def _wall(result: Result) -> str:
     return text
 
 
-def _files(result: Result, args: argparse.Namespace) -> Iterator[Callable[[], object]]:
+def _files(result: flashtwin.Result, args: argparse.Namespace) -> Iterator[Callable[[], object]]:
     """Yield a writer for each requested file."""
+    from .._support.tables import write_table
+
     if args.output:
         yield lambda: write_text(Path(args.output), result.to_json() + "\n", "the summary")
     if args.hgrm:
@@ -172,7 +174,7 @@ def _files(result: Result, args: argparse.Namespace) -> Iterator[Callable[[], ob
         yield partial(_write_trace, result.timeline, args.timeline)
 
 
-def _write_placement_log(result: Result, path: Path) -> None:
+def _write_placement_log(result: flashtwin.Result, path: Path) -> None:
     placement = result.summary.get("placement")
     if placement is None:
         device = result.summary["device"]
@@ -184,7 +186,9 @@ def _write_placement_log(result: Result, path: Path) -> None:
 _TABLES = (".csv", ".parquet")
 
 
-def _write_timeline(result: Result, path: Path) -> None:
+def _write_timeline(result: flashtwin.Result, path: Path) -> None:
+    from .._support.tables import write_table
+
     if result.gc_intervals is not None and path.suffix in _TABLES:
         write_table(result.gc_intervals, path, "the timeline of collections")
     else:
@@ -195,7 +199,7 @@ def _write_timeline(result: Result, path: Path) -> None:
 _WINDOW = re.compile(rf"(?:{TIME}\+)?{TIME}")
 
 
-def _window(args: argparse.Namespace) -> Window | None:
+def _window(args: argparse.Namespace) -> flashtwin.Window | None:
     """Read `--timeline` and `--timeline-window`."""
     given = args.timeline_window
     if args.timeline is None:
@@ -203,7 +207,7 @@ def _window(args: argparse.Namespace) -> Window | None:
             raise FlashtwinError(f"--timeline-window {given}: add --timeline FILE to name the file to write")
         return None
     if given is None:
-        return Window()
+        return flashtwin.Window()
     parts = _WINDOW.fullmatch(given.replace(" ", ""))
     if parts is None:
         bare = [part for part in given.replace(" ", "").split("+") if re.fullmatch(r"\d+(\.\d*)?", part)]
@@ -212,10 +216,10 @@ def _window(args: argparse.Namespace) -> Window | None:
             f"--timeline-window {given}: {why}give BEGINNING+LENGTH or LENGTH, as in 10s+50ms or 200ms"
         )
     begin, unit, length, length_unit = parts.groups()
-    return Window(seconds(begin, unit) if begin else 0.0, seconds(length, length_unit))
+    return flashtwin.Window(seconds(begin, unit) if begin else 0.0, seconds(length, length_unit))
 
 
-def _write_trace(timeline: Timeline, name: str) -> None:
+def _write_trace(timeline: flashtwin.Timeline, name: str) -> None:
     timeline.save(name)
     if timeline.cut_at_s is not None:
         note(

@@ -9,9 +9,9 @@ import shutil
 import signal
 from types import FrameType
 
+import flashtwin
+
 from .._support import words
-from ..live import Server
-from ..live import serve as serve_device
 from ..options import StateOptions
 from .commands import summary_of
 from .common import ProgressBar, note
@@ -93,7 +93,7 @@ def command(args: argparse.Namespace) -> int:
     server = None
     try:
         with ProgressBar() as bar:
-            server = serve_device(
+            server = flashtwin.serve(
                 args.device,
                 size=args.size,
                 policy=args.policy,
@@ -128,7 +128,7 @@ class _Signals:
     """Signal handler: the first signal stops the server or its start; later signals abort the drain."""
 
     def __init__(self) -> None:
-        self.server: Server | None = None
+        self.server: flashtwin.Server | None = None
         self._asked = False
 
     def __call__(self, _signal: int, _frame: FrameType | None) -> None:
@@ -151,7 +151,7 @@ def _warn_of_few_connections() -> None:
         )
 
 
-def _introduce(server: Server, as_json: bool) -> None:
+def _introduce(server: flashtwin.Server, as_json: bool) -> None:
     if as_json:
         ready = {
             "uri": server.uri,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .. import save_snapshot
+import flashtwin
+
 from .._support import words
 from ..options import PreconditionOptions
 from .commands import summary_of
@@ -37,7 +38,7 @@ def save(args: argparse.Namespace) -> int:
     """Precondition a device and save its state."""
     path = Path(args.file)
     with ProgressBar() as bar:
-        save_snapshot(
+        flashtwin.save_snapshot(
             path,
             args.device,
             **read(args, PreconditionOptions),

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 
-from .. import convert as convert_trace
-from .. import trace_info
+import flashtwin
+
 from .._support import terminal, words
-from .._support.stand_in import against
 from .commands import summary_of
 from .common import note
 from .forms import Commands, family, new
@@ -59,6 +58,8 @@ examples:
 def info(args: argparse.Namespace) -> int:
     """Print the summary of a trace, optionally beside a generated load."""
     if args.against is not None:
+        from .._support.stand_in import against
+
         heads = ["figure", "trace", "load"]
         rows = against(args.trace, args.against, trace_options(args))
         if args.json:
@@ -68,14 +69,14 @@ def info(args: argparse.Namespace) -> int:
             for table in terminal.tables(heads, list(map(list, rows)), 1, console.width):
                 console.print(table)
         return 0
-    summary = trace_info(args.trace, trace_options(args))
+    summary = flashtwin.trace_info(args.trace, trace_options(args))
     print(json.dumps(summary, indent=2) if args.json else repr(summary).rstrip("\n"))
     return 0
 
 
 def convert(args: argparse.Namespace) -> int:
     """Write a trace in another form."""
-    done = convert_trace(args.source, args.target, trace_options(args))
+    done = flashtwin.convert(args.source, args.target, trace_options(args))
     note(done.source)
     for warning in done.warnings:
         note(f"warning: {warning}")

@@ -1,8 +1,9 @@
-"""MQSim's `workload.xml` as commands of flashtwin: one for each flow of each scenario."""
+"""MQSim's `workload.xml` as commands of flashtwin: one for each flow, or for like flows together."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -38,10 +39,14 @@ _REQUESTS = 100_000
 
 @dataclass(frozen=True)
 class _Context:
-    """Flows of the scenario, the device's initial state if known, and parameters without a counterpart."""
+    """Flows of the scenario, the device's initial state if known, and parameters without a counterpart.
+
+    If the flows are one load (`_depth_together`), `depth` is that of the load.
+    """
 
     flows: int
     initial: Initial | None
+    depth: int | None
     left_out: list[LeftOut] = field(default_factory=list)
 
     def leave_out(self, name: str, value: str, why: str) -> None:
@@ -68,26 +73,53 @@ def commands(root: Node, origin: str, initial: Initial | None = None) -> Importe
                     f"{origin}:{node.line}: found <{node.tag}>; a flow is {_SYNTHETIC} or {_TRACE}"
                 )
         text += f"\n# Scenario {number}\n"
-        if len(flows) > 1:
+        depth = _depth_together(flows, origin)
+        if depth is not None:
+            text += comments(
+                [
+                    f"MQSim runs these {len(flows)} flows at the same time. They differ in their depth",
+                    "alone, so a closed loop of all their requests is the same load.",
+                ]
+            )
+        elif len(flows) > 1:
             text += comments(
                 [
                     f"MQSim runs these {len(flows)} flows at the same time, on a share of the device each;",
                     "the commands run them one after the other, so none waits for another.",
                 ]
             )
-        for flow in flows:
+        for flow in flows if depth is None else flows[:1]:
             fields = Fields(flow, origin)
-            context = _Context(len(flows), initial, left_out)
+            context = _Context(len(flows), initial, depth, left_out)
             words = (_synthetic if flow.tag == _SYNTHETIC else _trace)(fields, context)
             words += ["--device", _DEVICE, *_caching(fields, context)]
             text += shlex.join(["flashtwin", "run", *words]) + "\n"
             for node in fields.unused():
                 why = _KNOWN.get(node.tag, "unknown to MQSim as published")
                 left_out.append(LeftOut(node.tag, node.text[:200], why))
-        if len(flows) > 1:
+        if depth is None and len(flows) > 1:
             why = "they run one by one here, and at the same time in MQSim"
             left_out.append(LeftOut(f"scenario {number}", f"{len(flows)} flows", why))
     return Imported("load", text, tuple(dict.fromkeys(left_out)))
+
+
+def _depth_together(flows: Sequence[Node], origin: str) -> int | None:
+    """Return the depth of all flows if they are closed loops that differ in their depth alone."""
+    if len(flows) < 2:
+        return None
+    apart = {"Seed", "Average_No_of_Reqs_in_Queue", *_KNOWN}
+    loads = [
+        {node.tag: node.text for node in flow.children if node.tag not in apart} | {"": flow.tag}
+        for flow in flows
+    ]
+    first = loads[0]
+    loops = first[""] == _SYNTHETIC and first.get("Synthetic_Generator_Type", "QUEUE_DEPTH") == "QUEUE_DEPTH"
+    same = all(load == first for load in loads)
+    return sum(_depth(Fields(flow, origin)) for flow in flows) if loops and same else None
+
+
+def _depth(fields: Fields) -> int:
+    return fields.count("Average_No_of_Reqs_in_Queue", "1", most=65_535)
 
 
 def _synthetic(fields: Fields, context: _Context) -> list[str]:
@@ -130,8 +162,10 @@ class _Pacing:
 def _length(fields: Fields, context: _Context, sectors: int) -> tuple[int, _Pacing]:
     """Return number and pace of the requests of a synthetic flow."""
     requests = fields.count("Total_Requests_To_Generate", "0", least=0)
+    requests *= 1 if context.depth is None else context.flows
     stop = fields.number("Stop_Time", "0", most=10**18)
-    depth = fields.count("Average_No_of_Reqs_in_Queue", "1", most=65_535)
+    own = _depth(fields)
+    depth = own if context.depth is None else context.depth
     bandwidth = fields.number("Bandwidth", "0", most=10**15)
     pacing = _Pacing([], ["--queue-depth", str(depth)])
     if fields.word("Synthetic_Generator_Type", {"QUEUE_DEPTH": False, "BANDWIDTH": True}, "QUEUE_DEPTH"):
@@ -156,7 +190,9 @@ def _state(fields: Fields, context: _Context, written_bytes: Decimal) -> tuple[l
     MQSim leaves part of the device unwritten; here, a device with a larger reserve is full.
     """
     initial = context.initial
-    share = fields.number("Working_Set_Percentage", "100", most=100) / context.flows
+    share = fields.number("Working_Set_Percentage", "100", most=100)
+    if context.depth is None:
+        share /= context.flows
     occupied = fields.number("Initial_Occupancy_Percentage", "0", most=100)
     if initial is None:
         if occupied:

@@ -10,7 +10,7 @@ use super::collector::Raw;
 use super::cursor::{Bad, Cursor};
 use super::format::{Certainty, Detection, Fit, Page, Reader};
 use super::lines::{is_header, scaled, Line, LineParser, Units};
-use super::named::{placement_id, PLACEMENT};
+use super::named::{placement_id, split, PLACEMENT};
 use super::options::{AddressUnit, TimeUnit};
 use super::words::{self, Action};
 
@@ -58,7 +58,11 @@ pub(crate) const CSV: Reader = Reader {
     address: AddressUnit::BYTES,
     units: Certainty::Certain,
     detection: Detection {
-        mark: |head| head.starts_with(HEADER.as_bytes()).then_some("its header"),
+        mark: |head| {
+            let line = head.split(|&byte| byte == b'\n').next()?;
+            let names = HEADER.split(',').map(str::as_bytes);
+            split(line, b',').take(4).eq(names).then_some("its header")
+        },
         ..Detection::by_lines(|lines| Fit::of(Csv::new(Units::PLAIN), lines))
     },
     open: |o| o.lines(Csv::new(o.units)),
@@ -95,7 +99,10 @@ impl LineParser for Csv {
     fn parse<'a>(&mut self, line: &'a [u8], number: u64) -> Result<Line<'a>, Bad> {
         if is_header(line, number) {
             let all = [CsvColumns::Four, CsvColumns::Placement];
-            let has = |columns: &CsvColumns| line.trim_ascii() == columns.header().as_bytes();
+            let has = |columns: &CsvColumns| {
+                let names = columns.header().split(',').map(str::as_bytes);
+                split(line, b',').eq(names)
+            };
             if let Some(columns) = all.into_iter().find(has) {
                 self.columns = columns;
                 return Ok(Line::Other);
@@ -114,7 +121,7 @@ impl LineParser for Csv {
             "time_us",
             "a non-negative number of microseconds",
         )?;
-        let action = match c.word() {
+        let action = match unquoted(c.word()) {
             b"R" => Action::of(Op::Read),
             b"W" => Action::of(Op::Write),
             b"T" => Action::of(Op::Trim),
@@ -155,6 +162,15 @@ impl LineParser for Csv {
 
     fn has_placement(&self) -> bool {
         self.columns == CsvColumns::Placement
+    }
+}
+
+/// Removes the quotes around a word, which some programs write around all text.
+#[inline]
+fn unquoted(word: &[u8]) -> &[u8] {
+    match word {
+        [b'"', inner @ .., b'"'] => inner,
+        _ => word,
     }
 }
 

@@ -248,9 +248,10 @@ impl<P: LineParser> Decoder for LineDecoder<P> {
 }
 
 /// Whether the line is a header with the names of the columns: it is the first line, and begins
-/// with a letter.
+/// with a letter, which may be in quotes.
 pub(crate) fn is_header(line: &[u8], number: u64) -> bool {
-    number == 1 && line[0].is_ascii_alphabetic()
+    let unquoted = line.strip_prefix(b"\"").unwrap_or(line);
+    number == 1 && unquoted.first().is_some_and(u8::is_ascii_alphabetic)
 }
 
 /// Units of a parser: the usual units of the format, or the units that the options give.

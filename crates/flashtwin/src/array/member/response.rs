@@ -22,11 +22,13 @@ impl Spent {
         }
     }
 
+    /// Returns the parts of a request to a member with a buffer of its own: each with what the operation that freed
+    /// its slot spent in the same way.
     fn of_request(parts: &Breakdown) -> Spent {
         Spent {
-            queue_gc: parts.queue_gc,
-            transfer: parts.transfer + parts.link,
-            array: parts.array,
+            queue_gc: parts.gc(),
+            transfer: parts.transfer + parts.slot_transfer + parts.link,
+            array: parts.array + parts.slot_array,
         }
     }
 
