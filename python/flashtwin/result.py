@@ -152,7 +152,8 @@ class Result:
     def history(self) -> pa.Table:
         """Return the history: one row per window of virtual time, at most 256; empty unless requested.
 
-        `gc_share_by_chip` is a list: the share of the window that each chip spent collecting. A value that
+        `gc_share_by_chip` is a list: the share of the window that each chip spent collecting. On devices that
+        write by units, `owners` is a list of owners of units with what they hold and moved. A value that
         does not exist for a window (the hit ratio without an access) is null.
         """
         return tables.history_table(self._recorded()["windows"])

@@ -74,6 +74,33 @@ def test_labels_name_what_differs():
     assert crossed.labels == ["none, lru", "none, fifo", "handle, lru", "handle, fifo"]
 
 
+def test_a_report_shows_owners_over_time(tmp_path):
+    runs = compare(placements=["none", "handle"])
+    page = tmp_path / "page.html"
+    flashtwin.report(list(runs), page)
+    text = page.read_text()
+    data = json.loads(text.split('<script id="data" type="application/json">')[1].split("</script>")[0])
+    assert [run["label"] for run in data["runs"]] == ["none", "handle"]
+    for run, result in zip(data["runs"], runs, strict=True):
+        over_time = run["history"]["owners"]
+        placed = {owner["name"]: owner for owner in result.summary["placement"]["owners"]}
+        assert set(over_time) == set(placed)
+        for name, owner in placed.items():
+            assert over_time[name]["live"][-1] == owner["live_pages"]
+            assert over_time[name]["units"][-1] == owner["units"]
+        windows = result.history.to_pylist()
+        for key in ("host_pages", "moved_in_pages", "moved_out_pages"):
+            sums = dict.fromkeys(placed, 0)
+            for window in windows:
+                for owner in window["owners"] or ():
+                    sums[owner["name"]] += owner[key]
+            assert sums == {name: owner[key] for name, owner in placed.items()}, key
+        collected = sum(sum(owner["live_at_collection"]) for owner in placed.values())
+        assert collected >= sum(owner["erases"] for owner in placed.values()) - 8
+    assert "Units by owner: handle (handle; greedy among global)" in text
+    assert "Pages moved while a page of a class needed room, by owner: handle" in text
+
+
 class Mine(flashtwin.Policy):
     """A policy that is never asked."""
 

@@ -4,6 +4,7 @@
 //! double length, too. Durations are divided exactly among the windows that they span.
 
 use flashtwin::metrics::FlashReport;
+use flashtwin::placement::{OwnerReport, PlacementReport};
 use flashtwin::{Cause, Completion, Op, Status, Time};
 use serde::Serialize;
 
@@ -26,6 +27,8 @@ pub struct History {
     sampled: Time,
     programs: [u64; 2],
     gc: Vec<Time>,
+    /// Owners of units at the last sample; empty for devices that do not write by units.
+    owners: Vec<OwnerPoint>,
     batches: Batches,
 }
 
@@ -45,6 +48,7 @@ struct Window {
     programs: [u64; 2],
     /// Time in GC, chip by chip.
     gc_ps: Vec<u64>,
+    owners: Vec<OwnerPoint>,
 }
 
 impl Window {
@@ -60,6 +64,7 @@ impl Window {
             buckets: Box::new([0; BUCKETS]),
             programs: [0; 2],
             gc_ps: Vec::new(),
+            owners: Vec::new(),
         }
     }
 
@@ -82,6 +87,24 @@ impl Window {
         }
         for (sum, ps) in self.gc_ps.iter_mut().zip(&other.gc_ps) {
             *sum += ps;
+        }
+        self.add_owners(&other.owners);
+    }
+
+    /// Adds a later part of the window: pages are counted, and what an owner holds is that at the end.
+    fn add_owners(&mut self, later: &[OwnerPoint]) {
+        for of in later {
+            match self.owners.iter_mut().find(|own| own.name == of.name) {
+                None => self.owners.push(of.clone()),
+                Some(own) => {
+                    *own = OwnerPoint {
+                        host_pages: own.host_pages + of.host_pages,
+                        moved_in_pages: own.moved_in_pages + of.moved_in_pages,
+                        moved_out_pages: own.moved_out_pages + of.moved_out_pages,
+                        ..of.clone()
+                    }
+                }
+            }
         }
     }
 }
@@ -119,8 +142,8 @@ fn bucket_end_ns(index: usize) -> u64 {
 }
 
 impl History {
-    /// Creates an empty history from `start` on.
-    pub(crate) fn new(start: Time) -> History {
+    /// Creates an empty history from `start` on, of a device in the given state of placement.
+    pub(crate) fn new(start: Time, placed: Option<&PlacementReport>) -> History {
         History {
             start,
             window: FIRST,
@@ -128,6 +151,7 @@ impl History {
             sampled: start,
             programs: [0; 2],
             gc: Vec::new(),
+            owners: placed.map(owners).unwrap_or_default(),
             batches: Batches::new(),
         }
     }
@@ -201,7 +225,15 @@ impl History {
     }
 
     /// Samples the counters of the flash until now.
-    pub(crate) fn sample(&mut self, now: Time, report: &FlashReport) {
+    pub(crate) fn sample(
+        &mut self,
+        now: Time,
+        report: &FlashReport,
+        placed: Option<&PlacementReport>,
+    ) {
+        if let Some(placed) = placed {
+            self.sample_owners(now, owners(placed));
+        }
         let host = report.flash.host_programs();
         let all = report.programs() - report.flash.count(Cause::Summary);
         let index = self.at(now);
@@ -225,6 +257,23 @@ impl History {
                 *sum += (gc as u128 * ps as u128 / whole as u128) as u64;
             }
         });
+    }
+
+    fn sample_owners(&mut self, now: Time, all: Vec<OwnerPoint>) {
+        let before = std::mem::replace(&mut self.owners, all);
+        let spent: Vec<OwnerPoint> = (self.owners.iter())
+            .map(|now| match before.iter().find(|old| old.name == now.name) {
+                None => now.clone(),
+                Some(old) => OwnerPoint {
+                    host_pages: now.host_pages - old.host_pages,
+                    moved_in_pages: now.moved_in_pages - old.moved_in_pages,
+                    moved_out_pages: now.moved_out_pages - old.moved_out_pages,
+                    ..now.clone()
+                },
+            })
+            .collect();
+        let index = self.at(now);
+        self.windows[index].add_owners(&spent);
     }
 
     /// Returns the history until `end`, as results hold it.
@@ -254,10 +303,23 @@ impl History {
                 inside_mean: w.inside_ps as f64 / length as f64,
                 gc_write_amplification: (host > 0).then(|| all as f64 / host as f64),
                 gc_share_by_chip: w.gc_ps.iter().map(|&ps| share(ps, length)).collect(),
+                owners: w.owners.clone(),
             }
         };
         self.windows.iter().enumerate().map(point).collect()
     }
+}
+
+fn owners(report: &PlacementReport) -> Vec<OwnerPoint> {
+    let point = |owner: &OwnerReport| OwnerPoint {
+        name: owner.name.clone(),
+        live_pages: owner.live,
+        units: owner.units,
+        host_pages: owner.counts.host_pages,
+        moved_in_pages: owner.counts.moved_in,
+        moved_out_pages: owner.counts.moved_out,
+    };
+    report.owners.iter().map(point).collect()
 }
 
 /// Returns a fraction rounded to four digits: a plot shows no more, and the text stays short.
@@ -298,11 +360,32 @@ pub struct HistoryPoint {
     pub gc_write_amplification: Option<f64>,
     /// For each chip, the share of the window in garbage collection.
     pub gc_share_by_chip: Vec<f64>,
+    /// Owners of units, on devices that write by units; empty if the window has no sample of the flash.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub owners: Vec<OwnerPoint>,
+}
+
+/// An owner of units in a window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OwnerPoint {
+    /// Name, such as `h0`, `g0` or `s`.
+    pub name: String,
+    /// Live pages at the end.
+    pub live_pages: u64,
+    /// Units held at the end.
+    pub units: u32,
+    /// Pages of the host programmed in the window.
+    pub host_pages: u64,
+    /// Survivors programmed in the window.
+    pub moved_in_pages: u64,
+    /// Survivors that left its units in the window.
+    pub moved_out_pages: u64,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashtwin::placement::{OwnerCounts, LIFESPAN_BINS, LIVE_BINS};
     use flashtwin::Breakdown;
 
     fn completion(arrival_us: u64, done_us: u64) -> Completion {
@@ -337,7 +420,7 @@ mod tests {
 
     #[test]
     fn windows_stay_few_and_lose_nothing() {
-        let mut history = History::new(Time::ZERO);
+        let mut history = History::new(Time::ZERO, None);
         let mut inside_us = 0;
         for i in 0..50_000_u64 {
             let c = completion(i * 1000, i * 1000 + 300 + i % 7 * 40_000);
@@ -359,14 +442,65 @@ mod tests {
         assert_eq!(in_buckets, 50_000);
     }
 
+    fn placed(host_pages: u64, moved_in: u64, live: u64, units: u32) -> PlacementReport {
+        let counts = OwnerCounts {
+            host_pages,
+            moved_in,
+            moved_out: 0,
+            erases: 0,
+            live_at_collection: [0; LIVE_BINS],
+            lifespans: [0; LIFESPAN_BINS],
+        };
+        PlacementReport {
+            owners: vec![OwnerReport {
+                name: "h0".into(),
+                class: Some(0),
+                of_host: true,
+                counts,
+                live,
+                units,
+            }],
+            caused: Vec::new(),
+            host_pages,
+            moves: moved_in,
+            erases: 0,
+            accepted: Vec::new(),
+            crossed: 0,
+            redirected: 0,
+            scope_fallbacks: 0,
+        }
+    }
+
+    #[test]
+    fn owners_keep_their_counts_when_windows_are_merged() {
+        let mut history = History::new(Time::ZERO, Some(&placed(100, 10, 5, 1)));
+        let flash = FlashReport::default();
+        for i in 1..=1000 {
+            let report = placed(100 + 3 * i, 10 + i, i, i as u32);
+            history.sample(Time(i * 10_000_000_000), &flash, Some(&report));
+        }
+        let points = history.points(Time(10_000_000_000_000));
+        assert!(points.len() <= WINDOWS_MAX);
+        let owners = || points.iter().flat_map(|point| &point.owners);
+        assert_eq!(owners().map(|owner| owner.host_pages).sum::<u64>(), 3000);
+        assert_eq!(
+            owners().map(|owner| owner.moved_in_pages).sum::<u64>(),
+            1000
+        );
+        let last = owners().last().unwrap();
+        assert_eq!((last.live_pages, last.units), (1000, 1000));
+        let live: Vec<u64> = owners().map(|owner| owner.live_pages).collect();
+        assert!(live.is_sorted());
+    }
+
     #[test]
     fn time_in_gc_is_shared_out_over_the_windows_it_lasted_in() {
-        let mut history = History::new(Time::ZERO);
+        let mut history = History::new(Time::ZERO, None);
         let report = FlashReport {
             gc_time: vec![Time(30_000_000_000), Time::ZERO],
             ..FlashReport::default()
         };
-        history.sample(Time(40_000_000_000), &report);
+        history.sample(Time(40_000_000_000), &report, None);
         let points = history.points(Time(40_000_000_000));
         let shares: Vec<f64> = points
             .iter()

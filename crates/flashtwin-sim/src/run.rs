@@ -442,7 +442,8 @@ impl<S: Drivable> Driver<'_, S> {
     fn outcome(mut self, interrupted: bool) -> Result<Outcome, SimError> {
         let history = self.history.take().map(|mut history| {
             let now = self.device.now();
-            history.sample(now, &self.device.flash_report());
+            let placed = placement(self.device);
+            history.sample(now, &self.device.flash_report(), placed.as_ref());
             history.recorded(now)
         });
         self.check()?;
@@ -618,7 +619,8 @@ impl<S: Drivable> Driver<'_, S> {
         if let Some(history) = &mut self.history {
             let now = self.device.now();
             if history.wants_sample(now) {
-                history.sample(now, &self.device.flash_report());
+                let placed = placement(self.device);
+                history.sample(now, &self.device.flash_report(), placed.as_ref());
             }
         }
         let at = if self.warming && self.warmup_ends() {
@@ -668,7 +670,7 @@ impl<S: Drivable> Driver<'_, S> {
     /// Restarts history and timeline: earlier requests no longer count.
     fn begin_history(&mut self) {
         let now = self.device.now();
-        let history = || Box::new(History::new(now));
+        let history = || Box::new(History::new(now, self.placement_before.as_ref()));
         self.history = self.config.history.then(history);
         let ahead = self.device.submitted() - self.submitted;
         let recording = |window| Box::new(Recording::new(window, now, ahead));

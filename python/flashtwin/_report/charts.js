@@ -159,6 +159,33 @@ function collecting(run, palette) {
   };
 }
 
+// A value of each owner of units over time, one on top of the other.
+function owners(run, key, format, palette) {
+  const h = run.history, names = Object.keys(h.owners);
+  const options = overTime([run], "iops", format);
+  options.legend = legend(names);
+  options.grid = frame(names);
+  options.series = names.map((name, i) => line(name, steps(run, h.owners[name][key]), i, {
+    step: "end", stack: "owners", connectNulls: true, areaStyle: { opacity: 0.35, color: palette.colours[i % palette.colours.length] },
+  }));
+  return options;
+}
+
+// Live share of the units that were collected, a line an owner.
+function collected(run) {
+  const names = Object.keys(run.collected);
+  const bars = names.map((name, i) => {
+    const counts = run.collected[name], total = counts.reduce((a, b) => a + b, 0) || 1;
+    return { name, type: "bar", data: counts.map((n) => n / total), itemStyle: { decal: DECALS[i % DECALS.length] } };
+  });
+  const n = Math.max(...names.map((name) => run.collected[name].length));
+  return {
+    legend: legend(names), grid: frame(names, 40), tooltip: { trigger: "axis", valueFormatter: percent },
+    xAxis: Object.assign({ type: "category", data: Array.from({ length: n }, (_, i) => percent(i / n)) }, named("live pages, from")),
+    yAxis: { type: "value", axisLabel: { formatter: percent } }, series: bars,
+  };
+}
+
 // Of evictions that wrote back, how many wrote back so many pages.
 function destages(runs) {
   const names = runs.map((r) => r.label);

@@ -33,6 +33,9 @@ def of_runs(
         for record, label in zip(records, labels, strict=True)
     ]
     below.append(_operations(records, labels))
+    for record, label in zip(records, labels, strict=True):
+        if "placement" in record.summary:
+            below += _placement(record.summary["placement"], label if len(records) > 1 else "")
     return {"kind": "runs", "runs": runs}, [_facts(records, labels), _measures(records, labels)], below
 
 
@@ -54,6 +57,7 @@ def _run(record: Record, label: str) -> dict[str, Any]:
     )
     past: dict[str, Any] = {name: [_rounded(point[name]) for point in history] for name in columns}
     past["gc_share_by_chip"] = [point["gc_share_by_chip"] for point in history]
+    past["owners"] = _owners(history)
     past["end_s"] = history[-1]["t_s"] + history[-1]["length_s"] if history else 0
     return {
         "label": label,
@@ -63,7 +67,32 @@ def _run(record: Record, label: str) -> dict[str, Any]:
         "destages": summary["buffer"]["destages"],
         "erases": summary["flash"]["block_erases_counts"],
         "chips": len(summary["flash"]["gc_time_ms_by_chip"]),
+        "collected": {
+            owner["name"]: owner["live_at_collection"]
+            for owner in summary.get("placement", {}).get("owners", ())
+            if any(owner["live_at_collection"])
+        },
     }
+
+
+def _owners(history: Sequence[dict[str, Any]]) -> dict[str, dict[str, list[float | None]]]:
+    """Return for each owner of units its live pages and units over time, and the pages moved out of them.
+
+    Pages moved are for each page of the host. A window without a sample has no values.
+    """
+    windows = [{owner["name"]: owner for owner in point.get("owners", ())} for point in history]
+    names = dict.fromkeys(name for window in windows for name in window)
+    found: dict[str, dict[str, list[float | None]]] = {
+        name: {"live": [], "units": [], "moved": []} for name in names
+    }
+    for window in windows:
+        host = sum(owner["host_pages"] for owner in window.values())
+        for name, values in found.items():
+            owner = window.get(name, {"live_pages": 0, "units": 0, "moved_out_pages": 0})
+            values["live"].append(owner["live_pages"] if window else None)
+            values["units"].append(owner["units"] if window else None)
+            values["moved"].append(_rounded(owner["moved_out_pages"] / host) if host else None)
+    return found
 
 
 def _facts(records: Sequence[Record], labels: Sequence[str]) -> Table:
@@ -155,6 +184,31 @@ def _operations(records: Sequence[Record], labels: Sequence[str]) -> Table:
             rows.append([Cell(name.replace("_", " ")), *(Cell(words.count(n), n) for n in counts)])
     heads = list(labels) if len(records) > 1 else ["pages or blocks"]
     return Table("Flash operations by cause", ["cause", *heads], rows)
+
+
+def _placement(placed: dict[str, Any], label: str) -> list[Table]:
+    """Return the pages of each owner of units, and the classes that made pages of an owner move."""
+    of = f": {label}" if label else ""
+    names = ("host_pages", "moved_in_pages", "moved_out_pages", "erases", "live_pages", "units")
+    rows = [
+        [Cell(owner["name"]), *(Cell(words.count(owner[name]), owner[name]) for name in names)]
+        for owner in placed["owners"]
+    ]
+    heads = ["owner", *(name.replace("_", " ") for name in names)]
+    rules = f"{placed['scheme']}; {placed['victim']} among {placed['scope']}"
+    tables = [Table(f"Units by owner{of} ({rules})", heads, rows)]
+    owners = [owner["name"] for owner in placed["owners"]]
+    moved: dict[int, dict[str, int]] = {}
+    for cause in placed["caused"]:
+        moved.setdefault(cause["class"], {})[cause["owner"]] = cause["pages"]
+    rows = [
+        [Cell(f"h{number}"), *(Cell(words.count(pages.get(name, 0)), pages.get(name, 0)) for name in owners)]
+        for number, pages in moved.items()
+    ]
+    if rows:
+        title = f"Pages moved while a page of a class needed room, by owner{of}"
+        tables.append(Table(title, ["class", *owners], rows))
+    return tables
 
 
 def of_sweep(results: Results) -> tuple[dict[str, Any], list[Table], list[Table]]:

@@ -87,6 +87,15 @@ function chartsOfRuns() {
       () => overTime(past, "gc_write_amplification", short, { min: null, scale: true }), link);
     card("hits", "Hit ratio of the buffer", "Share of page accesses found there.",
       () => overTime(past, "hit_ratio", percent, { min: null, scale: true }), link);
+    past.filter((run) => Object.keys(run.history.owners).length).forEach((run, i) => {
+      const of = one ? "" : `: ${run.label}`;
+      card(`live-${i}`, `Live pages by owner${of}`, "Owners of units: h0 pages of the host of class 0, g0 its survivors, s those of all classes.",
+        (palette) => owners(run, "live", short, palette), link);
+      card(`units-${i}`, `Units by owner${of}`, "Units that each owner holds at the end of a window.",
+        (palette) => owners(run, "units", short, palette), link);
+      card(`moved-${i}`, `Pages moved by owner${of}`, "Moved out of the owner's units for each page of the host.",
+        (palette) => owners(run, "moved", short, palette), link);
+    });
     past.forEach((run, i) => card(`gc-${i}`, one ? "Garbage collection by chip" : `Garbage collection by chip: ${run.label}`,
       "Share of each window that a chip spent collecting.", (palette) => collecting(run, palette),
       { wide: true, canvas: true, height: Math.min(520, 120 + 10 * run.chips) }));
@@ -95,6 +104,10 @@ function chartsOfRuns() {
     card("destages", "Lengths of destages", "Of the evictions that wrote back, the share that wrote so many pages.",
       () => destages(runs));
   }
+  runs.filter((r) => Object.keys(r.collected).length).forEach((run, i) => {
+    card(`collected-${i}`, `Live share of collected units${one ? "" : `: ${run.label}`}`,
+      "Of the units of an owner that were collected, by the share of their pages that were live.", () => collected(run));
+  });
   if (runs.some((r) => r.erases.length)) {
     card("erases", "Erases by block", "How many blocks were erased how often; logarithmic upwards.", () => erases(runs));
   }

@@ -127,11 +127,31 @@ def record_of(what: object) -> Record:
     raise FlashtwinError(f"found {what!r}; give a Result, or a file of Result.save")
 
 
+#: Settings by which runs are named, the first ones before others.
+_NAMING = (
+    "policy",
+    "scheme",
+    "victim",
+    "device",
+    "buffer_pages",
+    "seed",
+    "workload",
+    "pacing",
+    "precondition",
+)
+
+
+def _setting(summary: dict[str, Any], key: str) -> str:
+    if key in ("scheme", "victim"):
+        return str(summary.get("placement", {}).get(key, ""))
+    return str(summary[key])
+
+
 def labels_of(records: Sequence[Record]) -> list[str]:
     """Name runs by the settings that differ."""
     ways: list[list[str]] = []
-    for key in ("policy", "device", "buffer_pages", "seed", "workload", "pacing", "precondition"):
-        values = [str(record.summary[key]) for record in records]
+    for key in _NAMING:
+        values = [_setting(record.summary, key) for record in records]
         if len(set(values)) > 1:
             if key == "workload":
                 values = [Path(value.split(": ")[0]).name for value in values]

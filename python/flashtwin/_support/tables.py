@@ -232,7 +232,12 @@ def history_table(windows: list[dict[str, Any]]) -> pa.Table:
 
     names = ["t_s", "length_s", "iops", "mb_per_s", "mean_us", "p99_us", "hit_ratio", "inside_mean"]
     fields = [(name, pa.float64()) for name in [*names, "gc_write_amplification"]]
-    schema = pa.schema([*fields, ("gc_share_by_chip", pa.list_(pa.float64()))])
+    fields.append(("gc_share_by_chip", pa.list_(pa.float64())))
+    if any("owners" in window for window in windows):
+        counts = ("live_pages", "units", "host_pages", "moved_in_pages", "moved_out_pages")
+        owner = pa.struct([("name", pa.string()), *((name, pa.int64()) for name in counts)])
+        fields.append(("owners", pa.list_(owner)))
+    schema = pa.schema(fields)
     return pa.Table.from_pylist(windows, schema=schema)
 
 

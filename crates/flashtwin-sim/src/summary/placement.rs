@@ -71,6 +71,10 @@ pub struct OwnerSummary {
     pub live_pages: u64,
     /// Units that the owner holds at the end.
     pub units: u32,
+    /// Units collected, by the share of their pages that were live: equal parts from none to all.
+    pub live_at_collection: Vec<u64>,
+    /// Units erased, by the pages that the host wrote from their opening on: part i has those from 2^i on, part 0 none, too.
+    pub lifespans: Vec<u64>,
 }
 
 /// Pages moved while a class waited for room.
@@ -161,8 +165,21 @@ impl OwnerSummary {
             erases: since(|o| o.counts.erases),
             live_pages: now.live,
             units: now.units,
+            live_at_collection: parts_since(now, before, |o| &o.counts.live_at_collection),
+            lifespans: parts_since(now, before, |o| &o.counts.lifespans),
         }
     }
+}
+
+/// A histogram of an owner since `before`.
+fn parts_since(
+    now: &OwnerReport,
+    before: Option<&OwnerReport>,
+    of: fn(&OwnerReport) -> &[u64],
+) -> Vec<u64> {
+    let earlier = |part: usize| before.map_or(0, |before| of(before)[part]);
+    let parts = of(now).iter().enumerate();
+    parts.map(|(part, &n)| n - earlier(part)).collect()
 }
 
 fn caused(now: &PlacementReport, before: &PlacementReport) -> Vec<Caused> {

@@ -17,7 +17,7 @@ use super::schemes::{AnyScheme, User};
 use super::scopes::{AnyScope, Asked};
 use super::setup::{Setup, SetupError};
 use super::state::Classes;
-use super::victims::{AnyVictim, UserVictim};
+use super::victims::{AnyVictim, Found, UserVictim};
 use crate::ftl::{Owner, UnitShape, Units};
 use crate::units::{Lpn, Ppn};
 
@@ -148,6 +148,11 @@ pub struct Placed {
     /// Number of free units at or below which a collection without time begins: `low`, or more if
     /// collections with time begin earlier.
     pub(super) early: u32,
+    /// Pages that a collection gains at least while more than `low` units are free.
+    least_gain: u32,
+    /// By group, the host clock before which no unit can have that much to gain: a page of the host kills one at most.
+    /// It follows from the rest of the state, so that snapshots do without it.
+    rests_until: Vec<u64>,
     pub(super) pages: Pages,
     /// For each class, the group that receives writes without an id while the class has an open
     /// unit there.
@@ -198,6 +203,15 @@ impl Placed {
         let needs = scheme.needs();
         let (survivors, isolated) = setup.survivors(&needs)?;
         setup.check_room(&needs, survivors, &isolated, 1)?;
+        if setup.early > setup.low {
+            // Collections that begin early would otherwise never end.
+            let early = Setup {
+                low: setup.early,
+                ..setup.clone()
+            };
+            let checked = early.check_room(&needs, survivors, &isolated, 1);
+            checked.map_err(|e| SetupError::new(format!("early: found {}: {e}", setup.early)))?;
+        }
         let classes = Classes::new(needs.classes, isolated, setup.groups);
         let pages = setup.logical_pages as usize;
         let table = |needed: bool| if needed { pages } else { 0 };
@@ -221,7 +235,10 @@ impl Placed {
             scope,
             tolerance,
             low: setup.low,
-            early: setup.low,
+            early: setup.early.max(setup.low),
+            least_gain: (f64::from(setup.unit_pages) * setup.least_gain_percent / 100.0).ceil()
+                as u32,
+            rests_until: vec![0; setup.groups as usize],
             pages: Pages {
                 written_at: vec![0; table(needs.age)],
                 moves: vec![0; table(needs.moves)],
@@ -538,6 +555,7 @@ impl Placed {
             "pages {first:?} and {n} on are beyond the device"
         );
         let clock = self.classes.clock();
+        self.rests_until.fill(0);
         for lpn in (first.0..first.0 + n).map(Lpn) {
             if self.units.unmap(lpn, clock).is_some() {
                 self.scheme.trimmed(lpn);
@@ -585,8 +603,34 @@ impl Placed {
         }
     }
 
-    /// Returns the next victim of a group; `None` if no closed unit gains space.
+    /// Returns the next victim of a group; `None` if no closed unit gains space, or too little while units are free.
     pub(crate) fn choose(&mut self, group: u32, class: Option<Class>) -> Option<u32> {
+        let may_wait = self.least_gain > 0 && self.units.free(group) > self.low;
+        if may_wait && self.classes.clock() < self.rests_until[group as usize] {
+            return None;
+        }
+        let found = self.choose_any(group, class);
+        let unit = found.unit?;
+        let gain = self.setup.unit_pages - self.units.unit(unit).live;
+        if !may_wait || gain >= self.least_gain {
+            self.fallbacks += u64::from(found.fell_back);
+            return Some(unit);
+        }
+        let opened = self.units.opened(group).iter();
+        let dead = opened.map(|&unit| {
+            let unit = self.units.unit(unit);
+            match unit.bound {
+                true => unit.given - unit.live,
+                false => self.setup.unit_pages - unit.live,
+            }
+        });
+        // The rule may have left alone a unit that has enough.
+        let missing = self.least_gain.saturating_sub(dead.max().unwrap_or(0));
+        self.rests_until[group as usize] = self.classes.clock() + u64::from(missing);
+        None
+    }
+
+    fn choose_any(&mut self, group: u32, class: Option<Class>) -> Found {
         let asked = Asked {
             units: &self.units,
             classes: &self.classes,
@@ -594,15 +638,13 @@ impl Placed {
             class,
         };
         self.scope.prepare(&asked);
-        let choice = self.victim.choose(&super::victims::Choice {
+        self.victim.choose(&super::victims::Choice {
             asked: &asked,
             scope: &self.scope,
             survivors: self.survivors,
             tolerance: self.tolerance,
             low: self.low,
-        });
-        self.fallbacks += u64::from(choice.fell_back);
-        choice.unit
+        })
     }
 
     /// Moves the live pages of a unit, in their order, and erases it.
@@ -771,6 +813,8 @@ impl Placed {
     pub(super) fn close(&mut self, group: u32, class: Class) -> bool {
         match self.units.close(group, self.classes.host(class)) {
             Some(unit) => {
+                // What is not written counts as gain.
+                self.rests_until[group as usize] = 0;
                 self.closed(unit);
                 true
             }

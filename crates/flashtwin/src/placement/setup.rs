@@ -57,6 +57,10 @@ pub struct Setup {
     pub scope: Chosen,
     /// Collection starts when a group has at most this many free units.
     pub low: u32,
+    /// Free units at or below which collections begin early; at least `low`.
+    pub early: u32,
+    /// Share of a unit's pages that an early collection gains at least, in percent.
+    pub least_gain_percent: f64,
     /// The free unit that is opened next.
     pub reuse: FreeUnit,
     /// Whether a power loss closes the host's open units.
@@ -145,6 +149,18 @@ impl Setup {
                 "low: found {}; must be from 1 to {}, since survivors need a free unit",
                 self.low,
                 self.units - 1
+            ));
+        }
+        if self.early >= self.units {
+            return err(format!(
+                "early: found {}; must be below {}, the units of a group",
+                self.early, self.units
+            ));
+        }
+        if !(0.0..100.0).contains(&self.least_gain_percent) {
+            return err(format!(
+                "least_gain_percent: found {}; must be from 0 to below 100",
+                self.least_gain_percent
             ));
         }
         let handles = self.handles.len();

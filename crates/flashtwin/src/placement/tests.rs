@@ -7,6 +7,7 @@ use crate::units::Lpn;
 
 mod closed_forms;
 mod naive;
+mod two_regions;
 
 fn words(text: &str) -> Vec<(String, String)> {
     let pairs = text
@@ -63,7 +64,11 @@ fn random_case(seed: u64) -> (String, Vec<String>) {
     let low = 1 + rng.below(3);
     let survivors = pick(&mut rng, &["apart", "same", "shared", "next"]);
     let per_group = (logical / unit_pages).div_ceil(groups);
-    let units = per_group + 2 * handles + 1 + low + rng.below(4);
+    let more = rng.below(4);
+    let units = per_group + 2 * handles + 1 + low + more;
+    // Every load finds room while so many units more are kept free.
+    let early = low + rng.below(more + 1);
+    let least_gain = pick(&mut rng, &["0", "12.5", "40", "75"]);
     let victim = pick(&mut rng, &["greedy", "fifo", "cost-benefit"]);
     let scope = pick(
         &mut rng,
@@ -79,7 +84,8 @@ fn random_case(seed: u64) -> (String, Vec<String>) {
     let reuse = pick(&mut rng, &["oldest", "least-worn"]);
     let setup = format!(
         "units={units} unit_pages={unit_pages} logical_pages={logical} handles={} low={low} groups={groups} \
-         survivors={survivors} victim={victim} scope={scope} reuse={reuse} closes_at_power_cut=true",
+         survivors={survivors} victim={victim} scope={scope} reuse={reuse} closes_at_power_cut=true \
+         early={early} least_gain_percent={least_gain}",
         types.join(",")
     );
     let shift = 16 - groups.next_power_of_two().ilog2();

@@ -46,10 +46,9 @@ impl Placed {
         self.low
     }
 
-    /// Makes collections that take no time begin early, as those in time do, so that both keep
-    /// equally many units free.
-    pub(crate) fn collect_early(&mut self, free: u32) {
-        self.early = free.max(self.low);
+    /// Returns the number of free units at or below which collections begin early.
+    pub(crate) fn early(&self) -> u32 {
+        self.early
     }
 
     /// Returns the number of free units of a group.

@@ -16,6 +16,8 @@ pub const PLACEMENT_WORDS: &[(&str, &str, &str)] = &[
     ("logical_pages", "8", "pages that the host sees"),
     ("handles", "ii", "types of the handles, with commas between: `ii` initially isolated, `pi` persistently isolated; `8` is eight of type `ii`"),
     ("low", "1", "free units at or below which a group collects"),
+    ("early", "auto", "free units at or below which a group collects in the background; as `low`"),
+    ("least_gain_percent", "0", "share of a unit's pages that a collection in the background gains at least"),
     ("groups", "1", "reclaim groups"),
     ("namespace", "all", "the handle of each placement handle, with commas between"),
     ("group_bits", "auto", "bits of a placement id that name the group; the fewest that do"),
@@ -78,6 +80,11 @@ impl Setup {
             victim: chosen(victims, victim)?,
             scope: chosen(Choice::Scope, scope)?,
             low: reader.number("low")?,
+            early: match reader.text("early") {
+                "auto" => 0,
+                _ => reader.number("early")?,
+            },
+            least_gain_percent: reader.percent("least_gain_percent")?,
             reuse: reader.word("reuse", FreeUnit::WORDS)?,
             closes_at_power_cut: reader.switch("closes_at_power_cut")?,
         };
@@ -137,6 +144,12 @@ impl<'a> Reader<'a> {
         text.parse().map_err(|_| {
             SetupError::new(format!("{key}: found \"{text}\"; must be a whole number"))
         })
+    }
+
+    fn percent(&self, key: &str) -> Result<f64, SetupError> {
+        let text = self.text(key);
+        (text.parse())
+            .map_err(|_| SetupError::new(format!("{key}: found \"{text}\"; must be a number")))
     }
 
     fn switch(&self, key: &str) -> Result<bool, SetupError> {

@@ -50,6 +50,8 @@ section! {
             "Destination of pages that collection moves; default: as the scheme has it. `apart`: units of their own for each isolated class, and others shared by the rest. `same`: the open unit of their class. `shared`: units that all classes share. `next`: the open unit of the next class. `scheme`: the scheme places each page.", "docs/placement.md";
         closes_at_power_cut: bool = "placement.closes_at_power_cut", Kind::Bool, Some("false"), PLACED,
             "A power loss closes the open units of the host, as event 02h reports.", "NVMe flexible data placement";
+        least_gain_percent: f64 = "gc.least_gain_percent", Kind::Percent, Some("0"), PLACED,
+            "Share of a unit's pages that a collection gains at least while more than `low_percent` of the units are free: a fuller victim waits (with `idle_percent` above `low_percent`).", "FEMU: 12.5; docs/placement.md";
         scope: Chosen = "gc.scope", Kind::Choice(&[]), Some("\"global\""), PLACED,
             "Units among which the victim rule chooses.", "docs/placement.md",
             among placement::components(Choice::Scope);
@@ -101,7 +103,7 @@ impl DeviceSpec {
 
     /// Returns the number of free units at or below which a group collects although it need not
     /// yet: while no host operation waits, or while host writes may pass the collection.
-    pub fn early_units(&self) -> u32 {
+    fn early_units(&self) -> u32 {
         let begins_early =
             self.gc.preemptible || (self.nand.modern()).is_some_and(|modern| modern.background_gc);
         let percent = match self.gc.idle_percent {
@@ -147,6 +149,8 @@ impl DeviceSpec {
             victim: self.gc.victim.clone(),
             scope: of.scope.clone(),
             low: self.units_of_percent(self.gc.low_percent).max(1),
+            early: self.early_units(),
+            least_gain_percent: of.least_gain_percent,
             reuse: match by_wear {
                 true => FreeUnit::LeastWorn,
                 false => FreeUnit::Oldest,

@@ -21,7 +21,6 @@ impl<B: Backend> Device<B> {
         let order = self.eviction_order();
         let policy = AnyPolicy::of(policy, setup);
         self.cache.uses_idle = policy.wants_idle();
-        self.find_path();
         with_view!(self, |cache, view| cache.room.exchange(&view, policy));
         let mut leaving = Vec::new();
         for (page, number) in order.into_iter().zip(1..) {
@@ -53,6 +52,8 @@ impl<B: Backend> Device<B> {
             }
         }
         self.renew_claims(setup.pages_per_block);
+        // Only now: pages that the policy claims are a condition of the path, too.
+        self.find_path();
         for page in leaving {
             self.pump(page);
         }

@@ -6,6 +6,7 @@ mod handle;
 mod noisy;
 mod quota;
 mod save_sequential;
+mod scan;
 
 use super::scheme::Class;
 use super::setup::Setup;
@@ -21,6 +22,7 @@ macro_rules! scopes {
             handle::ByHandle
             noisy::Noisy
             save_sequential::SaveSequential
+            scan::Scan
         }
     };
 }

@@ -264,10 +264,21 @@ impl Naive {
     }
 
     fn make_room(&mut self, group: usize, class: usize) {
-        while self.free[group].len() <= self.setup.low as usize {
+        let Setup {
+            low,
+            early,
+            unit_pages,
+            ..
+        } = self.setup;
+        let least_gain = self.setup.least_gain_percent / 100.0 * f64::from(unit_pages);
+        while self.free[group].len() <= early.max(low) as usize {
             let Some(victim) = self.victim(group, class) else {
                 return;
             };
+            let gain = unit_pages as usize - self.live(victim);
+            if self.free[group].len() > low as usize && (gain as f64) < least_gain {
+                return;
+            }
             let live: Vec<usize> = self.units[victim].pages.iter().flatten().copied().collect();
             let number = self.units[victim].number;
             self.did.push(format!("victim u{number} v{}", live.len()));

@@ -131,7 +131,7 @@ fn write_units(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
         Some(Ok(setup)) => {
             // Collections that begin early keep more units free, and would otherwise never end.
             let early = placement::Setup {
-                low: spec.early_units().max(setup.low),
+                low: setup.early.max(setup.low),
                 ..setup.clone()
             };
             if let Err(message) = setup.check_timed() {

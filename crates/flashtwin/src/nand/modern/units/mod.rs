@@ -84,15 +84,14 @@ impl Map for Units {
 }
 
 impl Modern<Units> {
-    pub fn by_units(spec: &DeviceSpec, params: &ModernNand, mut device: Placed) -> Modern<Units> {
-        device.collect_early(spec.early_units());
+    pub fn by_units(spec: &DeviceSpec, params: &ModernNand, device: Placed) -> Modern<Units> {
         let setup = device.setup();
         let map = Units {
             stripes: Stripes::new(spec, setup),
             groups: vec![Group::new(device.needs().classes); setup.groups as usize],
             dies: vec![Die::default(); spec.geometry.chips as usize],
             woken: Vec::new(),
-            early: spec.early_units(),
+            early: device.early(),
             preemptible: spec.gc.preemptible,
             ideal: spec.gc.ideal,
             device,

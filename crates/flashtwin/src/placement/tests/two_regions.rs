@@ -1,0 +1,85 @@
+//! The scope `scan` with the scheme `gc`, beside SSD-iq's rule of two regions.
+
+use super::*;
+
+/// Writes of a load with this share of the writes to the other share of the pages, uniform in each part.
+fn skewed(device: &mut Placed, writes: f64, capacities: u32, rng: &mut Rng) {
+    let logical = device.setup().logical_pages;
+    let hot = (f64::from(logical) * (1.0 - writes)).round() as u64;
+    for _ in 0..capacities * logical {
+        let lpn = match (rng.below(1 << 20) as f64) < writes * f64::from(1 << 20) {
+            true => rng.below(hot),
+            false => hot + rng.below(u64::from(logical) - hot),
+        };
+        device.write(Lpn(lpn as u32), 1, None, &[]).unwrap();
+    }
+}
+
+fn two_regions() -> Placed {
+    // Two open units, half full on average, and one unit more than `low` free: a fill of 0.875.
+    let mut device = device(
+        "units=404 unit_pages=256 logical_pages=89600 low=2 handles=ii scheme=gc scope=scan",
+    );
+    for lpn in 0..device.setup().logical_pages {
+        device.write(Lpn(lpn), 1, None, &[]).unwrap();
+    }
+    device
+}
+
+/// Figures of `gc_theory`: VLDB 2025, computed from the published results.
+#[test]
+fn amplification_is_near_that_of_ssd_iq() {
+    for (writes, published, tolerance) in [
+        (0.5, 4.186, 0.03),
+        (0.8, 4.120, 0.13),
+        (0.9, 2.505, 0.06),
+        (0.95, 2.055, 0.18),
+    ] {
+        let (mut device, mut rng) = (two_regions(), Rng::new(7));
+        skewed(&mut device, writes, 3, &mut rng);
+        let before = device.report();
+        skewed(&mut device, writes, 6, &mut rng);
+        device.check().unwrap();
+        let found = device.report().write_amplification(&before).unwrap();
+        println!("{writes}: {found:.3}, published {published}");
+        assert!(
+            (found / published - 1.0).abs() < tolerance,
+            "{writes}: {found}"
+        );
+    }
+}
+
+#[test]
+fn the_limit_falls_once_units_are_emptier() {
+    let (mut device, mut rng) = (two_regions(), Rng::new(8));
+    skewed(&mut device, 0.5, 3, &mut rng);
+    let at = device.report();
+    // Overwritten in order, all units become empty.
+    for _ in 0..4 {
+        for lpn in 0..device.setup().logical_pages {
+            device.write(Lpn(lpn), 1, None, &[]).unwrap();
+        }
+    }
+    let ordered = device.report();
+    let last = ordered.write_amplification(&at).unwrap();
+    assert!(last < 1.5, "{last}");
+}
+
+#[test]
+fn a_copy_from_a_snapshot_continues_alike() {
+    let (mut device, mut rng) = (two_regions(), Rng::new(9));
+    skewed(&mut device, 0.9, 2, &mut rng);
+    let words = device.scope.words();
+    let mut copy = device.clone();
+    assert!(copy.scope.set_words(&words));
+    let mut again = rng.clone();
+    skewed(&mut device, 0.9, 1, &mut rng);
+    skewed(&mut copy, 0.9, 1, &mut again);
+    assert_eq!(script::state_text(&device), script::state_text(&copy));
+    for n in 0..words.len() {
+        assert!(!copy.scope.set_words(&words[..n]), "{n} words");
+    }
+    let mut wrong = words.clone();
+    wrong[4] |= 0xffff_ffff;
+    assert!(!copy.scope.set_words(&wrong));
+}
