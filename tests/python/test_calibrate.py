@@ -347,7 +347,7 @@ def test_a_value_that_steps_do_not_reach_is_tried():
 
 def test_a_parameter_of_which_another_value_fits_as_well_is_doubtful():
     def repeated(values, _run=0):
-        """Return figures that depend on the program time, and have the same values again 10 % above it."""
+        """Return figures that are periodic in the program time: 10 % more gives the same values again."""
         at = (math.log(values["program"] / 500) + 0.05) % 0.1
         return {"x/mb_per_s": math.exp(at), "y/mb_per_s": values["transfer"]}
 

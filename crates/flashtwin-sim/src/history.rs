@@ -91,7 +91,7 @@ impl Window {
         self.add_owners(&other.owners);
     }
 
-    /// Adds a later part of the window: pages are counted, and what an owner holds is that at the end.
+    /// Adds a later part of the window: counts of pages are added; what an owner holds is taken from the later part.
     fn add_owners(&mut self, later: &[OwnerPoint]) {
         for of in later {
             match self.owners.iter_mut().find(|own| own.name == of.name) {

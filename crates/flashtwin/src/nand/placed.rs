@@ -261,7 +261,7 @@ impl Nand {
         }
     }
 
-    /// Erases of each block.
+    /// Returns the number of erases of each block.
     pub fn erase_counts(&self) -> Vec<u32> {
         match self.placed() {
             Placed::Map(map) => map.erase_counts(),

@@ -148,10 +148,10 @@ pub struct Placed {
     /// Number of free units at or below which a collection without time begins: `low`, or more if
     /// collections with time begin earlier.
     pub(super) early: u32,
-    /// Pages that a collection gains at least while more than `low` units are free.
+    /// Least number of pages that a collection must gain while more than `low` units are free.
     least_gain: u32,
-    /// By group, the host clock before which no unit can have that much to gain: a page of the host kills one at most.
-    /// It follows from the rest of the state, so that snapshots do without it.
+    /// By group, the host clock before which no unit can have `least_gain` pages to gain: each page that the host
+    /// writes makes at most one page invalid. Snapshots omit the clock, since it follows from the rest of the state.
     rests_until: Vec<u64>,
     pub(super) pages: Pages,
     /// For each class, the group that receives writes without an id while the class has an open
@@ -204,7 +204,7 @@ impl Placed {
         let (survivors, isolated) = setup.survivors(&needs)?;
         setup.check_room(&needs, survivors, &isolated, 1)?;
         if setup.early > setup.low {
-            // Collections that begin early would otherwise never end.
+            // If the room did not suffice for `early` free units, collections that begin early would never end.
             let early = Setup {
                 low: setup.early,
                 ..setup.clone()
@@ -624,7 +624,7 @@ impl Placed {
                 false => self.setup.unit_pages - unit.live,
             }
         });
-        // The rule may have left alone a unit that has enough.
+        // The rule may have chosen another unit although one has enough to gain.
         let missing = self.least_gain.saturating_sub(dead.max().unwrap_or(0));
         self.rests_until[group as usize] = self.classes.clock() + u64::from(missing);
         None
@@ -813,7 +813,7 @@ impl Placed {
     pub(super) fn close(&mut self, group: u32, class: Class) -> bool {
         match self.units.close(group, self.classes.host(class)) {
             Some(unit) => {
-                // What is not written counts as gain.
+                // Pages that were not written count as gain.
                 self.rests_until[group as usize] = 0;
                 self.closed(unit);
                 true

@@ -59,7 +59,7 @@ pub struct Setup {
     pub low: u32,
     /// Free units at or below which collections begin early; at least `low`.
     pub early: u32,
-    /// Share of a unit's pages that an early collection gains at least, in percent.
+    /// Least share of a unit's pages that an early collection must gain, in percent.
     pub least_gain_percent: f64,
     /// The free unit that is opened next.
     pub reuse: FreeUnit,

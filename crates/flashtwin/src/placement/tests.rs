@@ -66,7 +66,7 @@ fn random_case(seed: u64) -> (String, Vec<String>) {
     let per_group = (logical / unit_pages).div_ceil(groups);
     let more = rng.below(4);
     let units = per_group + 2 * handles + 1 + low + more;
-    // Every load finds room while so many units more are kept free.
+    // Every load finds room as long as this number of further units is kept free.
     let early = low + rng.below(more + 1);
     let least_gain = pick(&mut rng, &["0", "12.5", "40", "75"]);
     let victim = pick(&mut rng, &["greedy", "fifo", "cost-benefit"]);

@@ -52,7 +52,7 @@ impl<B: Backend> Device<B> {
             }
         }
         self.renew_claims(setup.pages_per_block);
-        // Only now: pages that the policy claims are a condition of the path, too.
+        // The path depends on whether the policy claims pages, so it is chosen after the claims are renewed.
         self.find_path();
         for page in leaving {
             self.pump(page);

@@ -1,4 +1,4 @@
-//! One unit at a time, in a circle: the next one with few live pages.
+//! The scope `scan`: one unit at a time, the next one with few live pages in a circle of units.
 
 use super::{Asked, Scope, Setup, Unit};
 use crate::component::{parameters, Component, Kind, Settings};
@@ -13,28 +13,28 @@ parameters! {
     }
 }
 
-/// Step of the limit.
+/// Share by which the limit rises in one step.
 const STEP: f64 = 0.05;
 
-/// Closed units of a group in a circle.
+/// The closed units of a group, arranged as a circle.
 #[derive(Clone, Debug, PartialEq)]
 struct Circle {
-    /// Units with the number of their opening, by which units that were erased since are known; the first is the oldest.
+    /// Units, the oldest first, each with the number of its opening. If the number differs, the unit was erased since.
     order: Vec<(u32, u32)>,
-    /// Place of the unit that is looked at next.
+    /// Place of the unit that is examined next.
     at: usize,
     /// Share of live pages below which a unit is taken.
     limit: f64,
-    /// Largest share of live pages of a unit taken since the circle began anew.
+    /// Largest share of live pages among the units taken since the circle began anew.
     most: f64,
 }
 
 /// The circles, and the unit that the last call of `prepare` found.
 #[derive(Clone, Debug)]
 pub(crate) struct Scan {
-    /// Lowest limit.
+    /// Initial and lowest value of the limit.
     least: f64,
-    /// Share of the units after which the limit rises.
+    /// Share of the units that are examined without finding one before the limit rises.
     reach: f64,
     units: u32,
     circles: Vec<Circle>,
@@ -42,8 +42,8 @@ pub(crate) struct Scan {
 }
 
 impl Circle {
-    /// Takes out units that are no longer closed, and adds those that have become it: units of survivors are looked at
-    /// last, those of the host's pages in the order of their opening.
+    /// Takes out units that are no longer closed, and adds units that have been closed since. Units of the host's pages
+    /// are examined in the order of their opening, units of survivors last.
     fn update(&mut self, pool: &Asked) {
         let is_closed = |unit: &Unit| !unit.bound && unit.awaited == 0 && unit.given > 0;
         let mut kept_before = 0;
@@ -76,7 +76,7 @@ impl Circle {
         }
     }
 
-    /// The next unit that is taken; `None` if none has anything to gain.
+    /// Returns the next unit that is taken; `None` if no unit has a page to gain.
     fn next(&mut self, pool: &Asked, least: f64, reach: f64) -> Option<u32> {
         let pages = f64::from(pool.units.shape.pages);
         let reach = (reach * self.order.len() as f64) as usize;

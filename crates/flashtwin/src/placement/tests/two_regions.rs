@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Writes of a load with this share of the writes to the other share of the pages, uniform in each part.
+/// Writes random pages. The share `writes` of the writes goes to the share 1 - `writes` of the pages, uniformly in each
+/// part.
 fn skewed(device: &mut Placed, writes: f64, capacities: u32, rng: &mut Rng) {
     let logical = device.setup().logical_pages;
     let hot = (f64::from(logical) * (1.0 - writes)).round() as u64;
