@@ -4,8 +4,8 @@
     python experiments/arrays.py rebuild --requests 60000
     python experiments/arrays.py timeline --requests 20000 --figure gc.png
 
-Prints the Markdown tables of `docs/array-claims.md`. Each table names its generated load. For the claims of
-the papers, use `flashtwin study run harmonia` and `gcar`.
+Prints the Markdown tables of `docs/array-claims.md`. Each table names its generated load. To check the claims
+of the papers, run `flashtwin study run harmonia` and `flashtwin study run gcar`.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ use flashtwin_workload::GeneratorSpec;
 
 use crate::{figure, median, profile, Failure, DEPTH, LOAD};
 
-/// Number of rounds in which all cases run in turn. Medians of the ratios within a round are
-/// reported.
+/// Number of rounds. Each round runs every case once, in turn. Ratios are between cases of the same
+/// round; the report has the median of each ratio over the rounds.
 const ROUNDS: usize = 3;
 
 /// A case: name, overrides of the ECR device, and the number of requests of a round, which takes

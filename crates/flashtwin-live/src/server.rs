@@ -385,7 +385,7 @@ impl Server {
         })
     }
 
-    /// Returns the status of the placement handles: for each its id, handle, and the bytes left in its unit.
+    /// Returns the status of the placement handles. Each entry has the placement id, the number of the reclaim unit handle, and the bytes left in the unit of that handle.
     ///
     /// # Errors
     /// Fails if the device does not write by units.
@@ -439,7 +439,7 @@ impl Server {
     /// Makes a die fail ([`flashtwin::Ssd::kill_die`]) and returns the number of pages lost.
     ///
     /// # Errors
-    /// Fails if the device is an array or has no such die, or if the die cannot be spared.
+    /// Fails if the device is an array or has no such die, or if the device cannot go without that die.
     pub fn kill_die(&self, die: u32) -> Result<u32, LiveError> {
         self.order(|device| device.kill_die(die))
     }

@@ -236,7 +236,7 @@ fn stop_server(server: &Server) -> bool {
     succeeded
 }
 
-/// Removes both sockets and ends the control thread.
+/// Removes the socket of the clients and that of the control commands, and ends the control thread.
 fn close_sockets(listen: Option<&Path>) {
     if let Some(listen) = listen {
         // The next start removes a socket without a listener.

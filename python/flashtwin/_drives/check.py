@@ -82,7 +82,7 @@ class Check:
                 csv.write_csv(table, file)
 
     def errors(self) -> Iterator[tuple[str, str, list[float]]]:
-        """Return absolute errors in percent by role and figure."""
+        """Return the absolute errors in percent by role of the cells (fitted or held out) and by figure."""
         groups: dict[tuple[str, str], list[float]] = {}
         for cell in self.cells:
             if cell.error_percent is not None:

@@ -19,7 +19,8 @@ IOPS_BLOCKS = (*(kib * KIB for kib in (1024, 128, 64, 32, 16, 8, 4)), 512)
 LATENCY_MIXES = (100, 65, 0)
 LATENCY_BLOCKS = (8 * KIB, 4 * KIB, 512)
 THROUGHPUT_BLOCKS = (1024 * KIB, 128 * KIB)
-#: Minimum that write saturation and preconditioning write, as a multiple of the capacity.
+#: Least amount of data that the write saturation test writes, and also the preconditioning, as a multiple of
+#: the capacity.
 SATURATION_TIMES = 4
 PRECONDITION_TIMES = 2
 

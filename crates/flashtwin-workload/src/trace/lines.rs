@@ -85,7 +85,7 @@ pub(crate) trait Decoder: Send {
 
 /// A decoder of requests that are in order and belong to one volume.
 pub(crate) trait OrderedDecoder {
-    /// Reads up to `most` requests directly into `out`, without the collector's window. Returns false at the end of
+    /// Reads up to `most` requests directly into `out`, past the window in which the collector keeps requests. Returns false at the end of
     /// the trace.
     fn read(
         &mut self,

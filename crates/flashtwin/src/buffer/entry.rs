@@ -197,7 +197,7 @@ pub(super) const ECR: Source = source(
     2019,
 );
 pub(super) const PAGES: &str = "`7d` is page 7, dirty; `7c` clean; most recent first.";
-/// Notation of the state of a policy that ranks blocks.
+/// Describes the text form of the state of a policy that ranks blocks.
 pub(super) const BLOCKS: &str =
     "`B2{8,9}` is logical block 2 with its pages 8 and 9; most recent first.";
 /// One access string for all general caching policies, so that their examples can be compared.

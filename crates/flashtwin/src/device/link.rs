@@ -267,7 +267,7 @@ impl<B: Backend> Device<B> {
         self.hand_on_bus();
     }
 
-    /// Works like `without_bus`, for an event of the flash: `work` is never nested in other work of the link.
+    /// Calls `work` as `without_bus` does, in an event of the flash. No other work of the link is being done then.
     #[inline(always)]
     pub(super) fn without_bus_in_event(&mut self, work: impl FnOnce(&mut Device<B>)) {
         debug_assert!(!self.link.handing_on, "an event within another's work");

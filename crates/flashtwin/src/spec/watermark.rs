@@ -14,7 +14,7 @@ const KEY: &str = "gc.low_percent_of_reserve";
 /// `gc.low_percent` itself was given.
 ///
 /// # Errors
-/// Fails if the value is not a valid percentage, or if the file has both keys.
+/// Fails if the value of the key is not a valid percentage, or if the file has both the old and the new key.
 pub(super) fn rename(
     tree: &mut Tree,
     overrides: &mut [(&str, Entry)],

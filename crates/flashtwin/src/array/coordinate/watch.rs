@@ -42,7 +42,7 @@ impl Watch {
         self.is_local && self.timeline.is_none() && self.units.any_chip_counts
     }
 
-    /// Whether the only fact to record about a member is whether any of its chips is in GC.
+    /// Returns true if one fact is enough for each member: whether any of its chips is in GC.
     pub fn sees_only_gc(&self) -> bool {
         self.sees_only_gc
     }

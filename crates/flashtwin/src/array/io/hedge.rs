@@ -103,7 +103,7 @@ pub(crate) struct Hedge {
     waiting: VecDeque<(Time, u32, Time)>,
     /// Alarm for the next request to hedge.
     pub alarm: Alarm,
-    /// For each page operation: its twin, [`NONE`], or a mark that it is late.
+    /// For each page operation: the number of its twin, [`NONE`] if it has none, or a mark that the operation itself is late.
     twins: Vec<u32>,
 }
 
