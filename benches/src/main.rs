@@ -3,7 +3,7 @@
 //!
 //! `flashtwin-bench [device|io|ftls|arrays|placement|policies|growth|curves] [POLICY...]` prints one part, of some
 //! policies, `placement-full [LOAD...]` rows of WARP at full size, `stages [CASE...]` instructions a request,
-//! `scaling` both for devices and arrays of many sizes. `held` compares three of these counts with those on record, as
+//! `scaling` both for devices and arrays of many sizes, `schemes` what published schemes cost beside plain devices. `held` compares three of these counts with those on record, as
 //! CI does; `record` records them anew.
 
 mod arrays;
@@ -16,6 +16,7 @@ mod msr_csv;
 mod placement;
 mod policies;
 mod scaling;
+mod schemes;
 mod stages;
 
 use std::time::Instant;
@@ -79,6 +80,7 @@ fn main() -> Result<(), Failure> {
         Some("counted") => return stages::counted(names.first().map_or("", String::as_str)),
         Some("stages") => return stages::table(&names),
         Some("scaling") => return scaling::table(),
+        Some("schemes") => return schemes::ratios(),
         Some("placement-full") => return placement::full(&names),
         Some("held") => return stages::held(false),
         Some("record") => return stages::held(true),
