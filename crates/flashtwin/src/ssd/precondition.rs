@@ -38,7 +38,7 @@ impl Ssd {
     pub fn fill_sequential(&mut self) {
         self.assert_idle();
         self.renew();
-        self.backend.nand.fill_sequential();
+        self.backend.nand_untimed().fill_sequential();
     }
 
     /// Writes `pages` uniformly random pages without time passing; false if the device wore out.
@@ -85,7 +85,7 @@ impl Ssd {
     }
 
     fn write_untimed_on(&mut self, chip: u32, lpn: Lpn, asked: Stream) -> bool {
-        let nand = &mut self.backend.nand;
+        let nand = self.backend.nand_untimed();
         let written = nand.write_untimed(chip as usize, lpn, asked);
         self.read_only |= !written;
         written
@@ -132,7 +132,7 @@ impl Ssd {
 
     /// Forgets a page without time passing.
     pub(crate) fn trim_untimed(&mut self, lpn: Lpn) {
-        self.backend.nand.trim_untimed(lpn);
+        self.backend.nand_untimed().trim_untimed(lpn);
     }
 
     /// Places the device in the state that random writing converges to.
@@ -167,7 +167,7 @@ impl Ssd {
         self.assert_idle();
         let mut rng = Rng::new(seed);
         self.renew();
-        if let Some(finished) = self.backend.nand.fill_steady(&mut rng, watch) {
+        if let Some(finished) = self.backend.nand_untimed().fill_steady(&mut rng, watch) {
             self.read_only = false;
             return finished;
         }
@@ -182,7 +182,7 @@ impl Ssd {
         let between = between_stamps(pages, chips);
         for chip in 0..chips {
             let (factor, shift) = self.renaming(pages, &mut rng);
-            let nand = &mut self.backend.nand;
+            let nand = self.backend.nand_untimed();
             nand.stamp(chip, &worn.backend.nand, factor, shift);
             let written = worn.write_random_watched(&mut rng, between, watch);
             if !watch.done(u64::from(pages)) || !written {
@@ -233,7 +233,7 @@ impl Ssd {
         let mut worn = Ssd::new(&spec);
         for chip in 0..spec.geometry.chips {
             let (factor, shift) = self.renaming(pages, rng);
-            let nand = &mut worn.backend.nand;
+            let nand = worn.backend.nand_untimed();
             nand.stamp(chip, &one.backend.nand, factor, shift);
             if !watch.done(u64::from(pages)) {
                 return false;
@@ -251,7 +251,7 @@ impl Ssd {
 
     /// Forgets wear: a preconditioned drive counts as new.
     pub fn reset_wear(&mut self) {
-        self.backend.nand.reset_wear();
+        self.backend.nand_untimed().reset_wear();
         self.read_only = false;
     }
 
@@ -283,6 +283,7 @@ impl Ssd {
     pub fn load_state(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         self.assert_idle();
         let mut other = (!self.is_new()).then(|| self.backend.new_nand());
+        self.backend.note_all();
         let nand = other.as_mut().unwrap_or(&mut self.backend.nand);
         let turn = self.backend.placement.writes_a_turn();
         let read = read_over(nand, self.backend.next_write, turn, input);

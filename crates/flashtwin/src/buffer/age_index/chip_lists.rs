@@ -46,6 +46,8 @@ struct Class {
     heads: Vec<u32>,
     /// Lists that have pages, as bits.
     filled: Vec<u64>,
+    /// Lists that have changed since [`ChipLists::take_changed`], as bits.
+    changed: Vec<u64>,
 }
 
 /// A class, and a list within it. A number beyond the last list means "in flight".
@@ -103,6 +105,7 @@ impl ChipLists {
             ends: vec![(NONE, NONE); lists],
             heads: vec![NONE; lists],
             filled: vec![0; lists.div_ceil(64)],
+            changed: vec![0; lists.div_ceil(64)],
         };
         ChipLists {
             classes: listed.iter().map(class).collect(),
@@ -190,6 +193,9 @@ impl ChipLists {
                     *head = ages.of(PageId(oldest));
                 }
             }
+            for (changed, filled) in class.changed.iter_mut().zip(&class.filled) {
+                *changed |= filled;
+            }
         }
     }
 
@@ -252,6 +258,7 @@ impl ChipLists {
                 *oldest = page.0;
                 class.heads[list] = ages.of(page);
                 class.filled[list / 64] |= 1 << (list % 64);
+                class.changed[list / 64] |= 1 << (list % 64);
             }
             older => self.nodes[older as usize].newer = page.0,
         }
@@ -274,6 +281,7 @@ impl ChipLists {
         match node.older {
             NONE => {
                 *oldest = node.newer;
+                class.changed[list / 64] |= 1 << (list % 64);
                 class.heads[list] = match node.newer {
                     NONE => {
                         class.filled[list / 64] &= !(1 << (list % 64));
@@ -290,6 +298,27 @@ impl ChipLists {
     #[inline]
     pub fn heads(&self, class: usize) -> &[u32] {
         &self.classes[class].heads
+    }
+
+    /// Counts a list as changed, although its pages are the same.
+    #[inline]
+    pub fn mark_changed(&mut self, class: usize, list: usize) {
+        self.classes[class].changed[list / 64] |= 1 << (list % 64);
+    }
+
+    /// Calls `update` with the number and the head of each list of a class that has another head, or was
+    /// [marked](ChipLists::mark_changed), since the last call.
+    #[inline]
+    pub fn take_changed(&mut self, class: usize, mut update: impl FnMut(usize, u32)) {
+        let Class { changed, heads, .. } = &mut self.classes[class];
+        for (i, word) in changed.iter_mut().enumerate() {
+            let mut lists = std::mem::take(word);
+            while lists != 0 {
+                let list = i * 64 + lists.trailing_zeros() as usize;
+                lists &= lists - 1;
+                update(list, heads[list]);
+            }
+        }
     }
 
     /// The pages of a list from the least recent to the most recent.

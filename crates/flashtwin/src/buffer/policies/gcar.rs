@@ -12,7 +12,7 @@ use crate::buffer::entry::{cost, example_with, Entry, Family, Make, FILTER};
 use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use crate::buffer::registry::Base;
 use crate::buffer::{Aged, PageId, Setup};
-use crate::chips::ChipSet;
+use crate::chips::{ChipChanges, ChipSet};
 use crate::component::{parameters, Kind};
 use crate::component::{source, Provenance};
 use crate::units::{ChipId, Lpn, Stream, Time};
@@ -211,6 +211,9 @@ impl DeviceView for Closed<'_> {
     }
     fn load(&self, chip: ChipId) -> Time {
         self.device.load(chip)
+    }
+    fn time_changes(&self) -> Option<&ChipChanges> {
+        self.device.time_changes()
     }
     fn chip_idle(&self, chip: ChipId) -> bool {
         self.device.chip_idle(chip)
@@ -427,6 +430,9 @@ impl<P: Policy> Policy for Gcar<P> {
     }
     fn room_kept(&self) -> u32 {
         self.base.room_kept()
+    }
+    fn follows_times(&self) -> bool {
+        self.base.follows_times()
     }
     fn wants_idle(&self) -> bool {
         self.base.wants_idle()
