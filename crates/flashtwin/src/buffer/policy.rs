@@ -86,7 +86,7 @@ impl Skip {
     pub fn chip(self, device: &dyn DeviceView, chip: ChipId) -> bool {
         match self {
             Skip::Nothing => false,
-            Skip::Gc => device.in_gc(chip),
+            Skip::Gc => device.chips_in_gc().contains(chip),
             Skip::GcSoon => {
                 device.in_gc(chip)
                     || device.free_blocks(chip) <= device.gc_trigger_blocks(chip).saturating_add(1)

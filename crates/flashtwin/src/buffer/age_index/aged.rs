@@ -43,7 +43,8 @@ impl Past {
         skip: Skip,
         out: &mut Eviction,
     ) -> Option<PageId> {
-        if !skip.page(device, oldest?) {
+        // A recorded page is found by its chip.
+        if !self.passed.holds_any() && !skip.page(device, oldest?) {
             out.inspected += 1;
             return oldest;
         }

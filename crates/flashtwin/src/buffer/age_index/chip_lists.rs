@@ -382,9 +382,23 @@ impl ChipLists {
         skip: Skip,
         age: u32,
     ) -> bool {
-        let heads = &self.classes[class].heads[..self.chips as usize];
-        let mut heads = (0..).zip(heads);
-        skip != Skip::Nothing
-            && heads.any(|(chip, &head)| head < age && skip.chip(device, ChipId(chip)))
+        let class = &self.classes[class];
+        let in_gc = device.chips_in_gc();
+        (class.filled.iter().enumerate()).any(|(i, &filled)| {
+            let mut lists = match skip {
+                Skip::Nothing => 0,
+                Skip::Gc => filled & in_gc.word(i),
+                Skip::GcSoon => filled,
+            };
+            while lists != 0 {
+                let list = i * 64 + lists.trailing_zeros() as usize;
+                lists &= lists - 1;
+                let is_skipped = |chip| skip == Skip::Gc || skip.chip(device, chip);
+                if class.heads[list] < age && self.chip_of_list(list).is_some_and(is_skipped) {
+                    return true;
+                }
+            }
+            false
+        })
     }
 }

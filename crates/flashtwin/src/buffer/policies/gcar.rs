@@ -325,6 +325,9 @@ impl<P: Policy> Gcar<P> {
         incoming: &Access,
         out: &mut Eviction,
     ) -> bool {
+        if self.shares.is_none() && self.stripes.is_none() {
+            return self.evict_filtered(device, device, incoming, out);
+        }
         let mut shares = self.shares.take();
         let found = match &mut shares {
             None => self.evict_filtered(device, device, incoming, out),
