@@ -46,6 +46,8 @@ struct Class {
     heads: Vec<u32>,
     /// Lists that have pages, as bits.
     filled: Vec<u64>,
+    /// Number of pages on the lists.
+    linked: u32,
     /// Lists that have changed since [`ChipLists::take_changed`], as bits.
     changed: Vec<u64>,
 }
@@ -105,6 +107,7 @@ impl ChipLists {
             ends: vec![(NONE, NONE); lists],
             heads: vec![NONE; lists],
             filled: vec![0; lists.div_ceil(64)],
+            linked: 0,
             changed: vec![0; lists.div_ceil(64)],
         };
         ChipLists {
@@ -248,6 +251,7 @@ impl ChipLists {
         (node.newer, node.older) = (newer, older);
         let list = place.list as usize;
         let class = &mut self.classes[place.class()];
+        class.linked += 1;
         let (newest, oldest) = &mut class.ends[list];
         match newer {
             NONE => *newest = page.0,
@@ -273,6 +277,7 @@ impl ChipLists {
         }
         let list = node.place.list as usize;
         let class = &mut self.classes[node.place.class()];
+        class.linked -= 1;
         let (newest, oldest) = &mut class.ends[list];
         match node.newer {
             NONE => *newest = node.older,
@@ -292,6 +297,12 @@ impl ChipLists {
             }
             older => self.nodes[older as usize].newer = node.newer,
         }
+    }
+
+    /// Whether no page of a class is on a list.
+    #[inline(always)]
+    pub fn is_empty(&self, class: usize) -> bool {
+        self.classes[class].linked == 0
     }
 
     /// Age of the least recent page of each list of a class; the largest number if there is none.

@@ -282,6 +282,14 @@ impl<P> Gcar<P> {
 }
 
 impl Gcar<Base> {
+    /// Whether the policy uses the chip of the page's flash copy, or whether the page is in flight. A policy with one
+    /// order asks for both when it searches, and keeps them only of pages that a search has passed over.
+    #[inline(always)]
+    pub(in crate::buffer) fn heeds_move(&mut self, page: PageId) -> bool {
+        let list = self.base.in_order();
+        list.is_none_or(|list| list.has_passed_over(page))
+    }
+
     /// Returns the list of an unfiltered policy with one order: see [`Base::in_order`].
     #[inline(always)]
     pub(in crate::buffer) fn in_order(&mut self) -> Option<&mut Aged> {
