@@ -170,6 +170,7 @@ impl Store {
     }
 
     /// Computes the least tally of a block's strip.
+    #[inline(never)]
     fn find_least(&mut self, block: u32) {
         let strip = block as usize / STRIP;
         let tallies = self.tallies[strip * STRIP..].iter().take(STRIP);
@@ -238,6 +239,7 @@ impl Store {
     }
 
     /// Sets the contents of a page without a flash operation, for initial states.
+    #[inline(always)]
     pub fn set(&mut self, ppn: u32, tag: u32) {
         debug_assert!(self.is_erased(ppn), "page {ppn} is programmed twice");
         self.tags[ppn as usize] = tag;
@@ -251,6 +253,7 @@ impl Store {
     }
 
     /// Marks a page invalid.
+    #[inline(always)]
     pub fn drop_page(&mut self, ppn: u32) {
         debug_assert!(self.tag(ppn).is_some(), "page {ppn} holds nothing");
         self.tags[ppn as usize] = STALE;
