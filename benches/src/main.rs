@@ -4,7 +4,8 @@
 //! `flashtwin-bench [device|io|ftls|arrays|placement|policies|growth|curves] [POLICY...]` prints
 //! one part, for some policies if they are named. `placement-full [LOAD...]` prints rows of WARP at
 //! full size, `stages [CASE...]` the instructions per request, and `scaling` both speed and
-//! instructions for devices and arrays of many sizes. `held` compares three of the instruction
+//! instructions for devices and arrays of many sizes. `schemes` prints what published schemes cost
+//! beside plain devices. `held` compares three of the instruction
 //! counts with the recorded ones, as CI does; `record` records them anew.
 
 mod arrays;
@@ -17,6 +18,7 @@ mod msr_csv;
 mod placement;
 mod policies;
 mod scaling;
+mod schemes;
 mod stages;
 
 use std::time::Instant;
@@ -80,6 +82,7 @@ fn main() -> Result<(), Failure> {
         Some("counted") => return stages::counted(names.first().map_or("", String::as_str)),
         Some("stages") => return stages::table(&names),
         Some("scaling") => return scaling::table(),
+        Some("schemes") => return schemes::ratios(),
         Some("placement-full") => return placement::full(&names),
         Some("held") => return stages::held(false),
         Some("record") => return stages::held(true),

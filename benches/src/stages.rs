@@ -20,15 +20,32 @@ use crate::{profile, scaling, Failure, DEPTH, LOAD};
 /// Overrides of a profile.
 type Overrides = &'static [(&'static str, &'static str)];
 
-/// A case: name, profile, overrides, and the number of counted requests.
-type Case = (&'static str, &'static str, Overrides, u64);
+/// A case: name, profile, overrides, number of counted requests, and requests in flight.
+type Case = (&'static str, &'static str, Overrides, u64, u32);
 
 /// Reduced number of blocks of a plane: under callgrind, the steady state of the whole device would
 /// take minutes.
 const FEWER: (&str, &str) = ("geometry.blocks_per_plane", "256");
 
-const CASES: [Case; 10] = [
-    ("msr", "ecr", &[FEWER], 100_000),
+/// An array of eight devices of 8 chips behind one buffer, on one host bus.
+macro_rules! raid5_of_8 {
+    ($($more:expr),*) => {
+        &[
+            ("array.level", "raid5"),
+            ("array.members", "ecr*8"),
+            ("member.geometry.chips", "8"),
+            ("member.geometry.blocks_per_plane", "256"),
+            ("member.buffer", "none"),
+            ("buffer.capacity", "32 MiB"),
+            ("link.bus_ns_per_sector", "238.4"),
+            ("member.link.bus_ns_per_sector", "0"),
+            $($more),*
+        ]
+    };
+}
+
+const CASES: [Case; 12] = [
+    ("msr", "ecr", &[FEWER], 100_000, DEPTH),
     (
         "modern",
         "ecr",
@@ -39,44 +56,48 @@ const CASES: [Case; 10] = [
             ("nand.background_gc", "false"),
         ],
         100_000,
+        DEPTH,
     ),
+    ("depth_4096", "ecr", &[FEWER], 100_000, 4096),
+    ("raid5_of_8", "raid5-array", raid5_of_8!(), 40_000, DEPTH),
     (
-        "raid5_of_8",
+        "raid5_gcar_lru",
         "raid5-array",
-        &[
-            ("array.level", "raid5"),
-            ("array.members", "ecr*8"),
-            ("member.geometry.chips", "8"),
-            ("member.geometry.blocks_per_plane", "256"),
-            ("member.buffer", "none"),
-            ("buffer.capacity", "32 MiB"),
-            ("link.bus_ns_per_sector", "238.4"),
-            ("member.link.bus_ns_per_sector", "0"),
-        ],
+        raid5_of_8!(("buffer.policy", "gcar-lru")),
         40_000,
+        DEPTH,
     ),
     (
         "policy_gcar_lru",
         "ecr",
         &[FEWER, ("buffer.policy", "gcar-lru")],
         40_000,
+        DEPTH,
     ),
     (
         "policy_arc",
         "ecr",
         &[FEWER, ("buffer.policy", "arc")],
         40_000,
+        DEPTH,
     ),
     (
         "policy_ecr",
         "ecr",
         &[FEWER, ("buffer.policy", "ecr")],
         40_000,
+        DEPTH,
     ),
-    ("dftl", "ecr", &[("ftl.kind", "dftl"), FEWER], 40_000),
-    ("bast", "ecr", &[("ftl.kind", "bast"), FEWER], 30_000),
-    ("fast", "ecr", &[("ftl.kind", "fast"), FEWER], 30_000),
-    ("faster", "ecr", &[("ftl.kind", "faster"), FEWER], 30_000),
+    ("dftl", "ecr", &[("ftl.kind", "dftl"), FEWER], 40_000, DEPTH),
+    ("bast", "ecr", &[("ftl.kind", "bast"), FEWER], 30_000, DEPTH),
+    ("fast", "ecr", &[("ftl.kind", "fast"), FEWER], 30_000, DEPTH),
+    (
+        "faster",
+        "ecr",
+        &[("ftl.kind", "faster"), FEWER],
+        30_000,
+        DEPTH,
+    ),
 ];
 
 /// The stages: for each its name, and the prefixes of the paths of its files below `crates/`. The
@@ -141,7 +162,7 @@ pub fn held(record: bool) -> Result<(), Failure> {
         .map(case_of)
         .into_iter()
         .collect::<Result<Vec<_>, _>>()?;
-    for ((name, .., requests), counts) in cases.iter().zip(count_all(&cases)?) {
+    for ((name, .., requests, _), counts) in cases.iter().zip(count_all(&cases)?) {
         let now = counts.total / requests;
         lines.push(format!("{name} {now}"));
         let known = before
@@ -199,7 +220,7 @@ fn count_all(cases: &[&Case]) -> Result<Vec<Counts>, Failure> {
         let mut done = Vec::new();
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some((name, .., requests)) = cases.get(at) else {
+            let Some((name, .., requests, _)) = cases.get(at) else {
                 return Ok(done);
             };
             let counts = count(name).map_err(|e| e.to_string())?;
@@ -343,37 +364,56 @@ pub fn counted(name: &str) -> Result<(), Failure> {
     if let Some(done) = scaling::counted(name) {
         return done;
     }
-    let (_, device, overrides, requests) = CASES
-        .iter()
-        .find(|case| case.0 == name)
-        .ok_or("an unknown case")?;
+    let mut replay = prepare(name)?;
+    let requests = requests(name)?;
+    replay(requests / 4)?;
+    within(&mut || replay(requests))
+}
+
+fn case(name: &str) -> Result<&'static Case, Failure> {
+    let case = CASES.iter().find(|case| case.0 == name);
+    case.ok_or_else(|| format!("no case {name}").into())
+}
+
+/// Returns the number of requests of a case that count.
+pub fn requests(name: &str) -> Result<u64, Failure> {
+    Ok(case(name)?.3)
+}
+
+/// Replays a number of requests.
+pub type Replay = Box<dyn FnMut(u64) -> Result<(), Failure>>;
+
+/// Returns the device of a case in its steady state, as a function that replays requests on it.
+pub fn prepare(name: &str) -> Result<Replay, Failure> {
+    let &(_, device, overrides, _, depth) = case(name)?;
     match spec::builtin_array(device) {
         Some(text) => {
             let mut array = Array::new(&ArraySpec::with_overrides(text, device, overrides)?);
             array.fill_steady(1);
-            measure(&mut array, *requests)
+            replays(array, depth)
         }
         None => {
             let mut ssd = Ssd::new(&profile(device, overrides)?);
             ssd.fill_steady(1);
-            measure(&mut ssd, *requests)
+            replays(ssd, depth)
         }
     }
 }
 
-fn measure<S: Drivable>(device: &mut Device<S>, requests: u64) -> Result<(), Failure> {
+fn replays<S: Drivable>(mut device: Device<S>, depth: u32) -> Result<Replay, Failure>
+where
+    Device<S>: 'static,
+{
     let mut load = GeneratorSpec::parse(LOAD)?.build(device.exported_bytes(), 1)?;
-    let mut replay = |requests| -> Result<(), Failure> {
+    Ok(Box::new(move |requests| {
         let config = RunConfig {
-            pacing: Pacing::Closed { depth: DEPTH },
+            pacing: Pacing::Closed { depth },
             requests_max: Some(requests),
             ..RunConfig::default()
         };
-        run(device, &mut *load, &config, &Control::default(), None)?;
+        run(&mut device, &mut *load, &config, &Control::default(), None)?;
         Ok(())
-    };
-    replay(requests / 4)?;
-    within(&mut || replay(requests))
+    }))
 }
 
 /// Runs `device`; callgrind counts only instructions in this function.

@@ -1,4 +1,4 @@
-//! A set of chips: one bit per chip, and their number.
+//! Sets of chips: one bit per chip, and their number. Records of chips whose work has changed.
 
 use crate::units::ChipId;
 
@@ -58,5 +58,82 @@ impl ChipSet {
         let was = *word >> (chip.0 % 64) & 1;
         *word = *word & !(1 << (chip.0 % 64)) | u64::from(present) << (chip.0 % 64);
         self.len = self.len + u32::from(present) - was as u32;
+    }
+}
+
+/// Record of the chips whose work has changed: the last changes, in a ring. A reader that keeps a value for each chip
+/// remembers how many changes it has seen, and computes anew only the values of the chips that have changed since.
+#[derive(Clone, Debug)]
+pub struct ChipChanges {
+    ring: Vec<u16>,
+    /// Number of changes so far.
+    count: u64,
+}
+
+impl ChipChanges {
+    /// Returns an empty record for `of` chips.
+    pub(crate) fn new(of: u32) -> ChipChanges {
+        ChipChanges {
+            ring: vec![0; (of as usize).next_power_of_two()],
+            count: 0,
+        }
+    }
+
+    /// Records that the work of a chip has changed.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, chip: usize) {
+        let at = self.count as usize & (self.ring.len() - 1);
+        self.ring[at] = chip as u16;
+        self.count += 1;
+    }
+
+    /// Records that the work of any chip may have changed.
+    pub(crate) fn note_all(&mut self) {
+        self.count += self.ring.len() as u64 + 1;
+    }
+
+    /// Returns the number of changes so far.
+    #[inline]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Returns the chips of the changes after the first `seen` ones, some perhaps several times; `None` if the record
+    /// no longer has all of these changes.
+    #[inline]
+    pub fn since(&self, seen: u64) -> Option<impl Iterator<Item = ChipId> + '_> {
+        let chips = self.ring.len();
+        let is_kept = self.count - seen <= chips as u64;
+        let chip = move |change| ChipId(self.ring[change as usize & (chips - 1)]);
+        is_kept.then(|| (seen..self.count).map(chip))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_returns_the_changes_since_the_last_look() {
+        let mut changes = ChipChanges::new(3);
+        let since = |changes: &ChipChanges, seen| {
+            let chips = changes.since(seen)?;
+            Some(chips.map(|chip| chip.0).collect::<Vec<_>>())
+        };
+        assert_eq!(since(&changes, 0), Some(vec![]));
+        for chip in [2, 0, 1, 1] {
+            changes.note(chip);
+        }
+        assert_eq!(since(&changes, 0), Some(vec![2, 0, 1, 1]));
+        assert_eq!(since(&changes, 3), Some(vec![1]));
+        changes.note(2);
+        assert_eq!(since(&changes, 0), None, "the ring has four changes");
+        assert_eq!(since(&changes, 1), Some(vec![0, 1, 1, 2]));
+        let seen = changes.count();
+        changes.note_all();
+        assert_eq!(since(&changes, seen), None);
+        let seen = changes.count();
+        changes.note(0);
+        assert_eq!(since(&changes, seen), Some(vec![0]));
     }
 }

@@ -49,7 +49,7 @@ pub use array::{
     Array, ArrayEvent, Condition, Executor, Filling, GcInterval, GcMessage, JobKind, MemberRebuild,
     Method, Phase, Raid, RaidStats, SentFor, Sequential, Task,
 };
-pub use chips::ChipSet;
+pub use chips::{ChipChanges, ChipSet};
 pub use device::{
     Backend, BufferEvent, Device, Durable, Gauges, OutOfRange, PageProgram, PowerCut,
 };

@@ -157,26 +157,29 @@ impl<const N: usize> Lists<N> {
         links[page.0 as usize] = APART;
     }
 
-    /// Whether the list has four pages or more, and the table of links reaches as far as `page`.
+    /// Whether the table of links reaches as far as `page`.
     #[inline(always)]
-    pub fn can_exchange(&self, list: usize, page: PageId) -> bool {
-        self.ends[list].len > 3 && self.links.0.len() > page.0 as usize
+    pub fn has_links_of(&self, page: PageId) -> bool {
+        self.links.0.len() > page.0 as usize
     }
 
-    /// Removes the least recent page of a list, and inserts a page, which is in no list, at the most recent end.
-    /// Requires [`Lists::can_exchange`]. Returns the page that is then fourth from the least recent end, and
-    /// prefetches its links.
+    /// Removes `out` from a list, and inserts a page, which is in no list, at the most recent end. Requires
+    /// [`Lists::has_links_of`], and that three pages of the list are more recent than `out`. Returns the page that was
+    /// fourth after `out`, and prefetches its links.
     #[inline(always)]
-    pub fn exchange_oldest(&mut self, list: usize, page: PageId) -> PageId {
-        debug_assert!(self.can_exchange(list, page));
+    pub fn exchange(&mut self, list: usize, out: PageId, page: PageId) -> PageId {
+        debug_assert!(self.has_links_of(page));
         let links = &mut self.links.0[..];
         let ends = &mut self.ends[list];
-        let (oldest, newest) = (ends.oldest, ends.newest);
+        let newest = std::mem::replace(&mut ends.newest, page.0);
         links[newest as usize].0 = page.0;
         links[page.0 as usize] = (NONE, newest);
-        let second = std::mem::replace(&mut links[oldest as usize], APART).0;
-        links[second as usize].1 = NONE;
-        (ends.oldest, ends.newest) = (second, page.0);
+        let (second, older) = std::mem::replace(&mut links[out.0 as usize], APART);
+        links[second as usize].1 = older;
+        match older {
+            NONE => ends.oldest = second,
+            older => links[older as usize].0 = second,
+        }
         let next = links[second as usize].0;
         let third = links[next as usize].0;
         let fourth = PageId(links[third as usize].0);
@@ -277,16 +280,16 @@ impl List {
         self.0.remove(0, page);
     }
 
-    /// Whether a page can replace the oldest: see [`Lists::can_exchange`].
+    /// Whether the table of links reaches as far as `page`.
     #[inline(always)]
-    pub(crate) fn can_exchange(&self, page: PageId) -> bool {
-        self.0.can_exchange(0, page)
+    pub(crate) fn has_links_of(&self, page: PageId) -> bool {
+        self.0.has_links_of(page)
     }
 
-    /// Replaces the oldest page: see [`Lists::exchange_oldest`].
+    /// Replaces a page: see [`Lists::exchange`].
     #[inline(always)]
-    pub(crate) fn exchange_oldest(&mut self, page: PageId) -> PageId {
-        self.0.exchange_oldest(0, page)
+    pub(crate) fn exchange(&mut self, out: PageId, page: PageId) -> PageId {
+        self.0.exchange(0, out, page)
     }
 
     /// Returns the pages from the least recent to the most recent.

@@ -11,6 +11,7 @@ mod blocks;
 mod bloom;
 pub mod catalog;
 mod chosen;
+mod cost_order;
 mod directory;
 mod entry;
 mod ghosts;

@@ -1,6 +1,6 @@
 //! Replacement policies: the trait, and their view of the device.
 
-use crate::chips::ChipSet;
+use crate::chips::{ChipChanges, ChipSet};
 use crate::units::{ChipId, Lpn, PageId, Stream, Time};
 
 /// One access to one page.
@@ -51,6 +51,13 @@ pub trait DeviceView {
     fn drain_time(&self, chip: ChipId, exact: bool) -> Time;
     /// Returns the flash time of the reads and writes of the chip, without GC (LCR's load).
     fn load(&self, chip: ChipId) -> Time;
+    /// Returns the record of the chips whose `drain_time` as printed, or `load`, has changed; `None` if the device
+    /// keeps no such record. It does so for a policy that [follows the times](Policy::follows_times), if the time of
+    /// a chip depends only on that chip.
+    #[inline]
+    fn time_changes(&self) -> Option<&ChipChanges> {
+        None
+    }
     /// Whether the chip runs no operation and none waits for it.
     fn chip_idle(&self, chip: ChipId) -> bool;
     /// Returns the free blocks of the chip, without open ones; `u32::MAX` if the chip is dead, since it never
@@ -80,7 +87,7 @@ impl Skip {
     pub fn chip(self, device: &dyn DeviceView, chip: ChipId) -> bool {
         match self {
             Skip::Nothing => false,
-            Skip::Gc => device.in_gc(chip),
+            Skip::Gc => device.chips_in_gc().contains(chip),
             Skip::GcSoon => {
                 device.in_gc(chip)
                     || device.free_blocks(chip) <= device.gc_trigger_blocks(chip).saturating_add(1)
@@ -198,6 +205,11 @@ pub trait Policy {
     /// Returns the number of slots reserved for blocks, which single pages do not receive.
     fn room_kept(&self) -> u32 {
         0
+    }
+    /// Whether the device shall record the chips whose times have changed ([`DeviceView::time_changes`]). Called
+    /// once, when the policy starts.
+    fn follows_times(&self) -> bool {
+        false
     }
     /// Whether the device must call `idle` when a chip becomes idle.
     fn wants_idle(&self) -> bool {

@@ -119,6 +119,9 @@ impl Policy for Base {
     fn room_kept(&self) -> u32 {
         each!(self, p => p.room_kept())
     }
+    fn follows_times(&self) -> bool {
+        each!(self, p => p.follows_times())
+    }
     fn wants_idle(&self) -> bool {
         each!(self, p => p.wants_idle())
     }

@@ -154,20 +154,24 @@ impl Room {
         self.read_capacity == 0
     }
 
-    /// Returns the list of a policy with one order, if the buffer is full and no pages are recorded as skipped. The
-    /// least recent page of the list is then the next victim if it is not in flight. `None` for any other policy.
+    /// Returns the list of a policy with one order, if the buffer is full and all pages recorded as skipped are still
+    /// in flight. [`Aged::next`] is then the next victim if it is not in flight. `None` for any other policy.
     #[inline(always)]
     pub fn full_in_order(&mut self) -> Option<&mut Aged> {
         let list = self.policy.in_order()?;
-        (self.pages >= self.capacity && !list.has_passed_over()).then_some(list)
+        (self.pages >= self.capacity && list.waits_for_all_passed()).then_some(list)
     }
 
-    /// Whether the policy must be notified of moves: it uses the chips of flash copies, or whether
-    /// pages are in flight.
+    /// Whether victims depend on the chips of flash copies.
     #[inline(always)]
-    pub fn heeds_moves(&mut self) -> bool {
-        let list = self.policy.in_order();
-        list.is_none_or(|list| list.has_passed_over())
+    pub fn heeds_chips(&mut self) -> bool {
+        self.policy.in_order().is_none()
+    }
+
+    /// Whether the policy uses the chip of the page's flash copy, or whether the page is in flight.
+    #[inline(always)]
+    pub fn heeds_move(&mut self, page: PageId) -> bool {
+        self.policy.heeds_move(page)
     }
 
     /// Removes pages in flight from the victims, and sets them aside.

@@ -6,7 +6,7 @@
 //! [`Backend::on_event`], processes the finished operations, takes further ones ([`Backend::more_done`]), and calls
 //! [`Backend::activate`] for the unit that `on_event` returned. A back end never calls the front end.
 
-use crate::chips::ChipSet;
+use crate::chips::{ChipChanges, ChipSet};
 use crate::events::EventQueue;
 use crate::metrics::FlashReport;
 use crate::nand::{Asked, Done, PageOp};
@@ -138,6 +138,14 @@ pub(crate) mod sealed {
         fn prefetch_ahead(&self, next: Lpn, later: Lpn) {
             self.prefetch(later);
             self.prefetch_old_copy(next);
+        }
+        /// Starts or stops recording the units whose times have changed.
+        fn follow_times(&mut self, _on: bool) {}
+        /// Returns the record of the units whose drain time as printed, or load, has changed; `None` if there is
+        /// none.
+        #[inline]
+        fn time_changes(&self) -> Option<&ChipChanges> {
+            None
         }
         /// Resets all counters and clocks to zero.
         fn reset_stats(&mut self, now: Time);

@@ -205,7 +205,14 @@ impl<B: Backend> Device<B> {
             backend,
         };
         device.find_path();
+        device.follow_times();
         device
+    }
+
+    /// Lets the back end record what the buffer's policy follows. Must be called whenever the policy is replaced.
+    fn follow_times(&mut self) {
+        let follows = self.cache.present && self.cache.follows_times();
+        self.backend.follow_times(follows);
     }
 
     // ---- state ----

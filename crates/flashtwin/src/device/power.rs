@@ -128,6 +128,7 @@ impl<B: Backend> Device<B> {
         self.metrics = Metrics::new(self.now, None);
         self.backend.reset_stats(self.now);
         self.find_path();
+        self.follow_times();
         Some(cut)
     }
 

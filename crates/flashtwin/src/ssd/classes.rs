@@ -19,7 +19,7 @@ impl Flash {
     /// Replaces the flash by another of the same device. The buffer and the state of its policy stay.
     pub(super) fn replace_nand(&mut self, nand: Nand) {
         let classes = self.nand.exchange_classes(None);
-        self.nand = nand;
+        *self.nand_untimed() = nand;
         self.nand.exchange_classes(classes);
     }
 }

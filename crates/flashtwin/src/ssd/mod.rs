@@ -7,9 +7,10 @@ mod collect;
 mod death;
 mod exchange_policy;
 mod precondition;
+mod times;
 
 use crate::buffer::{Setup, UserPolicy};
-use crate::chips::ChipSet;
+use crate::chips::{ChipChanges, ChipSet};
 use crate::device::{Backend, Device, Front, PowerCut, Work, NO_HOME};
 use crate::divide::Divider;
 use crate::events::EventQueue;
@@ -39,6 +40,8 @@ pub struct Flash {
     has_dead: bool,
     /// Placement rules of a user, if there are any.
     rules: Option<Box<UserRules>>,
+    /// Chips whose times have changed, for a policy that follows the times.
+    changes: Option<Box<ChipChanges>>,
 }
 
 /// Assignment of pages to chips.
@@ -151,6 +154,7 @@ unsafe impl Work for Flash {
     #[inline(always)]
     fn enqueue(&mut self, unit: usize, op: PageOp, now: Time, events: &mut EventQueue) {
         self.nand.enqueue(unit, op, now, events);
+        self.note_change(unit);
     }
 
     #[inline(always)]
@@ -159,7 +163,7 @@ unsafe impl Work for Flash {
             return self.nand.write_by_unit(op, asked, now, events);
         }
         let unit = self.unit_for_write(op.lpn);
-        self.nand.enqueue(unit as usize, op, now, events);
+        self.enqueue(unit as usize, op, now, events);
     }
 
     #[inline(always)]
@@ -181,7 +185,10 @@ unsafe impl Work for Flash {
         events: &mut EventQueue,
         done: &mut Option<Done>,
     ) -> Option<usize> {
-        let unit = self.nand.on_event(resource, now, events, done)?;
+        let unit = self.nand.on_event(resource, now, events, done);
+        // A collection that only continued is that of the die with the number of the resource.
+        self.note_change(unit.unwrap_or(resource));
+        let unit = unit?;
         if self.has_dead {
             *done = self.after_death(unit, done.take(), now, events);
         }
@@ -191,11 +198,13 @@ unsafe impl Work for Flash {
     #[inline(always)]
     fn activate(&mut self, unit: usize, now: Time, events: &mut EventQueue) {
         self.nand.activate(unit, now, events);
+        self.note_change(unit);
     }
 
     #[inline]
     fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue) {
         self.nand.trim(lpn, now, events);
+        self.note_change(self.placement.chip(lpn) as usize);
     }
 
     #[inline(always)]
@@ -216,6 +225,16 @@ unsafe impl Work for Flash {
     #[inline(always)]
     fn prefetch_ahead(&self, next: Lpn, later: Lpn) {
         self.nand.prefetch_ahead(next, later);
+    }
+
+    fn follow_times(&mut self, on: bool) {
+        self.changes = self.record_of_times(on);
+    }
+
+    #[inline]
+    fn time_changes(&self) -> Option<&ChipChanges> {
+        // A die that dies gives its operations to others.
+        self.changes.as_deref().filter(|_| !self.has_dead)
     }
 
     fn reset_stats(&mut self, now: Time) {
@@ -310,6 +329,25 @@ impl Flash {
         self.nand.on_event_into(resource, now, events, done)
     }
 
+    /// Queues an operation on a chip of an array's bare member, whose times no policy follows.
+    #[inline(always)]
+    pub(crate) fn enqueue_on_member(
+        &mut self,
+        chip: usize,
+        op: PageOp,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        debug_assert!(self.changes.is_none());
+        self.nand.enqueue(chip, op, now, events);
+    }
+
+    /// Starts the next operation of a chip of an array's bare member.
+    #[inline(always)]
+    pub(crate) fn activate_on_member(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
+        self.nand.activate(chip, now, events);
+    }
+
     /// Sets the number of the device's first resource in the event queue.
     pub(crate) fn set_first_resource(&mut self, first: usize) {
         self.nand.set_first_resource(first);
@@ -329,7 +367,7 @@ impl Flash {
 
     fn activate_all(&mut self, now: Time, events: &mut EventQueue) {
         for chip in 0..self.spec.geometry.chips as usize {
-            self.nand.activate(chip, now, events);
+            self.activate(chip, now, events);
         }
     }
 }
@@ -369,6 +407,7 @@ impl Ssd {
             next_write: 0,
             has_dead: false,
             rules: None,
+            changes: None,
         };
         Device::behind(&front(spec), flash, policy)
     }

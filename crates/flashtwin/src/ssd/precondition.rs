@@ -40,7 +40,7 @@ impl Ssd {
     pub fn fill_sequential(&mut self) {
         self.assert_idle();
         self.renew();
-        self.backend.nand.fill_sequential();
+        self.backend.nand_untimed().fill_sequential();
     }
 
     /// Writes `pages` uniformly random pages in no simulated time; returns false if the device wore
@@ -89,7 +89,7 @@ impl Ssd {
     }
 
     fn write_untimed_on(&mut self, chip: u32, lpn: Lpn, asked: Stream) -> bool {
-        let nand = &mut self.backend.nand;
+        let nand = self.backend.nand_untimed();
         let written = nand.write_untimed(chip as usize, lpn, asked);
         self.read_only |= !written;
         written
@@ -138,7 +138,7 @@ impl Ssd {
 
     /// Trims a page in no simulated time.
     pub(crate) fn trim_untimed(&mut self, lpn: Lpn) {
-        self.backend.nand.trim_untimed(lpn);
+        self.backend.nand_untimed().trim_untimed(lpn);
     }
 
     /// Places the device in the state that random writing converges to.
@@ -174,7 +174,7 @@ impl Ssd {
         self.assert_idle();
         let mut rng = Rng::new(seed);
         self.renew();
-        if let Some(finished) = self.backend.nand.fill_steady(&mut rng, watch) {
+        if let Some(finished) = self.backend.nand_untimed().fill_steady(&mut rng, watch) {
             self.read_only = false;
             return finished;
         }
@@ -189,7 +189,7 @@ impl Ssd {
         let between = between_stamps(pages, chips);
         for chip in 0..chips {
             let (factor, shift) = self.renaming(pages, &mut rng);
-            let nand = &mut self.backend.nand;
+            let nand = self.backend.nand_untimed();
             nand.stamp(chip, &worn.backend.nand, factor, shift);
             let written = worn.write_random_watched(&mut rng, between, watch);
             if !watch.done(u64::from(pages)) || !written {
@@ -243,7 +243,7 @@ impl Ssd {
         let mut worn = Ssd::new(&spec);
         for chip in 0..spec.geometry.chips {
             let (factor, shift) = self.renaming(pages, rng);
-            let nand = &mut worn.backend.nand;
+            let nand = worn.backend.nand_untimed();
             nand.stamp(chip, &one.backend.nand, factor, shift);
             if !watch.done(u64::from(pages)) {
                 return false;
@@ -261,7 +261,7 @@ impl Ssd {
 
     /// Resets the erase counts: a preconditioned drive counts as new.
     pub fn reset_wear(&mut self) {
-        self.backend.nand.reset_wear();
+        self.backend.nand_untimed().reset_wear();
         self.read_only = false;
     }
 
@@ -294,6 +294,7 @@ impl Ssd {
     pub fn load_state(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         self.assert_idle();
         let mut other = (!self.is_new()).then(|| self.backend.new_nand());
+        self.backend.note_all();
         let nand = other.as_mut().unwrap_or(&mut self.backend.nand);
         let turn = self.backend.placement.writes_a_turn();
         let read = read_over(nand, self.backend.next_write, turn, input);

@@ -164,7 +164,7 @@ impl Drive {
             false => Some(flash.unit_for_write(op.lpn)),
         };
         if let Some(unit) = unit {
-            flash.enqueue(unit as usize, op, now, events);
+            flash.enqueue_on_member(unit as usize, op, now, events);
         }
         unit.is_some()
     }
@@ -228,7 +228,7 @@ impl Drive {
         shared: Option<&mut EventQueue>,
     ) {
         let (flash, events) = self.flash::<F>(now, shared);
-        flash.activate(chip, now, events);
+        flash.activate_on_member(chip, now, events);
     }
 
     /// Processes all events in the SSD's own queue that are due by `now`.

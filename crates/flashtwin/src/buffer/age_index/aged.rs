@@ -43,7 +43,8 @@ impl Past {
         skip: Skip,
         out: &mut Eviction,
     ) -> Option<PageId> {
-        if !skip.page(device, oldest?) {
+        // A recorded page is found by its chip.
+        if !self.passed.holds_any() && !skip.page(device, oldest?) {
             out.inspected += 1;
             return oldest;
         }
@@ -95,10 +96,23 @@ impl Aged {
         &self.list
     }
 
-    /// Whether a search has passed over some pages of the list.
+    /// Whether a search has passed over the page.
     #[inline(always)]
-    pub fn has_passed_over(&self) -> bool {
-        self.past.passed.holds_any()
+    pub fn has_passed_over(&self, page: PageId) -> bool {
+        self.past.passed.holds(page)
+    }
+
+    /// Whether the pages that searches have passed over are still in flight. If searches skip no chips, the next
+    /// victim is then [`Aged::next`], unless that is in flight, too.
+    #[inline(always)]
+    pub fn waits_for_all_passed(&self) -> bool {
+        self.past.passed.are_in_flight()
+    }
+
+    /// Returns the least recent page that no search has passed over.
+    #[inline(always)]
+    pub fn next(&self) -> Option<PageId> {
+        self.past.passed.next(self.list.oldest(), self.list.links())
     }
 
     /// Returns the pages that searches are likely to find next, soonest first.
@@ -114,13 +128,20 @@ impl Aged {
         self.list.push_newest(page);
     }
 
-    /// Removes the least recent page of the list, and inserts `page`, which is not in the list, at
-    /// the most recent end. Requires [`List::can_exchange`], and that no pages are recorded as
-    /// skipped. Returns the page that is now the fourth in the order of eviction.
+    /// Whether [`Aged::exchange_next`] can insert `page`.
     #[inline(always)]
-    pub fn exchange_oldest(&mut self, page: PageId) -> PageId {
-        debug_assert!(!self.has_passed_over());
-        self.list.exchange_oldest(page)
+    pub fn can_exchange_next(&self, page: PageId) -> bool {
+        self.list.len() > 3 + self.past.passed.len() && self.list.has_links_of(page)
+    }
+
+    /// Removes `next`, which is [`Aged::next`], and inserts `page`, which is not in the list, at the most recent end.
+    /// Requires [`Aged::can_exchange_next`]. Returns the fourth page in the order of eviction from then on, and the
+    /// number of entries that a scan for `next` reads.
+    #[inline(always)]
+    pub fn exchange_next(&mut self, next: PageId, page: PageId) -> (PageId, u64) {
+        debug_assert!(self.can_exchange_next(page) && self.next() == Some(next));
+        let fourth = self.list.exchange(next, page);
+        (fourth, self.past.passed.len() as u64 + 1)
     }
 
     /// Makes a page of the list the most recent one.

@@ -127,10 +127,14 @@ impl AgeSet {
     /// Returns the number of ages in the set that are below `age`.
     fn below(&self, age: usize) -> u64 {
         let run = age / RUN;
-        let runs: u32 = self.counts[..run].iter().sum();
-        let words = &self.words[run * WORDS..age / 64];
+        let from = (self.low.min(age) / 64).max(run * WORDS);
+        let words = &self.words[from..age / 64];
         let whole: u32 = words.iter().map(|word| word.count_ones()).sum();
         let rest = self.words[age / 64] & ((1 << (age % 64)) - 1);
+        let runs: u32 = match self.low / RUN {
+            first if first < run => self.counts[first..run].iter().sum(),
+            _ => 0,
+        };
         u64::from(runs + whole + rest.count_ones())
     }
 

@@ -46,6 +46,10 @@ struct Class {
     heads: Vec<u32>,
     /// Lists that have pages, as bits.
     filled: Vec<u64>,
+    /// Number of pages on the lists.
+    linked: u32,
+    /// Lists that have changed since [`ChipLists::take_changed`], as bits.
+    changed: Vec<u64>,
 }
 
 /// A class, and a list within the class. The list number after the last one means "in flight": such
@@ -105,6 +109,8 @@ impl ChipLists {
             ends: vec![(NONE, NONE); lists],
             heads: vec![NONE; lists],
             filled: vec![0; lists.div_ceil(64)],
+            linked: 0,
+            changed: vec![0; lists.div_ceil(64)],
         };
         ChipLists {
             classes: listed.iter().map(class).collect(),
@@ -192,6 +198,9 @@ impl ChipLists {
                     *head = ages.of(PageId(oldest));
                 }
             }
+            for (changed, filled) in class.changed.iter_mut().zip(&class.filled) {
+                *changed |= filled;
+            }
         }
     }
 
@@ -244,6 +253,7 @@ impl ChipLists {
         (node.newer, node.older) = (newer, older);
         let list = place.list as usize;
         let class = &mut self.classes[place.class()];
+        class.linked += 1;
         let (newest, oldest) = &mut class.ends[list];
         match newer {
             NONE => *newest = page.0,
@@ -254,6 +264,7 @@ impl ChipLists {
                 *oldest = page.0;
                 class.heads[list] = ages.of(page);
                 class.filled[list / 64] |= 1 << (list % 64);
+                class.changed[list / 64] |= 1 << (list % 64);
             }
             older => self.nodes[older as usize].newer = page.0,
         }
@@ -268,6 +279,7 @@ impl ChipLists {
         }
         let list = node.place.list as usize;
         let class = &mut self.classes[node.place.class()];
+        class.linked -= 1;
         let (newest, oldest) = &mut class.ends[list];
         match node.newer {
             NONE => *newest = node.older,
@@ -276,6 +288,7 @@ impl ChipLists {
         match node.older {
             NONE => {
                 *oldest = node.newer;
+                class.changed[list / 64] |= 1 << (list % 64);
                 class.heads[list] = match node.newer {
                     NONE => {
                         class.filled[list / 64] &= !(1 << (list % 64));
@@ -288,11 +301,38 @@ impl ChipLists {
         }
     }
 
+    /// Whether no page of a class is on a list.
+    #[inline(always)]
+    pub fn is_empty(&self, class: usize) -> bool {
+        self.classes[class].linked == 0
+    }
+
     /// Returns the age of the least recent page of each list of a class; the largest number if
     /// there is none.
     #[inline]
     pub fn heads(&self, class: usize) -> &[u32] {
         &self.classes[class].heads
+    }
+
+    /// Counts a list as changed, although its pages are the same.
+    #[inline]
+    pub fn mark_changed(&mut self, class: usize, list: usize) {
+        self.classes[class].changed[list / 64] |= 1 << (list % 64);
+    }
+
+    /// Calls `update` with the number and the head of each list of a class that has another head, or was
+    /// [marked](ChipLists::mark_changed), since the last call.
+    #[inline]
+    pub fn take_changed(&mut self, class: usize, mut update: impl FnMut(usize, u32)) {
+        let Class { changed, heads, .. } = &mut self.classes[class];
+        for (i, word) in changed.iter_mut().enumerate() {
+            let mut lists = std::mem::take(word);
+            while lists != 0 {
+                let list = i * 64 + lists.trailing_zeros() as usize;
+                lists &= lists - 1;
+                update(list, heads[list]);
+            }
+        }
     }
 
     /// Returns the pages of a list from the least recent to the most recent.
@@ -357,9 +397,23 @@ impl ChipLists {
         skip: Skip,
         age: u32,
     ) -> bool {
-        let heads = &self.classes[class].heads[..self.chips as usize];
-        let mut heads = (0..).zip(heads);
-        skip != Skip::Nothing
-            && heads.any(|(chip, &head)| head < age && skip.chip(device, ChipId(chip)))
+        let class = &self.classes[class];
+        let in_gc = device.chips_in_gc();
+        (class.filled.iter().enumerate()).any(|(i, &filled)| {
+            let mut lists = match skip {
+                Skip::Nothing => 0,
+                Skip::Gc => filled & in_gc.word(i),
+                Skip::GcSoon => filled,
+            };
+            while lists != 0 {
+                let list = i * 64 + lists.trailing_zeros() as usize;
+                lists &= lists - 1;
+                let is_skipped = |chip| skip == Skip::Gc || skip.chip(device, chip);
+                if class.heads[list] < age && self.chip_of_list(list).is_some_and(is_skipped) {
+                    return true;
+                }
+            }
+            false
+        })
     }
 }

@@ -86,6 +86,8 @@ use crate::units::ChipId;
 pub(super) struct AgeIndex<const N: usize> {
     /// Ages of the pages, with one set per class. Pages in flight have an age but are in no set.
     ages: Ages,
+    /// Whether the class has a set of ages.
+    is_by_age: [bool; N],
     lists: ChipLists,
 }
 
@@ -94,8 +96,14 @@ impl<const N: usize> AgeIndex<N> {
     pub fn new(pages: u32, chips: u32, listed: [bool; N]) -> AgeIndex<N> {
         AgeIndex {
             ages: Ages::new(pages, N),
+            is_by_age: [true; N],
             lists: ChipLists::new(chips, &listed),
         }
+    }
+
+    /// Creates an index in which only these classes can be searched and iterated as a whole, not only chip by chip.
+    pub fn by_age(self, is_by_age: [bool; N]) -> AgeIndex<N> {
+        AgeIndex { is_by_age, ..self }
     }
 
     /// Adds a page as the most recent one of a class.
@@ -119,8 +127,15 @@ impl<const N: usize> AgeIndex<N> {
         self.ages.push(page);
         self.lists.follow(&self.ages);
         if !self.lists.is_in_flight(place) {
-            self.ages.insert(page, place.class());
+            self.insert_age(page, place);
             self.lists.link_newest(page, place, &self.ages);
+        }
+    }
+
+    #[inline]
+    fn insert_age(&mut self, page: PageId, place: Place) {
+        if self.is_by_age[place.class()] {
+            self.ages.insert(page, place.class());
         }
     }
 
@@ -129,7 +144,9 @@ impl<const N: usize> AgeIndex<N> {
     pub fn remove(&mut self, page: PageId) -> Place {
         let place = self.lists.place(page);
         if !self.lists.is_in_flight(place) {
-            self.ages.remove(page, place.class());
+            if self.is_by_age[place.class()] {
+                self.ages.remove(page, place.class());
+            }
             self.lists.unlink(page, &self.ages);
         }
         place
@@ -140,7 +157,7 @@ impl<const N: usize> AgeIndex<N> {
     fn put_back(&mut self, page: PageId, place: Place) {
         self.lists.set_place(page, place);
         if !self.lists.is_in_flight(place) {
-            self.ages.insert(page, place.class());
+            self.insert_age(page, place);
             self.lists.link_by_age(page, place, &self.ages);
         }
     }
@@ -197,6 +214,19 @@ impl<const N: usize> AgeIndex<N> {
     #[inline]
     pub fn heads(&self, class: usize) -> &[u32] {
         self.lists.heads(class)
+    }
+
+    /// Counts a list of [`AgeIndex::heads`] as changed, although its pages are the same.
+    #[inline]
+    pub fn mark_changed(&mut self, class: usize, list: usize) {
+        self.lists.mark_changed(class, list);
+    }
+
+    /// Calls `update` with the number and the head of each list that has another head, or was
+    /// [marked](AgeIndex::mark_changed), since the last call.
+    #[inline]
+    pub fn take_changed(&mut self, class: usize, update: impl FnMut(usize, u32)) {
+        self.lists.take_changed(class, update);
     }
 
     /// Returns the pages of a class from the least recent to the most recent.

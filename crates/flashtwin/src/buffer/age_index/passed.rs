@@ -36,6 +36,12 @@ impl Passed {
         self.mark.is_some()
     }
 
+    /// Whether no noted page can be evicted: all are in flight, if searches skip no chips.
+    #[inline(always)]
+    pub fn are_in_flight(&self) -> bool {
+        self.chips.is_empty(0)
+    }
+
     /// Whether the page is recorded.
     #[inline(always)]
     pub fn holds(&self, page: PageId) -> bool {

@@ -14,6 +14,7 @@ fn classes_and_lists_are_sorted_by_last_access() {
             let mut index = AgeIndex::<3>::new(pages / 4, 2, [false, true, true]);
             let mut naive: Vec<(PageId, usize, Shelf)> = Vec::new();
             let mut cached = vec![false; pages as usize];
+            let mut known = [[NONE; 3]; 3];
             for _ in 0..steps {
                 let page = PageId(rng.below(u64::from(pages)) as u32);
                 let class = rng.below(3) as usize;
@@ -51,6 +52,7 @@ fn classes_and_lists_are_sorted_by_last_access() {
                 }
                 if rng.below(if pages < 100 { 1 } else { 300 }) == 0 {
                     check(&index, &naive);
+                    check_changes(&mut index, &mut known);
                 }
             }
         }
@@ -76,6 +78,19 @@ fn check(index: &AgeIndex<3>, naive: &[(PageId, usize, Shelf)]) {
             assert_eq!(first, listed.clone().next());
             assert!(listed.clone().all(|page| index.chip(page) == chip));
         }
+    }
+}
+
+/// Checks that the heads `known` are right once the changes have been applied to them.
+fn check_changes(index: &mut AgeIndex<3>, known: &mut [[u32; 3]; 3]) {
+    for (class, known) in known.iter_mut().enumerate() {
+        index.take_changed(class, |list, head| known[list] = head);
+        assert_eq!(index.heads(class), known);
+        assert_eq!(
+            index.lists.is_empty(class),
+            known.iter().all(|&head| head == NONE)
+        );
+        index.take_changed(class, |_, _| panic!("a change is reported once"));
     }
 }
 

@@ -10,9 +10,11 @@
 //! the list's time is 0; the list counts as the last chip.
 
 use crate::buffer::age_index::{AgeIndex, Shelf};
+use crate::buffer::cost_order::CostOrder;
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make, ECR};
 use crate::buffer::policy::{page_text, Access, DeviceView, Eviction, Policy, Skip};
 use crate::buffer::{PageId, Setup};
+use crate::chips::ChipChanges;
 use crate::component::{parameters, words, Kind};
 use crate::component::{source, Provenance};
 use crate::units::{ChipId, Time};
@@ -144,6 +146,15 @@ chip 3   [ 11d 7d ]   CQCT  900 us",
     },
 ];
 
+/// Returns the time of a chip by which ECR ranks it.
+#[inline]
+fn time_of(kind: Cost, exact: bool, device: &dyn DeviceView, chip: ChipId) -> Time {
+    match kind {
+        Cost::Lcr => device.load(chip),
+        Cost::Ecr | Cost::Epsilon => device.drain_time(chip, exact),
+    }
+}
+
 /// Class of pages on Clean-LRU.
 const CLEAN: usize = 0;
 /// Class of pages on the list of their chip.
@@ -165,6 +176,72 @@ pub struct Ecr {
     order: AgeIndex<2>,
     /// The list at which the search starts: with [`Tie::RoundRobin`], the one after the last victim's list.
     first: usize,
+    table: Table,
+}
+
+/// The table of queue complete times, kept up as the device records changes.
+#[derive(Clone, Debug)]
+struct Table {
+    /// Queue complete time of each list.
+    times: Vec<Time>,
+    /// The lists by time, then by `tie`; a turn of [`Tie::RoundRobin`] has no fixed order.
+    order: CostOrder,
+    /// Number of the device's changes that are in the table; `None` before the first.
+    seen: Option<u64>,
+    tie: Tie,
+}
+
+impl Table {
+    fn new(chips: u32, tie: Tie) -> Table {
+        let lists = chips as usize + 1;
+        Table {
+            times: vec![Time::ZERO; lists],
+            order: CostOrder::new(lists),
+            seen: None,
+            tie,
+        }
+    }
+
+    /// Computes the times of the chips that have changed anew, and calls `differs` for each list with another time.
+    #[inline]
+    fn follow(
+        &mut self,
+        changes: &ChipChanges,
+        time: impl Fn(ChipId) -> Time,
+        mut differs: impl FnMut(usize),
+    ) {
+        let changed = self.seen.and_then(|seen| changes.since(seen));
+        self.seen = Some(changes.count());
+        let chips = self.times.len() as u16 - 1;
+        let mut renew = |chip: ChipId| {
+            let (list, time) = (chip.0 as usize, time(chip));
+            if std::mem::replace(&mut self.times[list], time) != time {
+                differs(list);
+            }
+        };
+        match changed {
+            Some(chips) => {
+                let mut last = None;
+                for chip in chips {
+                    if last.replace(chip) != Some(chip) {
+                        renew(chip);
+                    }
+                }
+            }
+            None => (0..chips).for_each(|chip| renew(ChipId(chip))),
+        }
+    }
+
+    /// Places a list by its time and its head.
+    #[inline]
+    fn place(&mut self, list: usize, head: u32) {
+        let rank = match self.tie {
+            Tie::Oldest => head,
+            Tie::Lowest | Tie::RoundRobin => 0,
+        };
+        let cost = (head != u32::MAX).then_some((self.times[list], rank));
+        self.order.set(list, cost);
+    }
 }
 
 impl Ecr {
@@ -185,14 +262,17 @@ impl Ecr {
     }
 
     fn of_kind(setup: &Setup, kind: Cost) -> Ecr {
+        let tie = TieParameters::of(&setup.settings).tie;
         Ecr {
             kind,
             exact: match kind {
                 Cost::Ecr | Cost::Epsilon => Parameters::of(&setup.settings).cqct == Cqct::Exact,
                 Cost::Lcr => false,
             },
-            tie: TieParameters::of(&setup.settings).tie,
-            order: AgeIndex::new(setup.capacity, setup.chips, [setup.filtered, true]),
+            tie,
+            table: Table::new(setup.chips, tie),
+            order: AgeIndex::new(setup.capacity, setup.chips, [setup.filtered, true])
+                .by_age([true, false]),
             first: 0,
         }
     }
@@ -206,22 +286,59 @@ impl Ecr {
 
     #[inline]
     fn time(&self, device: &dyn DeviceView, chip: Option<ChipId>) -> Time {
-        match (chip, self.kind) {
-            (None, _) => Time::ZERO,
-            (Some(chip), Cost::Lcr) => device.load(chip),
-            (Some(chip), _) => device.drain_time(chip, self.exact),
+        match chip {
+            None => Time::ZERO,
+            Some(chip) => time_of(self.kind, self.exact, device, chip),
         }
     }
 
     /// Returns the least recent page of the chip whose queue completes first.
-    fn cheapest(&self, device: &dyn DeviceView, skip: Skip) -> Option<PageId> {
+    fn cheapest(&mut self, device: &dyn DeviceView, skip: Skip) -> Option<PageId> {
+        let Some(changes) = device.time_changes().filter(|_| !self.exact) else {
+            return self.search(device, skip, |chip| self.time(device, chip));
+        };
+        let (kind, table, order) = (self.kind, &mut self.table, &mut self.order);
+        let time = |chip| time_of(kind, false, device, chip);
+        table.follow(changes, time, |list| order.mark_changed(LISTED, list));
+        order.take_changed(LISTED, |list, head| table.place(list, head));
+        let times = &self.table.times;
+        let found = match skip == Skip::Nothing && self.tie != Tie::RoundRobin {
+            true => {
+                let list = self.table.order.least();
+                list.map(|list| self.order.at(self.order.heads(LISTED)[list]))
+            }
+            false => self.search(device, skip, |chip| {
+                times[chip.map_or(times.len() - 1, |chip| chip.0 as usize)]
+            }),
+        };
+        debug_assert!(
+            (0..)
+                .zip(&times[..times.len() - 1])
+                .all(|(chip, &time)| { time == time_of(self.kind, false, device, ChipId(chip)) }),
+            "the table has other times than the device"
+        );
+        debug_assert_eq!(
+            found,
+            self.search(device, skip, |chip| self.time(device, chip)),
+            "the order has another victim than the search"
+        );
+        found
+    }
+
+    /// Returns the least recent page of the chip with the least `time`, by examining each chip.
+    fn search(
+        &self,
+        device: &dyn DeviceView,
+        skip: Skip,
+        time: impl Fn(Option<ChipId>) -> Time,
+    ) -> Option<PageId> {
         let heads = self.order.heads(LISTED);
         let by_age = self.tie == Tie::Oldest;
         // Shortcut for light load: if the chip of the oldest page is idle, no other chip can be better.
         let oldest = heads.iter().copied().min().unwrap_or(u32::MAX);
         if by_age && oldest != u32::MAX && skip == Skip::Nothing {
             let page = self.order.at(oldest);
-            if self.time(device, self.order.chip(page)) == Time::ZERO {
+            if time(self.order.chip(page)) == Time::ZERO {
                 return Some(page);
             }
         }
@@ -238,7 +355,7 @@ impl Ecr {
                 if chip.is_some_and(|chip| skip.chip(device, chip)) {
                     continue;
                 }
-                let time = self.time(device, chip);
+                let time = time(chip);
                 if time < least || time == least && of < rank {
                     (least, rank, found) = (time, of, Some(age));
                 }
@@ -248,7 +365,7 @@ impl Ecr {
     }
 
     /// Returns the victim, and the number of list entries inspected; chips are not counted.
-    fn choose(&self, device: &dyn DeviceView, skip: Skip) -> (Option<PageId>, u64) {
+    fn choose(&mut self, device: &dyn DeviceView, skip: Skip) -> (Option<PageId>, u64) {
         let (clean, looked) = self.order.oldest_not(CLEAN, device, skip);
         if clean.is_some() {
             return (clean, looked);
@@ -272,6 +389,10 @@ impl Policy for Ecr {
 
     fn forget(&mut self, page: PageId) {
         self.order.remove(page);
+    }
+
+    fn follows_times(&self) -> bool {
+        !self.exact
     }
 
     fn cleaned(&mut self, _device: &dyn DeviceView, page: PageId) {

@@ -12,7 +12,7 @@ use crate::buffer::entry::{cost, example_with, Entry, Family, Make, FILTER};
 use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use crate::buffer::registry::Base;
 use crate::buffer::{Aged, PageId, Setup};
-use crate::chips::ChipSet;
+use crate::chips::{ChipChanges, ChipSet};
 use crate::component::{parameters, Kind};
 use crate::component::{source, Provenance};
 use crate::units::{ChipId, Lpn, Stream, Time};
@@ -212,6 +212,9 @@ impl DeviceView for Closed<'_> {
     fn load(&self, chip: ChipId) -> Time {
         self.device.load(chip)
     }
+    fn time_changes(&self) -> Option<&ChipChanges> {
+        self.device.time_changes()
+    }
     fn chip_idle(&self, chip: ChipId) -> bool {
         self.device.chip_idle(chip)
     }
@@ -279,6 +282,14 @@ impl<P> Gcar<P> {
 }
 
 impl Gcar<Base> {
+    /// Whether the policy uses the chip of the page's flash copy, or whether the page is in flight. A policy with one
+    /// order asks for both when it searches, and keeps them only of pages that a search has passed over.
+    #[inline(always)]
+    pub(in crate::buffer) fn heeds_move(&mut self, page: PageId) -> bool {
+        let list = self.base.in_order();
+        list.is_none_or(|list| list.has_passed_over(page))
+    }
+
     /// Returns the list of an unfiltered policy with one order: see [`Base::in_order`].
     #[inline(always)]
     pub(in crate::buffer) fn in_order(&mut self) -> Option<&mut Aged> {
@@ -323,6 +334,9 @@ impl<P: Policy> Gcar<P> {
         incoming: &Access,
         out: &mut Eviction,
     ) -> bool {
+        if self.shares.is_none() && self.stripes.is_none() {
+            return self.evict_filtered(device, device, incoming, out);
+        }
         let mut shares = self.shares.take();
         let found = match &mut shares {
             None => self.evict_filtered(device, device, incoming, out),
@@ -428,6 +442,9 @@ impl<P: Policy> Policy for Gcar<P> {
     }
     fn room_kept(&self) -> u32 {
         self.base.room_kept()
+    }
+    fn follows_times(&self) -> bool {
+        self.base.follows_times()
     }
     fn wants_idle(&self) -> bool {
         self.base.wants_idle()

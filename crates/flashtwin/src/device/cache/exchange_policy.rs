@@ -22,6 +22,7 @@ impl<B: Backend> Device<B> {
         let policy = AnyPolicy::of(policy, setup);
         self.cache.uses_idle = policy.wants_idle();
         with_view!(self, |cache, view| cache.room.exchange(&view, policy));
+        self.follow_times();
         let mut leaving = Vec::new();
         for (page, number) in order.into_iter().zip(1..) {
             let p = self.page(page.0);

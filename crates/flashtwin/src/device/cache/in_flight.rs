@@ -110,7 +110,7 @@ impl<B: Backend> Device<B> {
 
     #[inline(always)]
     fn notify_moved(&mut self, id: u32) {
-        if self.cache.room.heeds_moves() {
+        if self.cache.room.heeds_move(PageId(id)) {
             self.notify_policy_moved(id);
         }
     }

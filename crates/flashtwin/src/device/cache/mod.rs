@@ -220,6 +220,11 @@ impl Cache {
         self.present && blocks && self.claims.is_none() && !self.is_logged()
     }
 
+    /// Whether the policy follows the times of chips.
+    pub fn follows_times(&self) -> bool {
+        self.room.policy.follows_times()
+    }
+
     /// Prefetches the data that an access to `lpn` reads.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {

@@ -294,7 +294,7 @@ impl<B: Backend> Device<B> {
         if done.op.cause == Cause::Destage && done.written && p.is_held_by_program() {
             p.program = Program::None;
             let lpn = p.lpn;
-            if self.cache.chips_move && self.cache.room.heeds_moves() {
+            if self.cache.chips_move && self.cache.room.heeds_chips() {
                 self.notify_policy(id, lpn, false);
             }
             return self.release_to::<true>(id);

@@ -2,7 +2,7 @@
 
 use super::page::Page;
 use crate::buffer::{DeviceView, PageId};
-use crate::chips::ChipSet;
+use crate::chips::{ChipChanges, ChipSet};
 use crate::device::Backend;
 use crate::units::{ChipId, Lpn, Time};
 
@@ -63,6 +63,10 @@ impl<B: Backend> DeviceView for View<'_, B> {
     }
     fn load(&self, chip: ChipId) -> Time {
         self.backend.load(chip.0 as usize)
+    }
+    #[inline]
+    fn time_changes(&self) -> Option<&ChipChanges> {
+        self.backend.time_changes()
     }
     fn chip_idle(&self, chip: ChipId) -> bool {
         self.backend.is_idle(chip.0 as usize)

@@ -8,7 +8,7 @@ use std::mem::offset_of;
 
 use super::link::Mode;
 use super::{Backend, Device};
-use crate::chips::ChipSet;
+use crate::chips::{ChipChanges, ChipSet};
 use crate::device::Work;
 use crate::events::EventQueue;
 use crate::metrics::FlashReport;
@@ -231,6 +231,11 @@ unsafe impl<B: Backend, const KIND: u8> Work for Plain<B, KIND> {
     #[inline(always)]
     fn prefetch_ahead(&self, next: Lpn, later: Lpn) {
         self.get().prefetch_ahead(next, later);
+    }
+
+    #[inline]
+    fn time_changes(&self) -> Option<&ChipChanges> {
+        self.get().time_changes()
     }
 
     fn reset_stats(&mut self, now: Time) {

@@ -25,6 +25,7 @@ pub mod trace;
 pub use setup::{Chip, Setup, SetupError};
 
 use std::fmt;
+use std::mem::discriminant;
 use std::ops::{AddAssign, Sub};
 
 pub(crate) use outlook::Outlook;
@@ -37,6 +38,14 @@ pub struct FlashOp {
     pub kind: OpKind,
     /// Purpose of the operation.
     pub why: Why,
+}
+
+impl FlashOp {
+    /// Whether two operations are of the same kind and purpose, of whatever pages.
+    #[inline]
+    pub(crate) fn is_like(&self, other: &FlashOp) -> bool {
+        discriminant(&self.kind) == discriminant(&other.kind) && self.why == other.why
+    }
 }
 
 /// Kinds of operations of a chip. An operation transfers at most one page. A copy therefore counts as a read and a

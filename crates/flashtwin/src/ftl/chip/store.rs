@@ -21,6 +21,9 @@ const STALE: u32 = u32::MAX - 1;
 /// Flag in the tally of a block that may not be collected because it is free or still being written.
 const OPEN: u16 = 1 << 15;
 
+/// Blocks that share an entry of [`Store::least`].
+const STRIP: usize = 64;
+
 /// Pages that a block can have.
 pub(super) const PAGES_PER_BLOCK_MAX: u32 = OPEN as u32 - 1;
 
@@ -32,6 +35,8 @@ pub(super) struct Store {
     tags: Vec<u32>,
     /// Live pages of each block, with [`OPEN`].
     tallies: Vec<u16>,
+    /// Least tally of each strip of blocks, if that is below [`OPEN`].
+    least: Vec<u16>,
     /// Free blocks, the one erased longest ago first, which spreads wear.
     free: VecDeque<u32>,
     /// Erases of each block.
@@ -46,6 +51,7 @@ impl Store {
             pages_per_block,
             tags: vec![ERASED; blocks as usize * pages_per_block as usize],
             tallies: vec![OPEN; blocks as usize],
+            least: vec![OPEN; (blocks as usize).div_ceil(STRIP)],
             free: (0..blocks).collect(),
             erases: vec![0; blocks as usize],
             skipped: 0,
@@ -160,16 +166,30 @@ impl Store {
     /// Marks a full block, which may then be collected.
     pub fn seal(&mut self, block: u32) {
         self.tallies[block as usize] &= !OPEN;
+        self.find_least(block);
+    }
+
+    /// Computes the least tally of a block's strip.
+    #[inline(never)]
+    fn find_least(&mut self, block: u32) {
+        let strip = block as usize / STRIP;
+        let tallies = self.tallies[strip * STRIP..].iter().take(STRIP);
+        self.least[strip] = tallies.fold(OPEN, |least, &tally| least.min(tally));
     }
 
     /// Returns the sealed block with the fewest live pages; if several have equally few, the one with the lowest
     /// number. `None` if that block has no invalid page.
     pub fn victim(&self) -> Option<u32> {
-        // Finding the smallest number first and its position afterwards lets the compiler use vector instructions.
-        let least = *self.tallies.iter().min()?;
-        let is_worth_it = u32::from(least) < self.pages_per_block;
-        let at = self.tallies.iter().position(|&tally| tally == least)?;
-        is_worth_it.then_some(at as u32)
+        let least = self.least.iter().fold(OPEN, |a, &b| a.min(b));
+        let is_it = |tally: &u16| *tally == least;
+        let victim = (u32::from(least) < self.pages_per_block).then(|| {
+            let strip = self.least.iter().position(is_it).unwrap_or(0);
+            let tallies = &self.tallies[strip * STRIP..];
+            let at = tallies.iter().position(is_it);
+            (strip * STRIP) as u32 + at.expect("the strip has a block of this tally") as u32
+        });
+        debug_assert_eq!(victim, self.victim_among(|_| true));
+        victim
     }
 
     /// Returns the block with the fewest live pages among those for which `may` holds.
@@ -212,23 +232,36 @@ impl Store {
         let erases = &mut self.erases[block as usize];
         *erases = erases.saturating_add(1);
         self.tallies[block as usize] = OPEN;
+        self.find_least(block);
         self.free.push_back(block);
         let kind = OpKind::Erase { block };
         ops.push(FlashOp { kind, why });
     }
 
     /// Sets the contents of a page without a flash operation, for initial states.
+    #[inline(always)]
     pub fn set(&mut self, ppn: u32, tag: u32) {
         debug_assert!(self.is_erased(ppn), "page {ppn} is programmed twice");
         self.tags[ppn as usize] = tag;
-        self.tallies[(ppn / self.pages_per_block) as usize] += 1;
+        let block = ppn / self.pages_per_block;
+        let tally = &mut self.tallies[block as usize];
+        *tally += 1;
+        if *tally < OPEN {
+            // The last page of a block, which is sealed when that page is taken.
+            self.find_least(block);
+        }
     }
 
     /// Marks a page invalid.
+    #[inline(always)]
     pub fn drop_page(&mut self, ppn: u32) {
         debug_assert!(self.tag(ppn).is_some(), "page {ppn} holds nothing");
         self.tags[ppn as usize] = STALE;
-        self.tallies[(ppn / self.pages_per_block) as usize] -= 1;
+        let block = (ppn / self.pages_per_block) as usize;
+        let tally = &mut self.tallies[block];
+        *tally -= 1;
+        let least = &mut self.least[block / STRIP];
+        *least = (*least).min(*tally);
     }
 
     /// Checks that the live pages are exactly `places`, each with its contents, and that tallies and free blocks

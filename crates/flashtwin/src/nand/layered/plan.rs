@@ -88,10 +88,7 @@ impl Lane {
         }
     }
 
-    fn cross(&mut self, time: Time, has_own_pins: bool) {
-        if has_own_pins {
-            return self.work(time);
-        }
+    fn cross(&mut self, time: Time) {
         self.planned += time;
         self.steps.push_back(Step::Transfer(time));
     }
@@ -148,39 +145,64 @@ impl Costs {
         }
     }
 
-    /// Appends the steps of an operation; returns its transfer time and its array time.
-    fn append(&self, kind: OpKind, lane: &mut Lane) -> (Time, Time) {
-        let transfer = self.transfer;
+    /// Returns the time of an operation in the array.
+    fn array(&self, kind: OpKind) -> Time {
+        match kind {
+            OpKind::Read { ppn } => self.of_type(&self.read, ppn),
+            OpKind::Program { ppn } => self.of_type(&self.program, ppn),
+            OpKind::Copy { from, to } => {
+                self.of_type(&self.read, from) + self.of_type(&self.program, to)
+            }
+            OpKind::Erase { .. } => self.erase,
+        }
+    }
+
+    /// Returns the number of an operation's transfers.
+    fn transfers(&self, kind: OpKind) -> u64 {
+        match kind {
+            OpKind::Read { .. } | OpKind::Program { .. } => 1,
+            OpKind::Copy { .. } if !self.copy_back => 2,
+            OpKind::Copy { .. } | OpKind::Erase { .. } => 0,
+        }
+    }
+
+    /// Appends the steps of operations of one kind; returns their transfer time and their array time.
+    fn append(&self, ops: &[FlashOp], lane: &mut Lane) -> (Time, Time) {
+        let (first, count) = (ops[0].kind, ops.len() as u64);
+        let array = match self.read.len() + self.program.len() {
+            2 => self.array(first) * count,
+            _ => (ops.iter()).fold(Time::ZERO, |sum, op| sum + self.array(op.kind)),
+        };
+        let transfers = self.transfers(first);
+        let transfer = self.transfer * (transfers * count);
+        if self.has_own_pins || transfers == 0 {
+            lane.work(transfer + array);
+        } else {
+            for op in ops {
+                self.append_crossing(op.kind, lane);
+            }
+        }
+        (transfer, array)
+    }
+
+    /// Appends the steps of an operation on a chip that shares its channel.
+    fn append_crossing(&self, kind: OpKind, lane: &mut Lane) {
         match kind {
             OpKind::Read { ppn } => {
-                let read = self.of_type(&self.read, ppn);
-                lane.work(read);
-                lane.cross(transfer, self.has_own_pins);
-                (transfer, read)
+                lane.work(self.of_type(&self.read, ppn));
+                lane.cross(self.transfer);
             }
             OpKind::Program { ppn } => {
-                let program = self.of_type(&self.program, ppn);
-                lane.cross(transfer, self.has_own_pins);
-                lane.work(program);
-                (transfer, program)
+                lane.cross(self.transfer);
+                lane.work(self.of_type(&self.program, ppn));
             }
             OpKind::Copy { from, to } => {
-                let read = self.of_type(&self.read, from);
-                let program = self.of_type(&self.program, to);
-                if self.copy_back {
-                    lane.work(read + program);
-                    return (Time::ZERO, read + program);
-                }
-                lane.work(read);
-                lane.cross(transfer, self.has_own_pins);
-                lane.cross(transfer, self.has_own_pins);
-                lane.work(program);
-                (transfer * 2, read + program)
+                lane.work(self.of_type(&self.read, from));
+                lane.cross(self.transfer);
+                lane.cross(self.transfer);
+                lane.work(self.of_type(&self.program, to));
             }
-            OpKind::Erase { .. } => {
-                lane.work(self.erase);
-                (Time::ZERO, self.erase)
-            }
+            OpKind::Erase { .. } => lane.work(self.erase),
         }
     }
 }
@@ -207,43 +229,50 @@ impl Layered {
     /// whether its page could be written; a trim has none.
     pub(super) fn plan(&mut self, chip: usize, host: Option<(PageOp, bool)>, now: Time) {
         let lane = &mut self.lanes[chip];
-        let first_gc = self.ops.iter().position(is_gc);
-        let last_gc = self.ops.iter().rposition(is_gc);
+        let after_gc = self.ops.iter().rposition(is_gc).map(|last| last + 1);
         let host_cause = host.map_or(Cause::HostRead, |(op, _)| op.cause);
         // If steps were planned before the log began, they have no notes; then later steps get none either.
         lane.noted = self.log.is_some() && (lane.is_empty() || lane.noted);
-        let (mut transfer, mut array, mut collecting) = (Time::ZERO, Time::ZERO, Time::ZERO);
+        let (mut transfer, mut array, mut collecting) = (Time::ZERO, Time::ZERO, None);
         let (mut is_served, mut has_ended) = (host.is_none(), host.is_none());
-        for (i, op) in self.ops.iter().enumerate() {
-            if first_gc == Some(i) {
+        let mut planned = 0;
+        while let Some(op) = self.ops.get(planned) {
+            let is_like = |other: &&FlashOp| other.is_like(op);
+            let count = self.ops[planned..].iter().take_while(is_like).count();
+            let ops = &self.ops[planned..planned + count];
+            planned += count;
+            if is_gc(op) && collecting.is_none() {
                 lane.mark(Step::Gc(true));
             }
             if !is_gc(op) && !is_served {
                 is_served = true;
                 lane.mark(Step::Serve);
             }
-            let (on_channel, in_array) = self.costs.append(op.kind, lane);
+            let (on_channel, in_array) = self.costs.append(ops, lane);
             if lane.noted {
-                let of_host = host.filter(|_| op.why == Why::Host);
-                let note = Note::new(op.kind, cause(op, host_cause), of_host.map(|(op, _)| op));
-                self.costs.note(note, op.kind, lane);
+                for op in ops {
+                    let of_host = host.filter(|_| op.why == Why::Host);
+                    let note = Note::new(op.kind, cause(op, host_cause), of_host.map(|(op, _)| op));
+                    self.costs.note(note, op.kind, lane);
+                }
             }
             if is_gc(op) {
-                collecting += on_channel + in_array;
+                *collecting.get_or_insert(Time::ZERO) += on_channel + in_array;
             } else {
                 transfer += on_channel;
                 array += in_array;
             }
             if op.why == Why::Host {
+                debug_assert_eq!(count, 1, "the host has one page");
                 has_ended = true;
                 lane.mark(Step::Deliver);
             }
-            if last_gc == Some(i) {
+            if after_gc == Some(planned) {
                 lane.mark(Step::Gc(false));
             }
-            self.stats.add(cause(op, host_cause), 1);
+            self.stats.add(cause(op, host_cause), count as u64);
         }
-        if first_gc.is_some() {
+        if let Some(collecting) = collecting {
             self.gc_took[chip] = collecting;
         }
         let Some((op, written)) = host else { return };
@@ -254,11 +283,14 @@ impl Layered {
             // A read takes the same time even if its page was never written. A write that failed completes
             // immediately, as an event of its own.
             if op.is_read() {
-                let nowhere = OpKind::Read { ppn: 0 };
-                let (on_channel, in_array) = self.costs.append(nowhere, lane);
+                let nowhere = FlashOp {
+                    kind: OpKind::Read { ppn: 0 },
+                    why: Why::Host,
+                };
+                let (on_channel, in_array) = self.costs.append(&[nowhere], lane);
                 if lane.noted {
-                    let note = Note::new(nowhere, op.cause, Some(op));
-                    self.costs.note(note, nowhere, lane);
+                    let note = Note::new(nowhere.kind, op.cause, Some(op));
+                    self.costs.note(note, nowhere.kind, lane);
                 }
                 transfer += on_channel;
                 array += in_array;
@@ -277,11 +309,11 @@ impl Layered {
             failed: false,
         });
         let Some(log) = &mut self.log else { return };
-        if first_gc.is_some() {
+        if let Some(duration) = collecting {
             log.push(FlashEvent::Clean {
                 at: now,
                 chip: chip as u32,
-                duration: collecting,
+                duration,
             });
         }
         log.push(FlashEvent::Page {
