@@ -43,8 +43,8 @@ impl Past {
         skip: Skip,
         out: &mut Eviction,
     ) -> Option<PageId> {
-        // A recorded page is found by its chip.
-        if !self.passed.holds_any() && !skip.page(device, oldest?) {
+        // Also if the page is recorded: the record of its chip is not renewed when a die fails.
+        if !skip.page(device, oldest?) {
             out.inspected += 1;
             return oldest;
         }
