@@ -11,7 +11,7 @@ use crate::device::Work;
 use crate::ftl::{coprime, StateError};
 use crate::nand::Nand;
 use crate::rng::Rng;
-use crate::spec::{Placement, Separation};
+use crate::spec::{DeviceSpec, Placement, Separation};
 use crate::units::Lpn;
 use crate::units::Stream;
 use crate::watch::{each_page, Unwatched, Watch};
@@ -21,7 +21,8 @@ const AHEAD: usize = 16;
 /// Times its exported pages that the worn-in chip is written before the first stamp: what is left
 /// of its sequential start is e^-8.
 const WEAR_IN: u64 = 8;
-/// Times the exported pages that are written to level the superblocks.
+/// Times all pages that are programmed to level the superblocks. After the first time, each superblock has been
+/// collected once on average.
 const LEVELLING: u64 = 2;
 /// Random pages drawn at most to write a policy's own blocks, as a multiple of what they hold.
 const OPENING_TRIES: u64 = 8;
@@ -147,7 +148,7 @@ impl Ssd {
         self.fill_steady_announced(seed, watch)
     }
 
-    /// Number of pages that [`Ssd::fill_steady`] writes or stamps.
+    /// Number of pages that [`Ssd::fill_steady`] writes or stamps, before superblocks are levelled.
     pub(crate) fn steady_pages(&self) -> u64 {
         if let Some(pages) = self.backend.nand.steady_pages() {
             return pages;
@@ -155,7 +156,7 @@ impl Ssd {
         let spec = self.spec();
         let (chip, chips) = (spec.pages_per_chip_exported(), spec.geometry.chips);
         let between_stamps = match spec.gc.has_superblocks() {
-            true => LEVELLING * u64::from(chip),
+            true => 0,
             false => between_stamps(chip, chips),
         };
         WEAR_IN * u64::from(chip) + u64::from(chips) * (u64::from(chip) + between_stamps)
@@ -239,7 +240,9 @@ impl Ssd {
                 return false;
             }
         }
-        if !worn.write_random_watched(rng, LEVELLING * u64::from(spec.exported_pages()), watch) {
+        let levelling = levelling_pages(&one, &spec);
+        watch.expect(levelling);
+        if !worn.write_random_watched(rng, levelling, watch) {
             return false;
         }
         let mut nand = worn.backend.nand;
@@ -310,6 +313,16 @@ impl Ssd {
 /// Pages written on the worn-in chip between two stamps, on a device of so many chips with so many `pages` each.
 fn between_stamps(pages: u32, chips: u32) -> u64 {
     u64::from((pages / chips).clamp(pages / 64, pages / 16).max(1))
+}
+
+/// Host pages after which a device has programmed [`LEVELLING`] times all its pages, by the write amplification of the
+/// worn-in chip.
+fn levelling_pages(worn: &Ssd, spec: &DeviceSpec) -> u64 {
+    let report = worn.flash_report_without_wear();
+    let pages = LEVELLING * u64::from(spec.physical_pages());
+    let by_host = u128::from(pages) * u128::from(report.flash.host_programs());
+    u64::try_from(by_host / u128::from(report.programs().max(1)))
+        .expect("fewer pages than programmed")
 }
 
 /// Reads cursors and state over `nand`: which write of a turn is next.
