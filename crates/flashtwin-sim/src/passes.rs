@@ -228,6 +228,7 @@ impl Observed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashtwin::{DeviceSpec, Request, Ssd};
 
     /// Creates passes of a hundred pages each, with the given numbers of programs.
     fn with_programs(programs: &[u64]) -> Observed {
@@ -284,6 +285,11 @@ mod tests {
             .iter_mut()
             .for_each(|sample| sample.erases = 3);
         assert_eq!(missed(no_erase, None), Some("no block was collected"));
+        let mut early_erases = steady();
+        for (i, sample) in early_erases.samples.iter_mut().enumerate() {
+            sample.erases = (i as u64).min(10);
+        }
+        assert_eq!(missed(early_erases, None), Some("no block was collected"));
         let varied: Vec<u64> = (0..40).map(|i| 200 + i / 2 % 2 * 20).collect();
         assert_eq!(
             missed(with_programs(&varied), None),
@@ -303,6 +309,38 @@ mod tests {
             .iter_mut()
             .for_each(|sample| sample.host_bytes = sample.host_bytes.min(100));
         assert_eq!(missed(idle, None), Some("a pass wrote nothing"));
+    }
+
+    /// Of more passes than are kept, every second one is kept: the start, and samples of one distance.
+    #[test]
+    fn many_passes_are_thinned_out_evenly() {
+        let spec = DeviceSpec::with_overrides(
+            flashtwin::spec::builtin("gcar").expect("it is built in"),
+            "gcar",
+            &[("geometry.blocks_per_plane", "64"), ("buffer", "none")],
+        );
+        let mut ssd = Ssd::new(&spec.expect("a sound device"));
+        let mut observed = Observed::begin(&ssd, 0);
+        let passes = 2 * KEPT as u64 + 3;
+        for pass in 1..=passes {
+            let write = Request {
+                arrival: ssd.now(),
+                op: Op::Write,
+                bytes: 4096,
+                ..Request::default()
+            };
+            ssd.submit(ssd.now(), &write, pass).expect("its first page");
+            while ssd.step() {}
+            observed.note(&ssd, pass, None);
+        }
+        assert!(observed.samples.len() <= KEPT + 1);
+        for (i, sample) in observed.samples.iter().enumerate() {
+            assert_eq!(sample.host_bytes, 4096 * 4 * i as u64);
+        }
+        assert_eq!(
+            observed.into_outcome(None).map(|found| found.passes),
+            Some(passes)
+        );
     }
 
     /// The interval equals the value from a table of Student's t for three parts with mean 11 and

@@ -110,6 +110,25 @@ fn superblocks_amplify_as_blocks_of_their_size() {
     }
 }
 
+/// The steady state amplifies from its first writes on as after four drive writes more. Superblocks that were stamped
+/// and not levelled amplify 4 % less.
+#[test]
+fn steady_superblocks_are_level() {
+    let (mut first, mut later) = (0.0, 0.0);
+    for seed in flashtwin::seeds(3) {
+        let mut ssd = Ssd::new(&dies(16, 256, 64, 0.959, &[]));
+        ssd.fill_steady(seed);
+        let mut rng = Rng::new(seed);
+        let twentieth = u64::from(ssd.spec().exported_pages()) / 20;
+        ssd.reset_metrics(None);
+        assert!(ssd.write_random(&mut rng, twentieth));
+        first += ssd.flash_report().gc_write_amplification().unwrap();
+        amplification(&mut ssd, 2, &mut rng);
+        later += amplification(&mut ssd, 2, &mut rng);
+    }
+    assert_near("the first writes", first, later, 0.015);
+}
+
 /// Timed runs at three fill levels: write amplification follows from the load on the blocks in use,
 /// superblocks are erased together, and the number of pages is conserved. The same holds with trims
 /// and reads in between.

@@ -11,7 +11,7 @@ use crate::device::Work;
 use crate::ftl::{coprime, StateError};
 use crate::nand::Nand;
 use crate::rng::Rng;
-use crate::spec::{Placement, Separation};
+use crate::spec::{DeviceSpec, Placement, Separation};
 use crate::units::Lpn;
 use crate::units::Stream;
 use crate::watch::{each_page, Unwatched, Watch};
@@ -21,7 +21,8 @@ const AHEAD: usize = 16;
 /// Number of times that the exported pages of the chip that is worn in are written at random before
 /// its state is first copied. A fraction of e^-8 of its sequential start then remains.
 const WEAR_IN: u64 = 8;
-/// Number of times that the exported pages are written at random to level the superblocks.
+/// Number of times that all pages are programmed to level the superblocks. After the first time, each
+/// superblock has been collected once on average.
 const LEVELLING: u64 = 2;
 /// Largest number of random pages drawn to fill a policy's own blocks, as a multiple of the pages
 /// that these blocks hold.
@@ -154,7 +155,8 @@ impl Ssd {
         self.fill_steady_announced(seed, watch)
     }
 
-    /// Returns the number of pages that [`Ssd::fill_steady`] writes or copies.
+    /// Returns the number of pages that [`Ssd::fill_steady`] writes or copies before superblocks are
+    /// levelled.
     pub(crate) fn steady_pages(&self) -> u64 {
         if let Some(pages) = self.backend.nand.steady_pages() {
             return pages;
@@ -162,7 +164,7 @@ impl Ssd {
         let spec = self.spec();
         let (chip, chips) = (spec.pages_per_chip_exported(), spec.geometry.chips);
         let between_stamps = match spec.gc.has_superblocks() {
-            true => LEVELLING * u64::from(chip),
+            true => 0,
             false => between_stamps(chip, chips),
         };
         WEAR_IN * u64::from(chip) + u64::from(chips) * (u64::from(chip) + between_stamps)
@@ -249,7 +251,9 @@ impl Ssd {
                 return false;
             }
         }
-        if !worn.write_random_watched(rng, LEVELLING * u64::from(spec.exported_pages()), watch) {
+        let levelling = levelling_pages(&one, &spec);
+        watch.expect(levelling);
+        if !worn.write_random_watched(rng, levelling, watch) {
             return false;
         }
         let mut nand = worn.backend.nand;
@@ -323,6 +327,16 @@ impl Ssd {
 /// device of `chips` chips with `pages` pages each.
 fn between_stamps(pages: u32, chips: u32) -> u64 {
     u64::from((pages / chips).clamp(pages / 64, pages / 16).max(1))
+}
+
+/// Returns the number of host pages after which a device has programmed [`LEVELLING`] times all its pages, by the write amplification of the
+/// worn-in chip.
+fn levelling_pages(worn: &Ssd, spec: &DeviceSpec) -> u64 {
+    let report = worn.flash_report_without_wear();
+    let pages = LEVELLING * u64::from(spec.physical_pages());
+    let by_host = u128::from(pages) * u128::from(report.flash.host_programs());
+    u64::try_from(by_host / u128::from(report.programs().max(1)))
+        .expect("fewer pages than programmed")
 }
 
 /// Reads the positions of the round robins and the state into `nand`. Returns the position of the
