@@ -145,7 +145,7 @@ fn naive_zipf(units: usize, pages: usize, theta: f64, in_place: bool) -> f64 {
             continue;
         }
         let mut moved: Vec<u32> = Vec::new();
-        while free.len() <= LOW && given == pages {
+        if free.len() <= LOW && given == pages {
             let sealed = (0..units).filter(|unit| *unit != open && !free.contains(unit));
             let victim = sealed
                 .min_by_key(|&unit| live[unit])
@@ -161,7 +161,6 @@ fn naive_zipf(units: usize, pages: usize, theta: f64, in_place: bool) -> f64 {
             for &lpn in &moved {
                 place[lpn as usize] = usize::MAX;
             }
-            break;
         }
         if place[lpn] != usize::MAX {
             holds[place[lpn]] = u32::MAX;
