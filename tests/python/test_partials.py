@@ -148,8 +148,8 @@ def test_planted_link_is_not_written_through(tmp_path, named):
 def test_partial_is_created_exclusively(tmp_path, monkeypatch):
     victim = tmp_path / "victim.txt"
     victim.write_text("victim")
-    (tmp_path / f".out.flashtwin-{os.getpid()}-known.partial").symlink_to(victim)
-    monkeypatch.setattr("secrets.token_hex", lambda _: "known")
+    (tmp_path / f".out.flashtwin-{os.getpid()}-{'00' * 8}.partial").symlink_to(victim)
+    monkeypatch.setattr("os.urandom", bytes)
     with pytest.raises(flashtwin.FlashtwinError, match="out: cannot write a test: File exists"):
         write_text(tmp_path / "out", "text", "a test")
     assert victim.read_text() == "victim"
