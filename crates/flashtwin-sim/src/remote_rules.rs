@@ -94,7 +94,7 @@ fn given<T: TryFrom<u64>>(word: u64) -> Option<T> {
     (word != NONE).then(|| T::try_from(word).ok()).flatten()
 }
 
-/// Reads a number of a message. A number that is too large for its type is cut; only a broken peer
+/// Reads a number of a message. A number that is too large for its type is read as 0; only a broken peer
 /// sends one.
 fn low<T: TryFrom<u64> + Default>(word: u64) -> T {
     T::try_from(word).unwrap_or_default()

@@ -1,5 +1,5 @@
 //! A small device that executes requests one by one. The fuzz target `fuzz_model` tries such cases.
-//! It prints a case that violates a law as a call of [`try_case`], which is added to `cases.rs`
+//! A case that violates a law is printed as a call of [`try_case`], which is added to `cases.rs`
 //! once the bug is fixed.
 
 use std::fmt;

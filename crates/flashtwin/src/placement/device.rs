@@ -152,7 +152,7 @@ pub struct Placed {
     least_gain: u32,
     /// By group, the host clock before which no unit can have `least_gain` pages to gain: each page that the host
     /// writes makes at most one page invalid. Snapshots omit the clock, since it follows from the rest of the state.
-    rests_until: Vec<u64>,
+    pub(super) rests_until: Vec<u64>,
     pub(super) pages: Pages,
     /// For each class, the group that receives writes without an id while the class has an open
     /// unit there.
@@ -609,12 +609,18 @@ impl Placed {
         if may_wait && self.classes.clock() < self.rests_until[group as usize] {
             return None;
         }
+        // A choice that is declined leaves no trace in the scope, so that a loaded device, which chooses once more, continues
+        // like the saved one.
+        let scope = may_wait.then(|| self.scope.clone());
         let found = self.choose_any(group, class);
         let unit = found.unit?;
         let gain = self.setup.unit_pages - self.units.unit(unit).live;
         if !may_wait || gain >= self.least_gain {
             self.fallbacks += u64::from(found.fell_back);
             return Some(unit);
+        }
+        if let Some(scope) = scope {
+            self.scope = scope;
         }
         let opened = self.units.opened(group).iter();
         let dead = opened.map(|&unit| {

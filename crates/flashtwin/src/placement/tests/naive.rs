@@ -272,11 +272,19 @@ impl Naive {
         } = self.setup;
         let least_gain = self.setup.least_gain_percent / 100.0 * f64::from(unit_pages);
         while self.free[group].len() <= early.max(low) as usize {
+            let quota = (
+                self.shares.clone(),
+                self.seen.clone(),
+                self.quota.clone(),
+                self.due,
+            );
             let Some(victim) = self.victim(group, class) else {
                 return;
             };
             let gain = unit_pages as usize - self.live(victim);
             if self.free[group].len() > low as usize && (gain as f64) < least_gain {
+                // A declined choice leaves no trace.
+                (self.shares, self.seen, self.quota, self.due) = quota;
                 return;
             }
             let live: Vec<usize> = self.units[victim].pages.iter().flatten().copied().collect();

@@ -84,3 +84,36 @@ fn a_copy_from_a_snapshot_continues_alike() {
     wrong[4] |= 0xffff_ffff;
     assert!(!copy.scope.set_words(&wrong));
 }
+
+/// A snapshot does not have the instant until which background collections rest: a loaded device chooses once more.
+#[test]
+fn a_declined_choice_leaves_no_trace() {
+    for seed in crate::rng::seeds(4) {
+        for scope in ["scan", "noisy quota=optimal", "save-sequential"] {
+            let mut device = device(&format!(
+                "units=120 unit_pages=32 logical_pages=3000 low=3 early=12 least_gain_percent=40 handles=ii,ii \
+                 scheme=gc scope={scope}"
+            ));
+            let mut rng = Rng::new(seed);
+            for lpn in 0..3000 {
+                device.write(Lpn(lpn), 1, None, &[]).unwrap();
+            }
+            for _ in 0..30 {
+                skewed_pages(&mut device, 40, &mut rng);
+                let (mut loaded, mut again) = (device.clone(), rng.clone());
+                loaded.rests_until.fill(0);
+                skewed_pages(&mut device, 150, &mut rng);
+                skewed_pages(&mut loaded, 150, &mut again);
+                let (kept, loaded) = (script::state_text(&device), script::state_text(&loaded));
+                assert_eq!(kept, loaded, "seed {seed}, {scope}");
+            }
+        }
+    }
+}
+
+fn skewed_pages(device: &mut Placed, pages: u32, rng: &mut Rng) {
+    for _ in 0..pages {
+        let lpn = rng.below(3000) * rng.below(3000) / 3000;
+        device.write(Lpn(lpn as u32), 1, None, &[]).unwrap();
+    }
+}
