@@ -260,6 +260,7 @@ def test_a_trace_is_a_load(tmp_path):
         ({"victims": ["greedy:window=3"]}, "window"),
         ({"setup": {"low": 0}}, "low"),
         ({"setup": {"unit": 3}}, "no such word"),
+        ({"schemes": ["none", "sepbit"], "setup": {"low": 2}, "threads": 2}, "scheme sepbit"),
         ({"setup": {"logical_pages": 1900}}, "larger reserve"),
         ({"scale": 0}, "scale"),
         ({"scale": 64}, "unit_pages"),

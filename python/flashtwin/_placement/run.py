@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from .. import _core
@@ -12,7 +13,7 @@ from .._support.memory import need
 from .._support.watch import OnProgress, Task, run_all
 from ..errors import FlashtwinError, Interrupted
 from ..traces import TraceOptions
-from ..workloads import WorkloadLike, source
+from ..workloads import Source, WorkloadLike, source
 from .rules import Rule, SchemeLike, VictimLike, scheme_of, victim_of
 from .waf import Waf, Wafs
 from .words import Value, as_words
@@ -73,44 +74,15 @@ def placement_waf(
         Interrupted: on Ctrl-C; its `partial` holds the finished rows, or None.
     """
     opened = source(workload, trace_options)
-    base, own_bytes = _base_words(device)
+    base, own_bytes = base_words(device, setup or {}, scale)
     page_bytes = page_bytes or own_bytes
-    base |= dict(as_words(setup or {}))
-    if scale < 1:
-        raise FlashtwinError(f"scale: {scale}: give 1 or more")
-    if scale > 1:
-        for key in ("unit_pages", "logical_pages"):
-            number = base.get(key, "")
-            if not number.isdigit() or int(number) < scale:
-                raise FlashtwinError(
-                    f"scale: {scale}: {key} is {number or 'not given'}; it must be at least {scale}"
-                )
-            base[key] = str(int(number) // scale)
     choices = [(scheme_of(scheme), victim_of(victim)) for scheme in schemes for victim in victims]
 
     def work(scheme: Rule, victim: Rule) -> Callable[[_core.Control], object]:
-        def measure(control: _core.Control) -> object:
-            setup_words = {**base, **scheme.words, **victim.words}
-            pages = int(setup_words.get("logical_pages", "8"))
-            range_bytes = pages * page_bytes
-            of_load = opened.text if opened.path is None else None
-            fill = _core.Workload.fill(of_load, range_bytes, page_bytes, seed)
-            raw = _core.run_placement(
-                list(setup_words.items()),
-                opened.open(range_bytes, seed),
-                fill,
-                page_bytes=page_bytes,
-                warm=warm,
-                capacities=capacities,
-                points=points,
-                control=control,
-                scheme=scheme.make(),
-                victim=victim.make(),
-            )
-            raw["page_bytes"] = page_bytes
-            return Waf(scheme.label, victim.label, setup_words, raw)
-
-        return measure
+        load = Load(opened, page_bytes, seed)
+        return lambda control: measure(
+            load, base, scheme, victim, warm=warm, capacities=capacities, points=points, control=control
+        )
 
     threads = min(threads or os.cpu_count() or 1, len(choices))
     need(
@@ -138,11 +110,89 @@ def _table_bytes(setup: Mapping[str, str]) -> int:
     return 4 * logical_pages + 5 * units * groups * unit_pages
 
 
-def _base_words(device: str | Path | None) -> tuple[dict[str, str], int]:
-    """Return the words of a device, and the bytes of a page."""
-    if device is None:
-        return {}, 4096
-    if str(device) in DEVICES:
-        return dict(as_words(DEVICES[str(device)])), 4096
-    found, page_bytes = _core.placement_words_of(read_device(device))
-    return dict(found), page_bytes
+@dataclass(frozen=True)
+class Load:
+    """A load of a device without time.
+
+    Attributes:
+        workload: the opened workload.
+        page_bytes: bytes of a page.
+        seed: that of a generated load.
+    """
+
+    workload: Source
+    page_bytes: int
+    seed: int
+
+
+def measure(
+    load: Load,
+    base: Mapping[str, str],
+    scheme: Rule,
+    victim: Rule,
+    *,
+    warm: float | None,
+    capacities: float,
+    points: int,
+    control: _core.Control,
+) -> Waf:
+    """Measure write amplification under one scheme and one victim rule, on a device of these words.
+
+    Raises:
+        FlashtwinError: what is wrong, and what would be right.
+    """
+    setup_words = {**base, **scheme.words, **victim.words}
+    opened, page_bytes = load.workload, load.page_bytes
+    range_bytes = int(setup_words.get("logical_pages", "8")) * page_bytes
+    of_load = opened.text if opened.path is None else None
+    raw = _core.run_placement(
+        list(setup_words.items()),
+        opened.open(range_bytes, load.seed),
+        _core.Workload.fill(of_load, range_bytes, page_bytes, load.seed),
+        page_bytes=page_bytes,
+        warm=warm,
+        capacities=capacities,
+        points=points,
+        control=control,
+        scheme=scheme.make(),
+        victim=victim.make(),
+    )
+    raw["page_bytes"] = page_bytes
+    return Waf(scheme.label, victim.label, setup_words, raw)
+
+
+def base_words(
+    device: str | Path | None, setup: Mapping[str, Value], scale: int
+) -> tuple[dict[str, str], int]:
+    """Return the words of a device and a setup, with pages divided by the scale, and the bytes of a page.
+
+    Raises:
+        FlashtwinError: there is no such device, or its pages cannot be divided by the scale.
+    """
+    found: Mapping[str, str] | list[tuple[str, str]] = {}
+    page_bytes = 4096
+    if device is not None and str(device) in DEVICES:
+        found = as_words(DEVICES[str(device)])
+    elif device is not None:
+        found, page_bytes = _core.placement_words_of(read_device(device))
+    base = {**dict(found), **dict(as_words(setup))}
+    if scale < 1:
+        raise FlashtwinError(f"scale: {scale}: give 1 or more")
+    if scale > 1:
+        for key in ("unit_pages", "logical_pages"):
+            number = base.get(key, "")
+            if not number.isdigit() or int(number) < scale:
+                raise FlashtwinError(
+                    f"scale: {scale}: {key} is {number or 'not given'}; it must be at least {scale}"
+                )
+            base[key] = str(int(number) // scale)
+    return base, page_bytes
+
+
+def _table_bytes(setup: Mapping[str, str]) -> int:
+    """Return the bytes of a device's tables; 0 if a size is not a number, which is reported elsewhere."""
+    sizes = [setup.get(key, "1") for key in ("units", "groups", "unit_pages", "logical_pages")]
+    if not all(size.isdigit() for size in sizes):
+        return 0
+    units, groups, unit_pages, logical_pages = map(int, sizes)
+    return 4 * logical_pages + 5 * units * groups * unit_pages

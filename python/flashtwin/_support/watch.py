@@ -69,6 +69,7 @@ def run_all(tasks: list[Task], threads: int, on_progress: OnProgress | None) -> 
     results, and tasks that have not begun are skipped. An error of one task stops the others and is raised.
     """
     interrupted = False
+    failed: Future[object] | None = None
     with ThreadPoolExecutor(max_workers=max(1, min(threads, len(tasks)))) as pool:
         futures = [pool.submit(task.run) for task in tasks]
         try:
@@ -76,7 +77,8 @@ def run_all(tasks: list[Task], threads: int, on_progress: OnProgress | None) -> 
             while pending:
                 try:
                     done, pending = wait(pending, timeout=_PERIOD_S, return_when=FIRST_EXCEPTION)
-                    if any(not f.cancelled() and f.exception() for f in done):
+                    failed = next((f for f in futures if f in done and not f.cancelled() and f.exception()), None)
+                    if failed:
                         break
                     if on_progress:
                         for task, future in zip(tasks, futures, strict=True):
@@ -89,6 +91,8 @@ def run_all(tasks: list[Task], threads: int, on_progress: OnProgress | None) -> 
             _stop(tasks, futures)
             raise
         _stop(tasks, [f for f in futures if not f.done()])
+    if failed:
+        failed.result()  # before the others: a stopped run may raise an error of its own
     for future in futures:
         if not future.cancelled():
             future.result()

@@ -19,6 +19,7 @@ from ..options import experiment_options
 from ..pacing import OpenLoop, default_for, given_pacing
 from ..workloads import source
 from .experiment import AXES, RUN_PREFIX, Experiment
+from .untimed import identity_of
 from .work import CellJob, StateJob
 
 
@@ -97,6 +98,10 @@ class _Maker:
         return Cell(axes, job, state, None)
 
     def _jobs(self, axes: dict[str, Value]) -> tuple[CellJob, StateJob | None]:
+        if self._experiment.untimed is not None:
+            workload, trace, *_ = self._workload(axes["workload"])
+            identity = identity_of(self._experiment, axes, workload)
+            return CellJob(key_of(identity), identity, trace), None
         parameters = {axis: value for axis, value in axes.items() if axis not in AXES}
         of_run = {k.removeprefix(RUN_PREFIX): v for k, v in parameters.items() if k.startswith(RUN_PREFIX)}
         of_device = {k: v for k, v in parameters.items() if not k.startswith(RUN_PREFIX)}
@@ -119,7 +124,7 @@ class _Maker:
         pacing = given_pacing(run) or default_for(timed)
         settings = {name: run.get(name, option.default) for name, option in experiment_options().items()}
         precondition = str(settings["precondition"])
-        identity: dict[str, Any] = {
+        identity = {
             "flashtwin": _core.__version__,
             "device": toml,
             "label": self._choices[axes["policy"]].label,

@@ -15,6 +15,7 @@ from .._results.body import summary_line
 from ..errors import FlashtwinError
 from .crews import Crew, Future
 from .store import Store
+from .untimed import run_untimed
 from .work import CellJob, StateJob, StoppedError, make_state, run_cell
 
 #: Seconds between two checks of the clock while nothing finishes.
@@ -145,10 +146,15 @@ class Engine:
                     self._fly(self._crew.submit(make_state, group.state), group)
             elif self._ready:
                 job, state = self._ready.popleft()
-                self._fly(self._crew.submit(run_cell, job, state), job)
+                self._fly(self._submit(job, state), job)
             else:
                 break
         return bool(self._flying)
+
+    def _submit(self, job: CellJob, state: object) -> Future:
+        if "words" in job.identity:
+            return self._crew.submit(run_untimed, job)
+        return self._crew.submit(run_cell, job, state)
 
     def _fly(self, future: Future, what: _Group | CellJob) -> None:
         number = self._next

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 from .. import _core
 from .._devices import Value
 from .._devices import device as read_device
+from .._placement.run import DEVICES, base_words
 from .._policies import Choice
 from .._support.folders import is_remote
 from .._support.inputs import is_file, parse_toml, read_text
@@ -25,7 +26,7 @@ from ..workloads import source
 #: Axes beside parameters, slowest first; parameters are between workload and seed.
 AXES: Final = ("device", "policy", "workload", "seed")
 _PLURALS: Final = {"devices": "device", "policies": "policy", "workloads": "workload", "seeds": "seed"}
-_TABLES: Final = ("baseline", "parameters", "set", "run", "trace")
+_TABLES: Final = ("baseline", "parameters", "set", "run", "trace", "untimed")
 _KNOWN: Final = ("name", *_PLURALS, "figures", *_TABLES)
 #: The keys of `[run]` and their options: options of `run`, the two kinds of pacing, and the log.
 _RUN: Final[dict[str, tuple[type, Option]]] = {
@@ -34,6 +35,16 @@ _RUN: Final[dict[str, tuple[type, Option]]] = {
     "queue_depth": (int, Option(None, "queue depth of a closed loop", least=1)),
     "requests_log": (bool, Option(False, "whether to keep the log of requests")),
 }
+#: Name of a device without time that has only the words of the setup.
+SETUP: Final = "setup"
+#: The keys of `[untimed]`, and their smallest values.
+UNTIMED: Final[dict[str, tuple[type, float]]] = {
+    "scale": (int, 1),
+    "warm": (float, 0.0),
+    "capacities": (float, 0.1),
+}
+#: Keys that only experiments with time have.
+_TIMED: Final = ("policies", "run", "trace")
 #: Prefix of parameters that are settings of the run, not keys of the device.
 RUN_PREFIX: Final = "run."
 #: Figures that are shown if an experiment names none.
@@ -91,6 +102,7 @@ class Experiment:
         axes: every axis with its values, slowest first; seed is the last.
         settings: keys of the device that all cells set.
         run: settings of every run, by the names of `flashtwin.run`, and `speed` or `queue_depth`.
+        untimed: settings of runs without time, as of `placement_waf`; None: the runs have time.
         trace: how traces are read.
         baseline: values of axes that identify the cells to which others are compared.
         figures: columns of the results that tables show.
@@ -102,11 +114,16 @@ class Experiment:
     axes: dict[str, list[Value]]
     settings: dict[str, Value]
     run: dict[str, Value]
+    untimed: dict[str, Value] | None
     trace: TraceOptions
     baseline: dict[str, Value]
     figures: list[str]
     directory: Path
     places: Places
+
+    def device(self, name: str) -> str | None:
+        """Return the device of runs without time; None for `setup`: the words of the setup alone."""
+        return None if name == SETUP else name if name in DEVICES else self.path(name)
 
     def path(self, text: str) -> str:
         """Return a file's path relative to the caller's directory; other text stays unchanged."""
@@ -134,12 +151,15 @@ def _build(given: dict[str, Any], places: Places, directory: Path) -> Experiment
         if key not in _KNOWN:
             raise places.wrong(key, f"unknown; {_nearest(key, _KNOWN)}")
     tables = {name: _table(given, name, places) for name in _TABLES}
+    untimed = _untimed(given, tables["untimed"], places)
     axes: dict[str, list[Value]] = {}
     for plural in ("devices", "policies", "workloads"):
         axes[_PLURALS[plural]] = _texts(given, plural, places)
     if given.get("policies") is None:
         axes["policy"] = [None]
     axes |= _parameters(tables["parameters"], places)
+    if untimed is not None:
+        _check_words(axes, places)
     axes["seed"] = _seeds(given.get("seeds", [1]), places)
     count = 1
     for values in axes.values():
@@ -157,9 +177,10 @@ def _build(given: dict[str, Any], places: Places, directory: Path) -> Experiment
         axes,
         {k: _scalar(v, f"set.{k}", places) for k, v in tables["set"].items()},
         run,
+        untimed,
         _trace(tables["trace"], places),
         _baseline(tables["baseline"], axes, places),
-        [str(f).replace(".", "_") for f in _texts(given, "figures", places, _FIGURES)],
+        [str(f).replace(".", "_") for f in _texts(given, "figures", places, _FIGURES if untimed is None else ("waf",))],
         directory,
         places,
     )
@@ -261,6 +282,32 @@ def _seeds(value: object, places: Places) -> list[Value]:
     return _distinct(list(value), "seeds", places)
 
 
+def _untimed(given: dict[str, Any], values: dict[str, Any], places: Places) -> dict[str, Value] | None:
+    """Return the settings of runs without time; None without the section."""
+    if "untimed" not in given:
+        return None
+    for key in _TIMED:
+        if key in given:
+            raise places.wrong(key, "runs without time have none; remove it, or [untimed]")
+    for key, value in values.items():
+        path = f"untimed.{key}"
+        if key not in UNTIMED:
+            raise places.wrong(path, f"unknown; {_nearest(key, UNTIMED)}")
+        kind, least = UNTIMED[key]
+        is_number = isinstance(value, int if kind is int else (int, float)) and not isinstance(value, bool)
+        if not is_number or not least <= value < 1 << 32:
+            raise places.wrong(path, f"found {shortened(value)}; must be {_TYPES[kind]} from {least:g}")
+    return values
+
+
+def _check_words(axes: dict[str, list[Value]], places: Places) -> None:
+    for key in axes:
+        if "." in key:
+            raise places.wrong(
+                f"parameters.{key}", "runs without time have words of a setup in place of keys of a device file"
+            )
+
+
 def _run_setting(key: str, value: object, path: str, places: Places) -> Value:
     if key not in _RUN:
         raise places.wrong(path, f"unknown; {_nearest(key, _RUN)}")
@@ -309,7 +356,10 @@ def _check_values(experiment: Experiment, places: Places) -> None:
     """Check each value alone; an invalid combination of valid values is a failed cell."""
     for name in experiment.axes["device"]:
         with _at(places, "devices"):
-            read_device(experiment.path(str(name)))
+            if experiment.untimed is None:
+                read_device(experiment.path(str(name)))
+            else:
+                base_words(experiment.device(str(name)), {}, 1)
     for policy in experiment.axes["policy"]:
         if policy is None:
             continue

@@ -8,12 +8,14 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from .._devices import Value
+from .._placement import placement_waf
 from .._results.dataset import METADATA, column_of, figures_of
 from .._support import words
 from ..options import experiment_options
 from ..runs import run
 from .cells import Cell
-from .experiment import Experiment
+from .experiment import UNTIMED, Experiment
+from .untimed import RULES, summary_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 #: Parts of a cell's identity that are columns of their own.
 _SETTINGS = ("speed", "queue_depth", *experiment_options())
 #: Figures that only some devices or policies have.
-_PARTICULAR = ("buffer_policy_counters_", "flash_ftl_counters_", "flash_ops_", "array_", "health_lifetime_")
+_PARTICULAR = ("buffer_policy_counters_", "flash_ftl_counters_", "flash_ops_", "array_", "health_lifetime_", "by_owner_")
 
 
 def table_of(
@@ -44,8 +46,12 @@ def table_of(
         row["cell"] = job.key if job else None
         identity = job.identity if job else {}
         row["flashtwin_version"] = identity.get("flashtwin")
-        row.update((name, identity.get(name)) for name in _SETTINGS)
-        row["device_toml"] = identity.get("device")
+        if experiment.untimed is None:
+            row.update((name, identity.get(name)) for name in _SETTINGS)
+            row["device_toml"] = identity.get("device")
+        else:
+            row["setup"] = " ".join(f"{word}={value}" for word, value in identity.get("words", {}).items())
+            row.update((name, identity.get(name)) for name in (*RULES, *UNTIMED) if name not in row)
         rows.append(row)
         figures.append({} if summary is None else figures_of(json.loads(summary)))
     names = list(dict.fromkeys(name for row in figures for name in row))
@@ -80,7 +86,7 @@ def _axis_array(values: list[Value]) -> pa.Array:
 
 def check_figures(experiment: Experiment) -> None:
     """Detect a figure that no run has, before the first run."""
-    known = _known_figures()
+    known = _known_figures() if experiment.untimed is None else _figures_of_units()
     for figure in experiment.figures:
         if figure not in known and not figure.startswith(_PARTICULAR):
             near = get_close_matches(figure, known, 3)
@@ -95,6 +101,13 @@ def _known_figures() -> list[str]:
     # The write reaches the flash, so that ratios to it exist.
     tiny = run("uniform:write=1,fua=1,requests=1", "demo", set=smallest, precondition="none")
     return [name for name, value in figures_of(tiny.summary).items() if _is_number(value)]
+
+
+def _figures_of_units() -> list[str]:
+    """Return columns of runs without time; those of owners that only some setups have are beside."""
+    setup: dict[str, Value] = {"units": 8, "unit_pages": 4, "logical_pages": 8, "low": 2}
+    row = placement_waf("uniform:write=1,size=4k", setup=setup, warm=0, capacities=1, threads=1)[0]
+    return [name for name, value in figures_of(summary_of(row)).items() if _is_number(value)]
 
 
 def _is_number(value: object) -> bool:

@@ -63,7 +63,7 @@ class CellJob:
 
 def make_state(job: StateJob, control: _core.Control | None = None) -> bytes:
     """Precondition a flash, once for all cells that start from it."""
-    _check_version(job.flashtwin)
+    check_version(job.flashtwin)
     control = control or _core.Control()
     spec = Spec.parse(job.device, "device", [])
     need(spec.tables_bytes, devices=2)
@@ -73,7 +73,7 @@ def make_state(job: StateJob, control: _core.Control | None = None) -> bytes:
     return device.state()
 
 
-def _check_version(wanted: str) -> None:
+def check_version(wanted: str) -> None:
     """Refuse work for another version, whose results would differ."""
     if wanted != _core.__version__:
         raise FlashtwinError(
@@ -85,7 +85,7 @@ def run_cell(job: CellJob, state: bytes | None, control: _core.Control | None = 
     """Run a cell from a state (None: a new device); the result as bytes is the same on every machine."""
     control = control or _core.Control()
     what = job.identity
-    _check_version(what["flashtwin"])
+    check_version(what["flashtwin"])
     spec = Spec.parse(what["device"], "device", [])
     path = None
     if job.trace is not None:

@@ -642,6 +642,7 @@ impl Placed {
             classes: &self.classes,
             group,
             class,
+            limits: self.scheme.limits(),
         };
         self.scope.prepare(&asked);
         self.victim.choose(&super::victims::Choice {

@@ -186,6 +186,12 @@ pub trait Scheme: Send + Sync {
     /// Called when the host has trimmed a page.
     fn trimmed(&mut self, _lpn: Lpn) {}
 
+    /// Returns the number of units that each class may hold in a group of dies, for the scope `chain`. Classes without a
+    /// number have no limit.
+    fn limits(&self) -> &[u32] {
+        &[]
+    }
+
     /// Returns the state for a snapshot; empty if the scheme has none.
     fn words(&self) -> Vec<u64> {
         Vec::new()

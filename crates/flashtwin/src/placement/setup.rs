@@ -126,6 +126,9 @@ impl Setup {
             logical_pages: self.logical_pages,
             unit_pages: self.unit_pages,
             handles: self.handles.len() as u16,
+            groups: self.groups,
+            units: self.units,
+            low: self.low,
         }
     }
 

@@ -5,6 +5,7 @@ use super::*;
 use crate::rng::Rng;
 use crate::units::Lpn;
 
+mod chains;
 mod closed_forms;
 mod naive;
 mod two_regions;
@@ -350,6 +351,9 @@ fn classes_by_age_and_by_remaining_life() {
             logical_pages: 1000,
             unit_pages: 10,
             handles: 1,
+            groups: 1,
+            units: 120,
+            low: 4,
         };
         schemes::AnyScheme::new(&chosen, &device).unwrap()
     };

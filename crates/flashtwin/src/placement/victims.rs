@@ -303,6 +303,7 @@ impl<'a> Closed<'a> {
             classes,
             group,
             class,
+            ..
         } = self.choice.asked;
         let first = group * units.shape.units;
         let view = |c: ClosedUnit| VictimUnit {

@@ -7,6 +7,7 @@ mod gc;
 mod generations;
 mod handle;
 mod hints;
+mod midas;
 mod none;
 mod oracle;
 mod region;
@@ -30,6 +31,7 @@ macro_rules! schemes {
             asked::Asked
             bloom::Bloom
             generations::Generations
+            midas::Midas
             age::Age
             sepbit::SepBit
             oracle::Oracle
@@ -114,6 +116,13 @@ macro_rules! declare {
                 }
             }
 
+            fn limits(&self) -> &[u32] {
+                match self {
+                    $(AnyScheme::$Type(scheme) => scheme.limits(),)+
+                    AnyScheme::User(user) => user.0.limits(),
+                }
+            }
+
             fn words(&self) -> Vec<u64> {
                 match self {
                     $(AnyScheme::$Type(scheme) => scheme.words(),)+
@@ -154,6 +163,11 @@ pub(crate) struct Device {
     pub unit_pages: u32,
     /// Handles that the host may name.
     pub handles: u16,
+    /// Groups of dies, and the units of each.
+    pub groups: u32,
+    pub units: u32,
+    /// Number of free units at or below which a group collects.
+    pub low: u32,
 }
 
 /// A scheme of the table.

@@ -1,6 +1,7 @@
 //! Scopes: which closed units a victim rule chooses among. A scope is a file in this directory and a line of the table
 //! below.
 
+mod chain;
 mod global;
 mod handle;
 mod noisy;
@@ -23,6 +24,7 @@ macro_rules! scopes {
             noisy::Noisy
             save_sequential::SaveSequential
             scan::Scan
+            chain::Chain
         }
     };
 }
@@ -90,6 +92,8 @@ pub(crate) struct Asked<'a> {
     pub group: u32,
     /// Class of the page that needs room; `None` if none waits.
     pub class: Option<Class>,
+    /// Units that each class may hold, if the scheme limits them.
+    pub limits: &'a [u32],
 }
 
 /// A scope.

@@ -4,7 +4,7 @@ use super::*;
 
 /// Writes random pages. The share `writes` of the writes goes to the share 1 - `writes` of the pages, uniformly in each
 /// part.
-fn skewed(device: &mut Placed, writes: f64, capacities: u32, rng: &mut Rng) {
+pub(super) fn skewed(device: &mut Placed, writes: f64, capacities: u32, rng: &mut Rng) {
     let logical = device.setup().logical_pages;
     let hot = (f64::from(logical) * (1.0 - writes)).round() as u64;
     for _ in 0..capacities * logical {

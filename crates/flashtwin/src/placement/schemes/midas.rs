@@ -1,0 +1,388 @@
+//! A chain of groups whose number and sizes follow the update intervals of the pages, after MiDAS.
+
+use super::{Class, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors};
+use crate::component::{parameters, source, Component, Kind, Provenance, Settings};
+use crate::placement::theory::uniform_fifo;
+use crate::units::Lpn;
+
+parameters! {
+    /// Parameters of MiDAS.
+    struct Parameters {
+        /// Largest number of groups; each is a class.
+        groups: u32 = Kind::Count(2, 16), "5", "ours";
+    }
+}
+
+/// Host clock of a page without a copy.
+const NEVER: u64 = u64::MAX;
+
+/// Least number of pages in the sample; smaller devices have all of theirs in it.
+const SAMPLE: u32 = 1 << 14;
+
+/// Bins of the ages in one octave.
+const BINS_OF_OCTAVE: usize = 8;
+
+/// Bins of the ages, which are below 2^32 pages of the host.
+const BINS: usize = 32 * BINS_OF_OCTAVE;
+
+/// Largest number of rounds of the search, which ends with the first round that finds no better sizes.
+const ROUNDS_MAX: usize = 16;
+
+/// Share of the predicted programs that a further group must save.
+const SAVED_BY_GROUP: f64 = 0.02;
+
+/// Lives of a sample of the pages: a life is the time from a write of a page to its next one.
+#[derive(Clone, Debug)]
+struct Lives {
+    /// One of this number of pages is in the sample.
+    stride: u32,
+    /// Host clock of the last write of each page of the sample; [`NEVER`] if it has no copy.
+    written_at: Vec<u64>,
+    /// Host clock up to which the lives of pages with a copy are counted.
+    counted_to: u64,
+    /// Lower edges of the bins.
+    edges: Vec<f64>,
+    /// By bin, the time that the sample spent at ages of the bin.
+    spent: Vec<f64>,
+    /// By bin, the number of lives that ended at an age of the bin.
+    ended: Vec<f64>,
+}
+
+/// Shares of the writes that outlive an age, for the search of the sizes.
+struct Survival {
+    /// For the lower edge of each bin, the share of the pages that live longer, and the integral of this share from 0 on.
+    edges: Vec<(f64, f64)>,
+}
+
+/// The scheme `midas`.
+#[derive(Clone, Debug)]
+pub(crate) struct Midas {
+    groups: usize,
+    device: Device,
+    lives: Lives,
+    /// Host clock of the last page of the host.
+    clock: u64,
+    /// Host clock of the next search.
+    due: u64,
+    /// Units that each class may hold in a group of dies; 0: the chain omits the class. The last class has the rest.
+    limits: Vec<u32>,
+}
+
+/// Returns the lower edge of a bin, in pages of the host: octaves of the age plus 1, divided into equal bins.
+fn edge(bin: usize) -> f64 {
+    let (octave, within) = (bin / BINS_OF_OCTAVE, bin % BINS_OF_OCTAVE);
+    (octave as f64).exp2() * (1.0 + within as f64 / BINS_OF_OCTAVE as f64) - 1.0
+}
+
+/// Returns the bin of an age.
+fn bin_of(pages: f64) -> usize {
+    let value = pages.max(0.0) + 1.0;
+    let octave = value.log2().floor();
+    let within = (value / octave.exp2() - 1.0) * BINS_OF_OCTAVE as f64;
+    octave as usize * BINS_OF_OCTAVE + within as usize
+}
+
+impl Lives {
+    fn new(logical_pages: u32) -> Lives {
+        let stride = (logical_pages / SAMPLE).max(1);
+        Lives {
+            stride,
+            written_at: vec![NEVER; logical_pages.div_ceil(stride) as usize],
+            counted_to: 0,
+            edges: (0..BINS).map(edge).collect(),
+            spent: vec![0.0; BINS],
+            ended: vec![0.0; BINS],
+        }
+    }
+
+    /// Returns the place of a page in the sample: one page of each `stride`, at a position that is no multiple.
+    #[inline]
+    fn place(&self, lpn: Lpn) -> Option<usize> {
+        let (place, position) = (lpn.0 / self.stride, lpn.0 % self.stride);
+        let mixed = place.wrapping_mul(0x9e37_79b9) >> 8;
+        (position == mixed % self.stride).then_some(place as usize)
+    }
+
+    /// Counts the end of a page's life, if it had a copy, and the beginning of the next one.
+    #[inline]
+    fn end(&mut self, lpn: Lpn, clock: u64, next: u64) {
+        let Some(place) = self.place(lpn) else {
+            return;
+        };
+        let begun = std::mem::replace(&mut self.written_at[place], next);
+        if begun != NEVER {
+            self.spend(begun, clock);
+            self.ended[bin_of((clock - begun) as f64).min(BINS - 1)] += 1.0;
+        }
+    }
+
+    /// Counts the time of a life that began at a host clock, up to now.
+    fn spend(&mut self, begun: u64, clock: u64) {
+        let from = self.counted_to.saturating_sub(begun) as f64;
+        let until = (clock - begun) as f64;
+        let first = bin_of(from).min(BINS - 1);
+        let last = bin_of(until).min(BINS - 1);
+        // Rounding may put an age on the other side of an edge, where its share is 0.
+        for bin in first..=last {
+            let end = if bin == last {
+                until
+            } else {
+                self.edges[bin + 1].min(until)
+            };
+            self.spent[bin] += (end - from.max(self.edges[bin])).max(0.0);
+        }
+    }
+
+    /// Counts the lives that have not ended.
+    fn count_alive(&mut self, clock: u64) {
+        for place in 0..self.written_at.len() {
+            let begun = self.written_at[place];
+            if begun != NEVER {
+                self.spend(begun, clock);
+            }
+        }
+        self.counted_to = clock;
+    }
+
+    /// Halves all counts: earlier epochs count less.
+    fn fade(&mut self) {
+        for count in self.spent.iter_mut().chain(&mut self.ended) {
+            *count *= 0.5;
+        }
+    }
+
+    /// Returns the shares of the lives that are longer than an age. Ages that no page reached end no life.
+    fn survival(&self) -> Survival {
+        let (mut left, mut integral) = (1.0f64, 0.0);
+        let mut edges = vec![(left, integral)];
+        for bin in 0..BINS {
+            let width = edge(bin + 1) - edge(bin);
+            let rate = match self.spent[bin] > 0.0 {
+                true => self.ended[bin] / self.spent[bin],
+                false => 0.0,
+            };
+            let next = left * (-rate * width).exp();
+            integral += width * 0.5 * (left + next);
+            left = next;
+            edges.push((left, integral));
+        }
+        Survival { edges }
+    }
+}
+
+impl Survival {
+    /// Returns the share of the pages that live longer than `age`, and the integral of this share up to `age`.
+    fn at(&self, age: f64) -> (f64, f64) {
+        let last = self.edges.len() - 1;
+        let bin = bin_of(age).min(last);
+        let (share, integral) = self.edges[bin];
+        if bin == last {
+            return (share, integral + share * (age - edge(bin)).max(0.0));
+        }
+        let (width, into) = (edge(bin + 1) - edge(bin), age.max(0.0) - edge(bin));
+        let next = self.edges[bin + 1].0;
+        let here = share + (next - share) * (into / width).clamp(0.0, 1.0);
+        (here, integral + into * 0.5 * (share + here))
+    }
+}
+
+impl Midas {
+    /// Returns the number of pages that collection is predicted to move for each page of the host, if class i holds
+    /// `limits[i]` units in each group and the last class the others.
+    ///
+    /// A class that is collected in the order of opening keeps each page for as long as its units take to be filled. In
+    /// the last class, whose pages have survived longest, writes are taken as uniform.
+    fn moves(&self, survival: &Survival, limits: &[u32]) -> f64 {
+        let group_pages = f64::from(self.device.unit_pages) * f64::from(self.device.groups);
+        let (mut age, mut entering, mut moves, mut live) = (0.0, 1.0, 0.0, 0.0);
+        let mut units = self.device.units.saturating_sub(self.device.low);
+        for &limit in limits.iter().filter(|&&limit| limit > 0) {
+            if entering < 1e-9 {
+                return moves;
+            }
+            let before = survival.at(age).1;
+            age += f64::from(limit) * group_pages / entering;
+            let (left, until) = survival.at(age);
+            live += until - before;
+            units = units.saturating_sub(limit);
+            entering = left;
+            moves += entering;
+        }
+        let rest = (f64::from(self.device.logical_pages) - live).max(0.0);
+        let load = rest / (f64::from(units) * group_pages);
+        match load < 0.999 {
+            true => moves + entering * (uniform_fifo(load) - 1.0),
+            false => f64::INFINITY,
+        }
+    }
+
+    /// Sets the limits to those with the fewest predicted moves. A chain with one group more must save a share of the
+    /// programs, since the prediction is only so exact.
+    fn search(&mut self) {
+        let survival = self.lives.survival();
+        let mut best = vec![0; self.groups - 1];
+        let mut programs = 1.0 + self.moves(&survival, &best);
+        for groups in 1..self.groups {
+            let mut limits = vec![0; self.groups - 1];
+            let with = 1.0 + self.fit(&survival, &mut limits, groups);
+            if with < programs * (1.0 - SAVED_BY_GROUP) {
+                (best, programs) = (limits, with);
+            }
+        }
+        self.limits = best;
+    }
+
+    /// Changes one of the first `groups` limits at a time as long as that lowers the predicted number of moves, and
+    /// returns this number.
+    fn fit(&self, survival: &Survival, limits: &mut [u32], groups: usize) -> f64 {
+        let most = self.device.units.saturating_sub(self.device.low);
+        let mut sizes = vec![0, 1, 2, 3];
+        while let Some(&last) = sizes.last().filter(|&&last| last < most) {
+            sizes.push((last + last.div_ceil(8)).min(most));
+        }
+        let mut best = self.moves(survival, limits);
+        for _ in 0..ROUNDS_MAX {
+            let before = best;
+            for group in 0..groups {
+                let mut chosen = limits[group];
+                for &size in &sizes {
+                    limits[group] = size;
+                    let moves = self.moves(survival, limits);
+                    if moves < best {
+                        (best, chosen) = (moves, size);
+                    }
+                }
+                limits[group] = chosen;
+            }
+            if best >= before {
+                break;
+            }
+        }
+        best
+    }
+
+    /// Returns the first class of the chain from `class` on.
+    #[inline]
+    fn first_from(&self, class: usize) -> Class {
+        let mut class = class;
+        while self.limits.get(class) == Some(&0) {
+            class += 1;
+        }
+        class.min(self.groups - 1) as Class
+    }
+}
+
+impl Shipped for Midas {
+    const ENTRY: Entry = Entry {
+        component: Component {
+            name: "midas",
+            line: "by a chain of groups, which survivors go along, with the sizes that are predicted to move the fewest pages",
+            parameters: Parameters::ROWS,
+        },
+        source: Some(source(
+            "S. Oh, J. Kim, S. Han, J. Kim, S. Lee, S. H. Noh",
+            "MIDAS: Minimizing Write Amplification in Log-Structured Systems through Adaptive Group Number and Size Configuration",
+            "FAST",
+            2024,
+        )),
+        provenance: Provenance::Reconstruction,
+        rule: &[
+            "The host's pages are of the first class of a chain of at most `groups` classes. A survivor goes to the next \
+             class of the chain; those of the last class stay there.",
+            "With the scope `chain`, the oldest unit of a class is collected while the class holds more units than its size; \
+             otherwise, the victim rule chooses among the units of the last class.",
+            "Once per capacity that the host writes, the sizes are determined anew, from the rate of overwrites by age in a \
+             sample of at least 16 384 pages; earlier capacities count half as much each time. A page survives a class if \
+             it is not overwritten before the class is filled; in the last class, writes count as uniform. Sizes are changed one at a time as long as the predicted number of moves falls, and a group is added \
+             if that saves 2 % of the predicted programs. The chain omits classes of size 0.",
+            "At first, all pages are of the last class. The article also has a group of hot pages, which is not modelled.",
+        ],
+    };
+
+    fn new(settings: &Settings, device: &Device) -> Result<Midas, String> {
+        let Parameters { groups } = Parameters::of(settings);
+        let groups = groups as usize;
+        Ok(Midas {
+            groups,
+            device: *device,
+            lives: Lives::new(device.logical_pages),
+            clock: 0,
+            due: u64::from(device.logical_pages),
+            limits: vec![0; groups - 1],
+        })
+    }
+}
+
+impl Scheme for Midas {
+    fn needs(&self) -> Needs {
+        Needs {
+            survivors: Survivors::Scheme,
+            ..Needs::classes(self.groups as u16)
+        }
+    }
+
+    fn host(&mut self, page: &HostPage) -> Class {
+        if page.clock >= self.due {
+            self.lives.count_alive(page.clock);
+            self.search();
+            self.lives.fade();
+            self.due = page.clock + u64::from(self.device.logical_pages);
+        }
+        self.clock = page.clock;
+        self.lives.end(page.lpn, page.clock, page.clock);
+        self.first_from(0)
+    }
+
+    #[inline]
+    fn moved(&mut self, page: &MovedPage) -> Class {
+        self.first_from(usize::from(page.from) + 1)
+    }
+
+    fn trimmed(&mut self, lpn: Lpn) {
+        // The scheme does not learn the clock of a trim: the life is counted to the last host page seen.
+        self.lives.end(lpn, self.clock, NEVER);
+    }
+
+    fn limits(&self) -> &[u32] {
+        &self.limits
+    }
+
+    fn words(&self) -> Vec<u64> {
+        let mut words = vec![self.clock, self.due, self.lives.counted_to];
+        words.extend(self.limits.iter().map(|&limit| u64::from(limit)));
+        let counts = self.lives.spent.iter().chain(&self.lives.ended);
+        words.extend(counts.map(|count| count.to_bits()));
+        words.extend(&self.lives.written_at);
+        words
+    }
+
+    fn set_words(&mut self, words: &[u64]) -> bool {
+        let (groups, sample) = (self.limits.len(), self.lives.written_at.len());
+        if words.len() != 3 + groups + 2 * BINS + sample {
+            return false;
+        }
+        let (clocks, words) = words.split_at(3);
+        let (limits, words) = words.split_at(groups);
+        let (counts, written_at) = words.split_at(2 * BINS);
+        let most = u64::from(self.device.units.saturating_sub(self.device.low));
+        let counts: Vec<f64> = counts.iter().map(|&count| f64::from_bits(count)).collect();
+        let fits = clocks[0].max(clocks[2]) < 1 << 62
+            && limits.iter().all(|&limit| limit <= most)
+            && counts.iter().all(|count| (0.0..1e300).contains(count))
+            && written_at.iter().all(|&at| at <= clocks[0] || at == NEVER);
+        if !fits {
+            return false;
+        }
+        (self.clock, self.due, self.lives.counted_to) = (clocks[0], clocks[1], clocks[2]);
+        self.limits = limits.iter().map(|&limit| limit as u32).collect();
+        self.lives.spent = counts[..BINS].to_vec();
+        self.lives.ended = counts[BINS..].to_vec();
+        self.lives.written_at = written_at.to_vec();
+        true
+    }
+
+    fn state(&self) -> String {
+        let sizes: Vec<String> = self.limits.iter().map(u32::to_string).collect();
+        format!("sizes {}, rest", sizes.join(", "))
+    }
+}

@@ -1,0 +1,49 @@
+//! The scope `chain`: classes that hold more units than their limit, each in the order of opening.
+
+use super::{Asked, Scope, Setup, Unit};
+use crate::component::{Component, Settings};
+
+/// The scope in which classes above their limit are collected in order, and otherwise the last class.
+#[derive(Clone, Debug)]
+pub(crate) struct Chain {
+    /// The only unit of the scope; `None` if the scope is the last class.
+    oldest: Option<u32>,
+}
+
+impl Scope for Chain {
+    const COMPONENT: Component = Component {
+        name: "chain",
+        line: "the oldest unit of the first class that holds more units than its limit; if there is none, all units of the \
+               last class; the scheme sets the limits",
+        parameters: &[],
+    };
+
+    fn new(_settings: &Settings, _setup: &Setup) -> Result<Chain, String> {
+        Ok(Chain { oldest: None })
+    }
+
+    fn prepare(&mut self, pool: &Asked) {
+        let is_above = |&(class, &limit): &(usize, &u32)| {
+            pool.classes.in_use(pool.group, class as u16) > limit
+        };
+        let above = pool.limits.iter().enumerate().filter(is_above);
+        // A class whose only units are still being written has no oldest closed unit.
+        self.oldest = above
+            .filter_map(|(class, _)| {
+                let is_closed = |unit: &Unit| !unit.bound && unit.awaited == 0 && unit.given > 0;
+                let mut opened = pool.units.opened(pool.group).iter().copied();
+                opened.find(|&number| {
+                    let unit = pool.units.unit(number);
+                    is_closed(unit) && pool.classes.class_of(unit.owner) == Some(class as u16)
+                })
+            })
+            .next();
+    }
+
+    fn has(&self, pool: &Asked, number: u32, unit: &Unit) -> bool {
+        match self.oldest {
+            Some(oldest) => oldest == number,
+            None => pool.classes.class_of(unit.owner) == Some(pool.classes.classes() - 1),
+        }
+    }
+}
