@@ -1,4 +1,4 @@
-//! Errors: messages for a failed start, an errno for a failed call.
+//! Errors: a message if a start fails, an errno if a call fails.
 
 use std::fmt;
 use std::io;
@@ -111,7 +111,7 @@ impl Failure {
             Failure::Stopping => libc::ESHUTDOWN,
             Failure::Slow => libc::EOPNOTSUPP,
             Failure::Store(e) => match e.raw_os_error() {
-                // No room is no room, whatever its cause.
+                // All causes that mean that there is no room are reported as ENOSPC.
                 Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG | libc::ENOMEM) => libc::ENOSPC,
                 _ => libc::EIO,
             },

@@ -1,4 +1,4 @@
-//! Every generated load in `docs/traces.md` is parsed; command lines are not.
+//! Every generated load in `docs/traces.md` can be parsed; command lines in it are skipped.
 
 use flashtwin_workload::{
     Address, Arrival, ErrorKind, GeneratorSpec, LoadSpec, Part, Range, Size, PRESETS,
