@@ -69,7 +69,7 @@ struct Shared {
     affinity: CoreAffinity,
     hint: LatencyHint,
     pacer: OnceLock<Thread>,
-    /// End of the pacer's sleep, in ns of the wall clock; 0 while it is awake.
+    /// Time at which the pacer's sleep ends, in ns of the wall clock; 0 while it is awake.
     asleep_until_ns: AtomicU64,
     spin_ns: AtomicU64,
     /// Whether the device accepts no more writes.

@@ -89,13 +89,13 @@ pub enum Failure {
     Beyond,
     /// The device accepts no more writes: it is at the end of its life.
     ReadOnly,
-    /// The data are lost with a die, an array has lost data, or the server is broken.
+    /// Data are lost with a die or in an array, or the server is broken.
     Lost,
     /// Power was lost after the connection was made.
     Cut,
     /// The server is stopping.
     Stopping,
-    /// The request asks for fast zeroing, which is not possible here.
+    /// The request asks for fast zeroing, which is not possible for its range.
     Slow,
     /// The store refused a read or write.
     Store(io::Error),

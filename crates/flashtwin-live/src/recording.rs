@@ -85,7 +85,8 @@ fn count(lines: &[u8]) -> u64 {
 }
 
 impl Recording {
-    /// Creates the file, which must not exist. Requests have placement ids only on a device that writes by units.
+    /// Creates the file at `path`, which must not exist. `has_placement` adds a column of placement ids, for a device that
+    /// writes by units.
     ///
     /// # Errors
     /// Fails if the file exists or cannot be made.

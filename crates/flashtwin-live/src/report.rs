@@ -268,7 +268,7 @@ pub struct Report {
     pub read_only: bool,
     /// Pages in buffers that flash lacks.
     pub dirty_pages: u64,
-    /// Pages whose newest contents could not be written to flash, or were on a die that failed.
+    /// Pages whose newest contents could not be written to flash or were on a die that failed.
     pub pages_lost: u64,
     /// Dead dies in ascending order, numbered like the chips of `chips_gc_s`.
     pub dead_dies: Vec<u32>,

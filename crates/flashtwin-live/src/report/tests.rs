@@ -90,7 +90,7 @@ fn two_reports_add_up_to_the_whole() {
 fn percentiles_cover_the_time_between_reports() {
     let device = full_device();
     let before = counts(&device, 1.0, &[1_000; 1000]);
-    // The values are 1 to 1000 µs, so each percentile equals its number times ten.
+    // The values are 1 to 1000 µs, so the percentile p is 10 p µs.
     let late: Vec<u64> = (1..=1000).map(|us| us * 1000).collect();
     let now = counts(&device, 2.0, &[vec![1_000; 1000], late].concat());
     let recent = now.since(&before).lateness;

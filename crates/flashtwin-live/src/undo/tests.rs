@@ -107,8 +107,8 @@ fn a_power_loss_keeps_flushed_writes() {
                     undo.flush_ended(number, bytes);
                     for page in (0..PAGES).filter(|page| of.is_none_or(|of| of == *page)) {
                         let safe = &mut safe[page as usize];
-                        // Values only rise: a flush that was requested later but completed earlier may have made a
-                        // newer value safe.
+                        // A safe value never decreases. A flush that was requested later may have completed earlier and
+                        // made a newer value safe.
                         *safe = held[page as usize].max(*safe);
                     }
                 }
