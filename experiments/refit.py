@@ -71,7 +71,7 @@ def mean_error(found: dict[str, float], hand: dict[str, float]) -> float:
 def search(
     measure: Callable[[list[float]], dict[str, float]], count: int, rounds: int, threads: int
 ) -> list[float]:
-    """Return the logarithmic changes of `n` values that reduce the mean error most, among those tried."""
+    """Return the logarithmic changes of `count` values that reduce the mean error most, among those tried."""
     at = [0.0] * count
     hand = measure(at)
     best = mean_error(hand, hand)
