@@ -1,7 +1,7 @@
 //! Random replacement that prefers clean pages: an example of a user-defined policy for flashtwin's
 //! device.
 //!
-//! Insertions and hits do not rank pages. To find a victim, up to [`DRAWS`] pages are drawn at random. The first clean
+//! Insertions and hits do not rank pages. To find a victim, up to `DRAWS` pages are drawn at random. The first clean
 //! page among them is the victim, because it need not be written back. If none is clean, the page drawn last is the
 //! victim.
 
