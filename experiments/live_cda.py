@@ -153,8 +153,8 @@ def leaving(recording: Path, device: str, depth: int) -> None:
     """Print how many evicted pages are hot, and how many of each kind are soon written again."""
     left.clear()
     flashtwin.run(recording, device=device, policy=Watched, pacing=flashtwin.ClosedLoop(depth))
-    # A page is written again soon if it is evicted again within as many evictions as one block on each of the
-    # 64 dies has pages. The last evictions are omitted, because the recording ends too early after them.
+    # Number of evictions that fill one block on each of the 64 dies. A page is soon written again if it is
+    # evicted again within this number. The last evictions are omitted, because too few follow them.
     soon, next_at, again = 64 * 128, {}, [False] * len(left)
     for i in reversed(range(len(left))):
         page = left[i][0]

@@ -82,7 +82,8 @@ struct Shared {
     rules_failed: Arc<AtomicBool>,
 }
 
-/// On drop after a panic, fails all waiting calls: a bug in the model ends the thread that runs into it.
+/// Guard of a thread that runs the model. If a bug in the model makes the thread panic, the guard fails all waiting
+/// calls when it is dropped.
 struct FailWaitersOnPanic<'a>(&'a Shared);
 
 impl Drop for FailWaitersOnPanic<'_> {

@@ -13,7 +13,7 @@ _PERCENTILES = ("p99_us", "p999_us", "p9999_us")
 
 #: Lower and upper end of an interval. They are computed from logarithms, so they are above 0.
 Interval = tuple[float, float]
-#: Number of batches of consecutive requests of a run, as in `Record.batches`.
+#: Batches of consecutive requests of a run, as in `Record.batches`.
 Batches = list[dict[str, Any]]
 
 

@@ -60,7 +60,7 @@ def _mean_us(host: Figures, depth: int) -> float | None:
 
 
 def _percentile_us(host: Figures, depth: int, percentile: str) -> float | None:
-    # High percentiles at depth 1 also need the experiment with more requests than that for the median.
+    # At depth 1, a high percentile may lack requests. It is then taken from the first other experiment.
     names = (_ONE, _MORE[0]) if depth == 1 else (_MORE[0],)
     return next((host[key] for key in (f"{name}/read.{percentile}" for name in names) if key in host), None)
 

@@ -32,7 +32,7 @@ _TYPES = {
     "QLC": ("LSB", "CSB", "MSB", "WSB"),
 }
 
-#: MQSim's names of victim rules, with the rules here; rules that are not equal have the difference.
+#: For each victim rule of MQSim, the rule here, and the difference if the two are not equal.
 _VICTIMS = {
     "GREEDY": ("greedy", ""),
     "RGA": ("d-choices", ""),

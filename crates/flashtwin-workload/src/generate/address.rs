@@ -67,7 +67,7 @@ pub enum Address {
         /// Weights of a new place, and of the distances 0, 1, 2 to 3, 4 to 7, and so on.
         distances: Vec<f64>,
     },
-    /// Starts in proportion to counts in a file of `LBA,Frequency` lines (byte offset of the start, count).
+    /// Starts are drawn in proportion to their counts. A file has them in lines `LBA,Frequency`: byte offset and count.
     Locality {
         /// Path of the file, which may be plain, gzip or zstd.
         file: PathBuf,

@@ -53,7 +53,7 @@ pub(crate) enum Certainty {
     Time,
     /// Addresses are sectors, or object numbers.
     Objects,
-    /// Files are found with several units for times and addresses.
+    /// The units of times and of addresses both differ from file to file.
     Both {
         /// Times have a decimal point.
         decimal_point: bool,

@@ -23,9 +23,9 @@ pub(super) struct Collector {
     /// Number of the device's requests before the run. Shown numbers are those of the run: device number minus this.
     ahead: u32,
     open: HashMap<Track, u32>,
-    /// For each chip, the slice that was suspended.
+    /// For each track with a suspended operation, the slice of this operation.
     held: HashMap<Track, u32>,
-    /// For each track, the last slice begun, while its pages are being listed.
+    /// For each track, the slice begun last, to which pages that follow in the log are added.
     last: HashMap<Track, u32>,
     requests: HashMap<Asked, u32>,
     /// Requests of the device that are not completed.
