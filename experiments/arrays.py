@@ -1,11 +1,11 @@
-"""Coordination schemes of arrays: response times, rebuilding, and garbage collection over time.
+"""Coordination schemes of arrays: response times, rebuilds, and garbage collection over time.
 
     python experiments/arrays.py line --requests 20000 --figure line.svg
     python experiments/arrays.py rebuild --requests 60000
     python experiments/arrays.py timeline --requests 20000 --figure gc.png
 
-Prints the Markdown tables of `docs/array-claims.md`. Each table names its generated load. To check the claims
-of the papers, run `flashtwin study run harmonia` and `flashtwin study run gcar`.
+Prints the Markdown tables of `docs/array-claims.md`. The title of each table names its generated load. Claims
+of the papers are checked by `flashtwin study run harmonia` and `flashtwin study run gcar`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Any
 import flashtwin
 from flashtwin import plot
 
-#: Settings that determine where the pages of a volume are.
+#: Settings that determine on which members the pages of a volume are.
 VOLUME = tuple(f"array.{key}" for key in ("level", "groups", "segment", "spare_percent", "chunk", "rotation"))
 
 
 class Warm:
-    """Preconditioned arrays; arrays with the same members and groups share one state."""
+    """Preconditioned arrays. Arrays with the same members and groups share one saved state."""
 
     def __init__(self) -> None:
         self._directory = tempfile.TemporaryDirectory()
@@ -83,7 +83,7 @@ LINE: dict[str, dict[str, str]] = {
     "swan": {"array.level": "swan"},
     "ideal": {"array.coordination": "ideal"},
 }
-#: Factor for the number of requests with SWAN, so that each of its groups becomes the front group.
+#: Factor by which runs with SWAN have more requests, so that each of its groups becomes the front group.
 SWAN_TIMES = 10
 
 
@@ -104,7 +104,7 @@ def line(requests: int, figure: str | None) -> None:
         rows = []
         panels[name] = {}
         for label, settings in LINE.items():
-            # The first half brings the pools to where the scheme keeps them.
+            # In the first half, the number of free blocks reaches the level at which the scheme keeps it.
             half = requests * (SWAN_TIMES if label == "swan" else 1)
             whole = f"{load},requests={2 * half}"
             result = run(whole, "raid5-array", {"buffer.policy": "lru"} | settings, warmup=half)
@@ -121,7 +121,10 @@ def line(requests: int, figure: str | None) -> None:
 
 
 def rebuild(requests: int) -> None:
-    """Print response times before, during and after a rebuild, and without the member, by rate limit."""
+    """Print response times before, during and after a rebuild, for several limits of its rate.
+
+    Also prints them without the member, before it is replaced.
+    """
     head = ["limit MiB/s", "rebuild s", "p99 whole us", "degraded", "rebuilding", "p99.9 rebuilding", "after"]
     for chunk in ("4 KiB", "64 KiB"):
         rows = []
@@ -146,7 +149,7 @@ def rebuild(requests: int) -> None:
 
 
 def timeline(requests: int, figure: str | None) -> None:
-    """Print the shares of time in which 0, 1, and more members collect at once; draw the collections."""
+    """Print the fractions of time in which 0, 1, and more members run GC at once. Draw the collections."""
     results = {}
     rows = []
     for coordination in ("local", "inclusive", "turns"):
@@ -169,7 +172,7 @@ def timeline(requests: int, figure: str | None) -> None:
 
 
 def at_once(result: flashtwin.Result, members: int) -> list[float]:
-    """Return the share of the time in which 0, 1, 2 ... members collect."""
+    """Return the fractions of the time in which 0, 1, 2 ... members run GC."""
     assert result.gc_intervals is not None
     steps = []
     for row in result.gc_intervals.to_pylist():

@@ -2,8 +2,8 @@
 
     python experiments/drives.py --tables DIR
 
-DIR has the CSV files of the tables. Each cell is one figure of one row; the page has one table per drive.
-With --only NAME, other profiles keep their cells of docs/drives.csv.
+DIR has the CSV files of the tables. A cell is one figure of one row; the page has one table per drive. With
+--only NAME, other profiles keep their cells of docs/drives.csv.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def main() -> None:
         cells.sort(key=lambda cell: list(fits()).index(cell.device))
         write_cells(cells)
         print(f"{device}\n{str(found)[str(found).rindex(chr(10) * 2) :]}", flush=True)
-    # The roles follow fits.toml, also those of earlier runs.
+    # Roles follow fits.toml. This also updates the roles of cells from earlier runs.
     cells = [replace(cell, role=fits()[cell.device].role(cell.row, cell.figure)) for cell in cells]
     write_cells(cells)
     write_page(cells)

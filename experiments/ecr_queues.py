@@ -2,9 +2,9 @@
 
     python experiments/ecr_queues.py
 
-At each eviction of a dirty page, the longest queue complete time of any chip is divided by the mean over all
-chips. The table has the share of evictions at which this ratio exceeds ten, and the share at which all chips
-are idle.
+At each eviction of a dirty page, the largest queue complete time of any chip is divided by the mean over all
+chips. The table has the fraction of evictions at which this ratio exceeds ten, and the fraction at which all
+chips are idle.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import ClassVar
 import flashtwin
 from flashtwin import study
 
-#: Ratio above which the paper calls queues uneven.
+#: Ratio of largest to mean queue time above which the paper calls the queues uneven.
 UNEVEN = 10
 
 
@@ -30,11 +30,11 @@ class Lru(flashtwin.Policy):
         self.ratios.clear()
 
     def insert(self, page: int, access: flashtwin.Access) -> None:
-        """Make the page the most recent."""
+        """Move the page to the most recent position."""
         self.order[page] = None
 
     def hit(self, page: int, access: flashtwin.Access) -> None:
-        """Make the page the most recent."""
+        """Move the page to the most recent position."""
         self.order.move_to_end(page)
 
     def forget(self, page: int) -> None:

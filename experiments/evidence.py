@@ -1,4 +1,4 @@
-"""The evidence of docs/validation.md as one figure: how much of each kind agrees.
+"""Draws the evidence of docs/validation.md as one figure: how many items of each kind agree.
 
     python experiments/evidence.py validation.svg
 
@@ -18,7 +18,7 @@ from flashtwin.study.verdicts import CONDITIONAL, NOT_REPRODUCED, REPRODUCED, co
 
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ("agrees", "agrees under a condition", "disagrees", "open or not tested")
-#: Fills of the parts of a bar: dark; light and hatched; grey; white and hatched.
+#: Fills of the parts of a bar, in order: dark; light and hatched; grey; white and hatched.
 FILLS = (0, 1, 6, 8)
 
 

@@ -2,15 +2,15 @@
 
     python experiments/fit_drives.py fit-pe8110 --tables DIR [--evaluations 80] [--write]
 
-The profile `devices/NAME.toml` has the structure (dies, planes, reserve), which is not changed. Each
-parameter below is multiplied by a factor. The cost is the weighted mean, over the figures of fitted rows
-(`_drives/fits.toml`), of
+The profile `devices/NAME.toml` has a structure (dies, planes, reserve), which is not changed. Each of the
+parameters below is multiplied by a factor. The cost is a weighted mean over the figures of fitted rows
+(`_drives/fits.toml`) of
 
     ln(1 + e^2),  e = ln(modelled / measured) / tolerance
 
-The tolerance is 5 % for rates, 10 % for p50 and p99, and 20 % for p99.9; rates have weight 6. Because of the
-logarithm, figures that the model cannot meet do not dominate the others. Held-out rows are never run. With
---write, the values in the file are replaced. The same seed gives the same values.
+The tolerance is 5 % for rates, 10 % for p50 and p99, and 20 % for p99.9. Rates have weight 6. Because of the
+logarithm, figures that the model cannot meet do not dominate the other figures. Held-out rows are never run.
+With --write, the new values replace those in the file. The same seed gives the same values.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ ROOT = Path(__file__).parents[1]
 LENGTHS = Lengths(0.6, 1.0)
 RATE_WEIGHT = 6.0
 TOLERANCE = {"kiops": 0.05, "p50": 0.1, "p99": 0.1, "p99.9": 0.2}
-#: Keys that are multiplied, with the largest factor in either direction, and whether the values are whole
-#: numbers.
+#: Keys whose values are multiplied. Each has the largest factor in either direction, and whether its values
+#: are whole numbers.
 PARAMETERS: dict[str, tuple[float, bool]] = {
     "timing.read_us": (2.0, False),
     "timing.program_us": (3.0, False),
@@ -64,7 +64,7 @@ def tolerance(figure: str) -> float:
 
 
 def penalty(e: float) -> float:
-    """Return the cost of an error in tolerances."""
+    """Return the cost of an error `e`, which is given in units of the tolerance."""
     return math.log(1 + e * e)
 
 
@@ -91,7 +91,10 @@ class Search:
         return self.table.get(section, {}).get(name)
 
     def values(self, factors: Sequence[float]) -> dict[str, Any]:
-        """Return the values of the keys for some factors, given as logarithms in units of the largest one."""
+        """Return the values of the keys.
+
+        `factors` are logarithms, in units of the logarithm of the largest factor.
+        """
         found: dict[str, Any] = {}
         for (key, i), x in zip(self.keys, factors, strict=True):
             most, whole = PARAMETERS[key]

@@ -1,12 +1,14 @@
-"""SIGKILL at random instants: of a server, of the command that started it, of clients and of other commands.
+"""Sends SIGKILL at random instants: to a server, the command that started it, clients, and other commands.
 
     python experiments/kills.py [KILLS] [SEED]
 
 Clients write numbered pages (tests/python/power.py) to a store in a file. A process is killed at a random
-instant, and a server is started again on the same store. Every page must then have its last written contents;
-an unacknowledged write may be present or not. Commands that write files are killed in the same way: under its
-final name, a file is complete or missing, and repeating the command writes the same bytes. At the end,
-neither folder contains a temporary file of flashtwin, and files of others with similar names are unchanged.
+instant, and a server is started again on the same store. Every page must then have its last acknowledged
+contents; an unacknowledged write may be present or not.
+
+Commands that write files are killed in the same way. A file must be either complete or missing under its
+final name, and repeating the command must write the same bytes. At the end, no folder contains a temporary
+file of flashtwin, and files of other programs with similar names are unchanged.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ class Served:
             return True
 
     def end(self, how: int) -> None:
-        """Send the command a signal and wait for it and its server."""
+        """Send the command a signal, and wait for the end of the command and its server."""
         self.process.send_signal(how)
         self.process.communicate(timeout=START_S)
         deadline = time.monotonic() + START_S
@@ -102,7 +104,10 @@ def serving(kills: int, rng: random.Random, folder: Path, temporary: Path) -> Co
 
 
 def writing(kills: int, rng: random.Random, folder: Path, temporary: Path) -> Counter[str]:
-    """Kill commands that write files; check the remaining files, and the files of the repeated command."""
+    """Kill commands that write files.
+
+    Check the remaining files, and the files that the repeated command writes.
+    """
     counts: Counter[str] = Counter()
     load = ["--workload", "zipf:requests=30000,write=0.7"]
     commands = {
@@ -147,7 +152,7 @@ def writing(kills: int, rng: random.Random, folder: Path, temporary: Path) -> Co
 
 
 def main() -> None:
-    """Kill processes: half of the time processes of a served device, otherwise other commands."""
+    """Kill processes: in half of the cases processes of a served device, otherwise other commands."""
     kills, seed = (int(word) for word in (*sys.argv[1:], *(("300", "1")[len(sys.argv) - 1 :])))
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as place:

@@ -2,8 +2,8 @@
 
     python experiments/live.py [SECONDS]
 
-Needs nbdkit and fio (docs/live.md). Both servers run alternately in one run under the same fio job, so that
-other load on the host affects both.
+Needs nbdkit and fio (docs/live.md). The two servers run alternately under the same fio job, so that other
+load on the host affects both equally.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from statistics import median
 
 import flashtwin
 
-#: Requests in flight, enough for the rate. With more, fio sends several at once whenever it has fallen
-#: behind, and these wait for each other in the socket.
+#: Requests in flight, enough for the rate. With more, fio sends several requests at once when it is behind
+#: the rate, and these requests wait for each other in the socket.
 DEPTH = 6
 #: Requests per second of the lateness measurement, and largest permitted lateness in us.
 RATE = 20_000
@@ -39,7 +39,7 @@ def fio(uri: str, **job: object) -> float:
 
 
 def late(seconds: float) -> dict[str, float]:
-    """Return lateness and number of responses of a data-centre SATA drive, half reads, half writes."""
+    """Return lateness and number of responses of a data-centre SATA drive; half of the requests are reads."""
     rate = f"{RATE // 2},{RATE // 2}"
     with flashtwin.serve("sata-dc", size="16G") as server:
         iops = fio(server.uri, rw="randrw", iodepth=DEPTH, runtime=seconds, rate_iops=rate)
@@ -79,7 +79,7 @@ def instant(seconds: float) -> float:
 
 
 def throughput(seconds: float) -> bool:
-    """Measure both servers alternately; return whether flashtwin's throughput is large enough."""
+    """Measure the two servers alternately. Return whether flashtwin's throughput is large enough."""
     pairs = [(instant(seconds), memory_plugin(seconds)) for _ in range(ROUNDS)]
     for ours, theirs in pairs:
         print(f"instant {ours:.0f} requests/s, nbdkit memory {theirs:.0f}: {ours / theirs:.2f}x")

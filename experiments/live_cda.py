@@ -1,9 +1,10 @@
-"""Why CDA-GC collects more than LRU under a live database: tables of docs/live-claims.md from recordings.
+"""Why CDA-GC collects more than LRU under a live database: tables of docs/live-claims.md, from recordings.
 
     python experiments/live_cda.py live.csv long.csv
 
-live.csv is a minute of MariaDB on the served board; long.csv is a minute of MariaDB on the device `instant`,
-with twelve times the requests. docs/live-claims.md has the commands that record them.
+live.csv is a recording of one minute of MariaDB on the served board. long.csv is one of a minute of MariaDB
+on the device `instant`, with twelve times as many requests. docs/live-claims.md has the commands that record
+them.
 """
 
 from __future__ import annotations
@@ -18,18 +19,20 @@ import flashtwin
 
 CDA, STAGER, DISPATCHER = "cda-gc", "cda-gc-stager", "cda-gc-dispatcher"
 RESET = "buffer.filter_reset_ms"
-#: The filter is reset every second, unless a run sets another time.
+#: Settings with which the filter is reset every second. Some runs set another time.
 EACH_SECOND = {"buffer.filter_reset_items": 0, RESET: 1000}
-#: A larger reserve by a quarter, or by one free block per die, with the same exported pages.
+#: Settings of a reserve that is larger by a quarter, or by one free block per die, with the same exported
+#: pages.
 ROOMIER = {"geometry.blocks_per_plane": 36, "geometry.reserve_percent": 11.2}
 TWO_FREE = {"gc.low_percent": 3}
-#: Number of times that the long recording is run; the last one is reported.
+#: Number of times that the long recording is repeated in a run. The counters of the last repetition are
+#: reported.
 ROUNDS = 3
 COLUMNS = "| run | buffer hits | pages written | hot writes | erases | pages moved | WA |"
 
 
 def blocks(a_die: int) -> dict[str, object]:
-    """Return settings for `a_die` blocks per die, with collection at one free block."""
+    """Return settings for `a_die` blocks per die. Collection starts at one free block."""
     return {"geometry.blocks_per_plane": a_die // 2, "gc.low_percent": 101 / a_die}
 
 
@@ -75,7 +78,7 @@ LONG = [
     ),
 ]
 
-#: Policies that are also run for a single round, since later rounds access the same pages again.
+#: Policies that are also run for a single round, because later rounds access the same pages again.
 FIRST = ("lru", CDA, "cda-gc, reset after 10000 ms", "cda-gc, reset after 1000000 ms")
 
 
@@ -92,7 +95,10 @@ class Watched(flashtwin.Policy):
         self.hit(page, access)
 
     def hit(self, page: int, access: flashtwin.Access) -> None:
-        """Make the page the most recent; a write records whether it is hot."""
+        """Move the page to the most recent position.
+
+        If the access is a write, record whether the page is hot.
+        """
         at, hot = self.pages.pop(page, (0.0, False))
         if access.write:
             at = self.device.now_us
@@ -116,7 +122,7 @@ class Watched(flashtwin.Policy):
         del self.pages[page]
 
 
-#: Evictions recorded by `Watched`: page, microseconds since its last write, whether it was hot.
+#: Evictions recorded by `Watched`: the page, the microseconds since its last write, and whether it was hot.
 left: list[tuple[int, float, bool]] = []
 
 
@@ -147,7 +153,8 @@ def leaving(recording: Path, device: str, depth: int) -> None:
     """Print how many evicted pages are hot, and how many of each kind are soon written again."""
     left.clear()
     flashtwin.run(recording, device=device, policy=Watched, pacing=flashtwin.ClosedLoop(depth))
-    # As many writes as fill one block of each of 64 dies: those of the end have no future to look at.
+    # Number of evictions that fill one block on each of the 64 dies. A page is soon written again if it is
+    # evicted again within this number. The last evictions are omitted, because too few follow them.
     soon, next_at, again = 64 * 128, {}, [False] * len(left)
     for i in reversed(range(len(left))):
         page = left[i][0]

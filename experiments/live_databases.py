@@ -2,10 +2,10 @@
 
     sudo env "PATH=$PATH" python experiments/live_databases.py [SECONDS]
 
-Runs `examples/live/postgres.sh` and `mariadb.sh` (see their requirements), each on one database that is
-created once. Every run begins with a copy of this database and with the same flash, full and in its steady
-state. Placement is dynamic (as on the board: a round robin of dies) or static (a fixed die per page). Prints
-the tables of docs/live-claims.md.
+Runs `examples/live/postgres.sh` and `mariadb.sh` (see the requirements there), each on one database that is
+created once. Every run begins with a copy of this database and with the same flash, which is full and in its
+steady state. Placement is dynamic (a round robin of dies, as on the board) or static (a fixed die per page).
+Prints the tables of docs/live-claims.md.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ EXAMPLES = Path(__file__).parents[1] / "examples" / "live"
 PLACEMENTS = ("dynamic", "static")
 POLICIES = ("lru", "gcar-lru", "ecr", "cda-gc")
 SIZE = "8G"
-#: A flush must not empty the buffer (D-141). The firmware collects at one free block per die, which is 2 % of
-#: the few blocks here.
+#: With a protected buffer, a flush does not empty it (D-141). The firmware collects at one free block per
+#: die, which is 2 % of the few blocks of a die here.
 DEVICE = ["--device", "cosmos", "--set", "buffer.power_loss_protection=true", "--set", "gc.low_percent=2"]
-#: Patterns for transactions per second and p95 in ms in the output of the clients.
+#: Patterns that find transactions per second, and p95 in ms, in the output of the clients.
 SAID = {
     "postgres": (r"tps = ([\d.]+)", r"p95 = ([\d.]+) ms"),
     "mariadb": (r"transactions: +\d+ +\(([\d.]+) per sec", r"95th percentile: +([\d.]+)"),
@@ -69,7 +69,7 @@ def row(said: str, database: str, policy: str, seconds: float) -> str:
 def study(database: str, place: Path, seconds: float) -> None:
     """Print the tables of one database."""
     made, copy = place / "made.img", place / "copy.img"
-    # Made on the device that takes no time; its flash is forgotten.
+    # The database is created on the device that takes no time. Its flash is not kept.
     run(database, made, 0, "--device", "instant", "--precondition", "none")
     made.with_name("made.img.state").unlink()
     for placement in PLACEMENTS:

@@ -1,12 +1,12 @@
-"""A live run is recorded and replayed offline: the difference of each percentile.
+"""Records a live run and replays it offline; prints the difference of each percentile.
 
     python experiments/live_replay.py [SECONDS]
 
-The live run is driven by fio at a given rate, with a dilation of 10; the recording is then replayed on the
-same device. Both times are the device's own. Prints a row for each percentile of reads, writes and flushes
-with the difference between the two, and exits with 1 if any difference exceeds 10 %. The last column is fio's
-latency divided by the dilation: it includes the path through the socket and lateness, and its histogram is
-coarser. Needs nbdkit and fio (docs/live.md).
+fio sends requests to the live device at a given rate, with a dilation of 10. The recording of this run is
+then replayed offline on the same device. The times of both runs are device times. The program prints a row
+for each percentile of reads, writes and flushes, with the difference between the two runs. It exits with 1 if
+a difference exceeds 10 %. The last column is fio's latency divided by the dilation; it includes the path
+through the socket and lateness, and its histogram is coarser. Needs nbdkit and fio (docs/live.md).
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def main() -> None:
                 "uri": server.uri,
                 "rw": "randrw",
                 "bs": "4k",
-                # One request at a time each: with more, fio looks for answers only when the next is to go.
+                # Each job has one request in flight. With more, fio checks for responses only when its next
+                # request is due.
                 "numjobs": JOBS,
                 "group_reporting": 1,
                 "fsync": 200,

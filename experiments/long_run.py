@@ -2,9 +2,9 @@
 
     python experiments/long_run.py [MILLIONS]
 
-Requests of 64 pages, four fifths of them writes, reach the device `demo` at such a rate that the run spans
-200 days, whatever MILLIONS of pages (default: 1000) there are. Resident memory is sampled about ten times per
-second.
+Requests of 64 pages, four fifths of them writes, are sent to the device `demo`. Their rate is chosen so that
+the run spans 200 days for any number of MILLIONS of pages (default: 1000). Resident memory is sampled about
+ten times per second.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import flashtwin
 
 PAGES_A_REQUEST = 64
 DAYS = 200
-#: Fraction of the run after which memory must not grow; before, tables are accessed for the first time.
+#: Fraction of the run after which memory must not grow. Before that, tables are accessed for the first time.
 SETTLED = 0.05
 GROWTH_MAX = 0.02
 

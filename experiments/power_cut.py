@@ -1,18 +1,19 @@
-"""Power losses at random moments, under a checker and under PostgreSQL.
+"""Power losses at random moments, checked by numbered pages and by PostgreSQL.
 
     python experiments/power_cut.py checker [LOSSES]
     python experiments/power_cut.py policies [LOSSES]
     sudo python experiments/power_cut.py postgresql [LOSSES]
 
 The checker writes numbered pages with flushes and forced writes (tests/python/power.py). Its devices have a
-volatile buffer under several policies, no buffer, or a protected one.
+volatile buffer under one of several policies, a protected buffer, or no buffer.
 
-With `policies`, the policy of a volatile buffer is replaced under this load before each power loss.
+With `policies`, the policy of a volatile buffer is replaced under the same load before each power loss.
 
-PostgreSQL runs on ext4 on a loop device on nbdfuse. Drive and host lose power under eight pgbench clients,
-and under clients that record each acknowledged commit. All layers between drive and database are torn down
-and set up again, and recover without help. Then all acknowledged commits must be present, and the tables must
-agree. Needs nbdkit, nbdfuse, e2fsprogs and PostgreSQL, and root for loop device and mount.
+PostgreSQL runs on ext4 on a loop device on nbdfuse. Drive and host lose power while eight pgbench clients
+run, and while other clients record each acknowledged commit. All layers between drive and database are then
+removed and set up again, and recover by themselves. After that, all acknowledged commits must be present, and
+the tables must agree. Needs nbdkit, nbdfuse, e2fsprogs and PostgreSQL. The loop device and the mount need
+root.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ WAIT_S = 60
 
 
 def checker(cuts: int) -> bool:
-    """Simulate `cuts` power losses on the devices in turn; an assertion reports what is wrong."""
+    """Simulate `cuts` power losses on the devices in turn. A lost page raises an AssertionError."""
     each = -(-cuts // len(DEVICES))
     for name, options in DEVICES.items():
         settings = {**SMALL, **options["set"]}
@@ -77,9 +78,9 @@ def checker(cuts: int) -> bool:
 
 
 def policies(cuts: int) -> bool:
-    """Replace the policy under load before each power loss; an assertion reports what is wrong."""
+    """Replace the policy under load before each power loss. A lost page raises an AssertionError."""
     rng = random.Random(1)
-    # Those that need no separate blocks for hot pages.
+    # Policies that need separate blocks for hot pages are excluded.
     names = [name for name in flashtwin.policies() if not name.startswith("cda-gc")]
     settings = {**SMALL, "buffer.power_loss_protection": "false", "buffer.capacity": "512KiB"}
     with flashtwin.serve("demo", set=settings, precondition="sequential") as server:
@@ -122,7 +123,7 @@ class Database:
     def attach(self, *, new: bool = False) -> None:
         """Set up device and file system."""
         disk = self.fuse / "disk"
-        # It says of every request that it failed, after the cut.
+        # After the power loss, nbdfuse reports an error for every request, which is not shown.
         self.nbdfuse = subprocess.Popen(["nbdfuse", str(disk), self.server.uri], stderr=subprocess.DEVNULL)
         until(disk.exists)
         self.loop = run("losetup", "--find", "--show", disk)
@@ -167,13 +168,13 @@ class Database:
         return run(*self.client("psql", "-XtAqc", query, "postgres"), quietly=quietly)
 
     def kill(self) -> None:
-        """Kill all processes of the database at once, as a power loss of the host does."""
+        """Kill all processes of the database at the same time, as a power loss of the host does."""
         assert self.postgres is not None
         pids = [self.postmaster, *run("pgrep", "-P", self.postmaster, quietly=True).split()]
         for pid in pids:
             run("kill", "-KILL", pid, quietly=True)
         self.postgres.wait(WAIT_S)
-        # Those that wait for the drive end when they have been told that it is gone.
+        # Processes that wait for the drive end when the kernel reports that the drive is gone.
         until(lambda: not any(alive(pid) for pid in pids))
 
 
@@ -195,7 +196,7 @@ def until(what: object) -> None:
 
 
 class Notes:
-    """A client that records the commits that were acknowledged to it."""
+    """A client that records the commits that the server acknowledged."""
 
     def __init__(self, database: Database, number: int, first: int) -> None:
         self.number, self.first, self.committed, self.asked = number, first, first - 1, first - 1
@@ -226,7 +227,7 @@ class Notes:
             return
 
     def end(self) -> None:
-        """Wait for the end of the client, whose server has ended."""
+        """Wait for the end of the client, after its server has ended."""
         self.psql.kill()
         self.psql.wait()
         self.thread.join(WAIT_S)

@@ -5,11 +5,12 @@
 Each device adds a row to a table. The row has
 
 - the parts of the device;
-- the number of held-out figures (of several runs together) within their bounds if the hidden and the fitted
-  device run the same requests;
-- the number of held-out figures (of half of the runs) within their bounds if they run different requests;
+- the number of held-out figures within their bounds if the hidden and the fitted device run the same requests
+  (each figure from several runs together);
+- the number of held-out figures within their bounds if the two devices run different requests (each figure
+  from half of the runs);
 - the number of undecided figures;
-- the number of identified parameters, and those among them that are off by more than 10 %.
+- the number of identified parameters, and those among them whose error exceeds 10 %.
 
 The results of each device are kept in the results folder, so that an interrupted run continues.
 """
@@ -40,19 +41,20 @@ from flashtwin.calibrate.results import read_results
 
 CAPACITY_BYTES = 1 << 30
 MEASURED_SEED = 7
-#: First seed of the runs of held-out loads. Each run begins on a newly preconditioned device, because the
-#: collections of dies may synchronise for millions of requests, so that single runs differ by more than the
-#: bounds.
+#: First seed of the runs of held-out loads. Each run begins on a newly preconditioned device. On a device
+#: that continues, the collections of its dies may synchronise for millions of requests, and then single runs
+#: differ by more than the bounds.
 HELD_OUT_SEED = 7
-#: Numbers of runs. More runs follow while the error of a figure is within a few standard errors of its bound,
-#: on either side. Standard errors from few runs are unreliable. Below SURE_RUNS, more runs therefore also
-#: follow while the standard error of the hidden device alone exceeds a third of the bound.
+#: Numbers of runs. The next number of runs is made if the error of a figure differs from its bound by only a
+#: few standard errors. Standard errors from few runs are unreliable. Therefore, with fewer than SURE_RUNS,
+#: the next number is also made if the standard error of the hidden device alone exceeds a third of the bound.
 RUNS = (4, 8, 16, 64)
 DECIDED = 2.0
 SURE_RUNS = 64
-#: Largest number of groups of runs from whose differences the standard error is computed.
+#: Largest number of groups of runs. The standard error is computed from the differences between groups.
 GROUPS = 8
-#: Length of held-out experiments as a multiple of those of a quick plan, so that p99.9 is known within 20 %.
+#: Length of held-out experiments, as a multiple of their length in a quick plan. With it, p99.9 is known
+#: within 20 %.
 HELD_OUT_TIMES = 8
 #: Bounds of the errors of held-out figures, by the ends of their names.
 BOUNDS = {"mb_per_s": 0.05, "p50_us": 0.10, "p90_us": 0.10, "p95_us": 0.10, "p99_us": 0.10, "p99.9_us": 0.20}
@@ -98,9 +100,9 @@ def draw(rng: random.Random, level: int) -> Values:
 
 
 def recover(seed: int, level: int, generations: int, threads: int, device: Path) -> str:
-    """Recover a device, write it as a device file and return the results for its parameters.
+    """Recover a device, write it as a device file, and return the results for its parameters.
 
-    The last line has the number of identified parameters, and those that are wrong.
+    The last line of the results has the number of identified parameters, and those of them that are wrong.
     """
     hidden = draw(random.Random(seed), level)
     spec = Profile(hidden, CAPACITY_BYTES).spec()
@@ -129,7 +131,7 @@ def judge(seed: int, level: int, device: Path, parameters: str, threads: int) ->
     """Compare a hidden device with its fitted one.
 
     Returns:
-        Lines, the last of which is a row of the table, and whether all is within its bounds.
+        Lines, the last of which is a row of the table; and whether all figures are within their bounds.
     """
     hidden = draw(random.Random(seed), level)
     spec = Profile(hidden, CAPACITY_BYTES).spec()
@@ -175,7 +177,7 @@ def judge(seed: int, level: int, device: Path, parameters: str, threads: int) ->
 
 @dataclass(frozen=True)
 class Run:
-    """A run of a load: its bandwidth, and the numbers of requests by their latency in ns."""
+    """A run of a load: its bandwidth, and the number of requests for each latency in ns."""
 
     experiment: str
     mb_per_s: float
@@ -209,14 +211,14 @@ def together(runs: list[Run]) -> Figures:
 
 @dataclass(frozen=True)
 class Compared:
-    """A figure of a hidden device and of the fitted one.
+    """A figure of a hidden device, and the same figure of the fitted device.
 
     Attributes:
         name: of the figure.
-        hidden: of the hidden device.
-        fitted: of the fitted one.
-        hidden_error: standard error of the hidden device's, as a share of it.
-        standard_error: of the ratio of both.
+        hidden: value of the hidden device.
+        fitted: value of the fitted device.
+        hidden_error: standard error of the hidden device's value, as a fraction of the value.
+        standard_error: standard error of the ratio of the two values.
     """
 
     name: str
@@ -227,22 +229,22 @@ class Compared:
 
     @property
     def error(self) -> float:
-        """Return the error as a share."""
+        """Return the error as a fraction."""
         return self.fitted / self.hidden - 1
 
     @property
     def is_beyond(self) -> bool:
-        """Whether the error is beyond its bound."""
+        """Whether the error exceeds its bound."""
         return off(self.hidden, self.fitted, self.name)
 
     @property
     def is_undecided(self) -> bool:
-        """Whether more runs might move the error over its bound."""
+        """Whether more runs might move the error across its bound."""
         return abs(abs(self.error) - (bound(self.name) or 0)) < DECIDED * self.standard_error
 
 
 def compared(true: list[Run], fitted: list[Run]) -> dict[str, Compared]:
-    """Compare the figures that have bounds; groups of runs show the standard errors."""
+    """Compare the figures that have bounds. Standard errors are computed from groups of runs."""
     count = min(GROUPS, len(true))
     groups = [(together(true[first::count]), together(fitted[first::count])) for first in range(count)]
     every, modelled = together(true), together(fitted)
@@ -256,13 +258,13 @@ def compared(true: list[Run], fitted: list[Run]) -> dict[str, Compared]:
 
 
 def bound(figure: str) -> float | None:
-    """Return the largest error of a figure, as a share."""
+    """Return the largest permitted error of a figure, as a fraction."""
     what = figure.split("/")[1]
     return BOUNDS.get(what.split(".", 1)[-1] if "." in what else what)
 
 
 def off(measured: float, modelled: float, figure: str) -> bool:
-    """Whether a figure is beyond its bound."""
+    """Whether the error of a figure exceeds its bound."""
     return abs(modelled / measured - 1) > (bound(figure) or math.inf)
 
 
@@ -277,14 +279,14 @@ def with_whole_blocks(values: Values, capacity_bytes: int) -> Values:
 
 
 def standing(hidden: Values, found: Calibration) -> tuple[int, list[str]]:
-    """Return how many parameters are identified, and which of these are wrong."""
+    """Return the number of identified parameters, and the names of those among them that are wrong."""
     capacity_bytes = found.profile.capacity_bytes
     true, fitted = (with_whole_blocks(each, capacity_bytes) for each in (hidden, found.profile.values))
     identified = [name for name in fitted if found.identified(name)]
     wrong = [
         name for name in identified if name not in true or abs(math.log(fitted[name] / true[name])) > 0.10
     ]
-    # The fit says of a part that there is none.
+    # A parameter is wrong if the fitted device lacks the part that it describes.
     wrong += [name for name in true if name not in fitted]
     return len(identified), wrong
 

@@ -2,8 +2,9 @@
 
     python experiments/refit.py --device nvme-tlc
 
-A pattern search starts at the profile of the package and reduces the mean error. It takes no step after which
-any published figure is worse than with that profile, so its result is at least as good in every row.
+A pattern search starts at the package's profile of the drive and reduces the mean error. It rejects each step
+after which any published figure would be worse than with that profile. Therefore its result is at least as
+good in every row.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import flashtwin
 from flashtwin import _core
 from flashtwin.errors import FlashtwinError
 
-#: Keys that are refitted, with the number of values of each.
+#: Keys that are refitted, each with the number of its values.
 KEYS = {
     "timing.read_us": 3,
     "timing.program_us": 3,
@@ -32,7 +33,8 @@ KEYS = {
     "buffer.latency_us": 1,
     "buffer.background_depth": 1,
 }
-#: Changes of logarithms that are tried in turn; each is repeated as long as it reduces the error.
+#: Changes of the logarithms of values, which are tried in turn. Each is repeated as long as it reduces the
+#: error.
 STEPS = (0.02, 0.01, 0.005, 0.0025)
 
 
@@ -57,7 +59,10 @@ def errors(device: str, keys: dict[str, str], published: dict[str, float]) -> di
 
 
 def mean_error(found: dict[str, float], hand: dict[str, float]) -> float:
-    """Return the mean absolute error; infinite if any error is larger than by hand, or missing."""
+    """Return the mean absolute error.
+
+    It is infinite if any figure is missing or has a larger error than in the hand-made profile.
+    """
     if any(abs(found.get(name, math.inf)) > abs(error) for name, error in hand.items()):
         return math.inf
     return math.fsum(map(abs, found.values())) / len(found)
@@ -66,7 +71,7 @@ def mean_error(found: dict[str, float], hand: dict[str, float]) -> float:
 def search(
     measure: Callable[[list[float]], dict[str, float]], count: int, rounds: int, threads: int
 ) -> list[float]:
-    """Return the logarithmic changes of `n` values that reduce the mean error most, among those tried."""
+    """Return the logarithmic changes of `count` values that reduce the mean error most, among those tried."""
     at = [0.0] * count
     hand = measure(at)
     best = mean_error(hand, hand)

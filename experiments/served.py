@@ -4,16 +4,16 @@
     python experiments/served.py --seed 3 --dilation 100 --reads
     python experiments/served.py --seed 3 --measure && python experiments/served.py --seed 3
 
-A random device, drawn as in recovery.py, is served, measured by the script of a plan, and fitted blindly. The
-latency of the host is that of the device `instant`. The fitted device is compared with the hidden one in
-virtual time, without a host.
+A random device, drawn as in recovery.py, is served. The script of a plan measures it, and a fit that does not
+know the device follows. The latency of the host is measured on the device `instant`. The fitted device is
+then compared with the hidden one in virtual time, without the host.
 
-With --reads nothing is fitted: the device is filled once, and fio's measurements of its reads are compared
-with the same device in virtual time. This shows the latency that the host adds at a given dilation.
+With --reads nothing is fitted. The device is filled once, and fio's measurements of its reads are compared
+with the same device in virtual time. The difference is the latency that the host adds at a given dilation.
 
-With --measure, only the script of the plan runs; the host should be otherwise idle, or give it real-time
-priority (chrt -r 10). Afterwards, the same command without --measure and with the same --results fits the
-measurements.
+With --measure, only the script of the plan runs. The host should otherwise be idle, or the command should
+have real-time priority (chrt -r 10). Afterwards, the same command without --measure and with the same
+--results fits the measurements.
 """
 
 from __future__ import annotations

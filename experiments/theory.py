@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import flashtwin
 
 PAGES_PER_BLOCK = 64
-#: Divisor of the number of blocks that gives the free blocks at which a pool collects.
+#: Free blocks at which a pool collects, as a divisor of the number of blocks.
 LOW = 64
 
 
@@ -21,11 +21,11 @@ class Point:
 
     Attributes:
         load: the generated load, without its number of requests.
-        fill: live share of the blocks in use; None if the flash does not matter.
-        quantity: the form.
+        fill: fraction of the pages in used blocks that is live; None if the flash does not matter.
+        quantity: the name of the closed form.
         keys: further keys of the device.
-        warmup: writes before the measurement, in capacities of the device (or of the range, for hits).
-        measured: measured writes, likewise.
+        warmup: writes before the measurement, in capacities of the device (for hits: of the range).
+        measured: measured writes, in the same unit as `warmup`.
     """
 
     load: str
@@ -58,7 +58,10 @@ POINTS = [
 
 
 def keys(point: Point, blocks: int) -> dict[str, str | int | float | bool | None]:
-    """Return the keys of a device of one pool whose live pages are the share `fill` of the blocks in use."""
+    """Return the keys of a device with one pool.
+
+    Live pages are the fraction `fill` of the pages in used blocks.
+    """
     low = blocks // LOW
     # As in `Pool::units_in_use` of crates/flashtwin/src/theory.rs.
     exported = round(point.fill * (blocks - low - 1.5))
@@ -82,7 +85,7 @@ def keys(point: Point, blocks: int) -> dict[str, str | int | float | bool | None
 
 
 def measure(point: Point, blocks: int) -> tuple[float, float]:
-    """Run a point on a device with a number of blocks; returns the measured value and the closed form."""
+    """Run a point on a device with `blocks` blocks. Return the measured value and the closed form."""
     set_keys = keys(point, blocks)
     form = flashtwin.theory(point.load, "demo", set=set_keys).own(point.quantity)
     if form is None or form.value is None:

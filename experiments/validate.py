@@ -2,8 +2,9 @@
 
     python experiments/validate.py [--slow]
 
-The commands are those of the first table of the page. Those after "slow" run only with --slow, and their
-results are in the sections of the page. A command that fails ends the program with its output.
+The commands are those of the first table of the page. Commands after the row "slow" run only with --slow;
+their results are in other sections of the page. If a command fails, the program prints the command's output
+and ends.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Run fuzz targets and print their results: `python fuzz/run.py [--seconds N] [TARGET ...]`.
 
 Rust targets are built with the coverage instrumentation that libFuzzer needs, which the stable compiler
-provides; Python targets need Atheris. Inputs that reached new code are kept in out/fuzz, where the next run
-starts.
+provides. Python targets need Atheris. Inputs that reached new code are kept in out/fuzz. The next run starts
+with them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 OUT = ROOT / "out" / "fuzz"
 TRACES = ROOT / "tests" / "data" / "traces"
-#: Directories with valid inputs of a target, for targets that do not read traces.
+#: Directories with valid inputs, for targets that do not read traces.
 SEEDS = {
     "fuzz_device_toml": ROOT / "devices",
     "fuzz_study": ROOT / "python" / "flashtwin" / "studies",
@@ -35,7 +35,7 @@ COVERAGE = (
     " -Cllvm-args=-sanitizer-coverage-pc-table"
     " -Cllvm-args=-sanitizer-coverage-trace-compares"
 )
-#: Options of single targets in addition to the common ones: a case of the model needs several bytes per
+#: Options of individual targets, in addition to the common ones. A case of the model needs several bytes per
 #: request.
 OPTIONS = {"fuzz_model": ["-max_len=3000", "-len_control=0"]}
 
@@ -83,7 +83,7 @@ def fuzz(name: str, command: list[str], seconds: int) -> Done:
     before = used_s()
     corpus = OUT / name
     corpus.mkdir(parents=True, exist_ok=True)
-    # libFuzzer ends its process without the clean-up of the target.
+    # libFuzzer ends its process without cleaning up after the target.
     with tempfile.TemporaryDirectory(prefix="flashtwin_fuzz_") as place:
         done = subprocess.run(
             [

@@ -1,7 +1,7 @@
-"""Costs of whole commands: a run with and without request log, and `policy hits` against libCacheSim.
+"""Time and memory of whole commands: a run with and without request log; `policy hits` against libCacheSim.
 
-Commands that are compared run alternately, in alternating order; figures are medians. Times include the start
-of Python. The comparison with libCacheSim needs the package `libcachesim`.
+Commands that are compared run alternately, and the order changes from round to round. Figures are medians.
+Times include the start of Python. The comparison with libCacheSim needs the package `libcachesim`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PAGE_BYTES = 4096
 #: File with the processor time of the whole machine.
 STAT = Path("/proc/stat")
 FLASHTWIN = str(Path(sys.executable).with_name("flashtwin"))
-#: Program that prints the miss ratio of objects of one size, run as a separate command.
+#: Program that prints the miss ratio for objects of equal size. It is run as a separate command.
 LIBCACHESIM = """
 import sys, libcachesim
 path, policy, pages = sys.argv[1:]
@@ -62,9 +62,12 @@ def cost(command: list[str]) -> Cost:
 def alternate(
     commands: dict[str, list[str]], rounds: int, without: Path | None = None
 ) -> dict[str, list[Cost]]:
-    """Run commands in turn, so that other load affects all of them; every other round is in reverse order.
+    """Run commands in turn, so that other load affects all of them equally.
 
-    The file `without` is removed before each command, since replacing a file takes longer than creating one.
+    Every other round is in reverse order.
+
+    The file `without` is removed before each command, because replacing a file takes longer than creating
+    one.
     """
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for number in range(rounds):
@@ -76,7 +79,7 @@ def alternate(
 
 
 class Cores:
-    """The mean number of cores that other processes keep busy since the start; Linux only."""
+    """Number of cores that other processes keep busy, as a mean since the start; Linux only."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -100,7 +103,10 @@ def figure(name: str, value: float) -> None:
 
 
 def log(directory: Path) -> None:
-    """Compare a run with its log to the same run without it. The log needs a core of its own."""
+    """Compare a run that writes a request log with the same run without a log.
+
+    The log needs a core of its own.
+    """
     load = f"uniform:write=0.8,size=4k,requests={LOG_REQUESTS}"
     run = [FLASHTWIN, "run", "--workload", load, "--device", "ecr", "--queue-depth", "64"]
     path = directory / "log.parquet"
@@ -119,7 +125,10 @@ def log(directory: Path) -> None:
 
 
 def write_oracle_general(path: Path) -> None:
-    """Write a trace in libCacheSim's form: Zipf over pages, and some pages that are accessed only once."""
+    """Write a trace in libCacheSim's form.
+
+    Accesses to most pages have a Zipf distribution; some pages are accessed only once.
+    """
     import numpy as np
 
     rng = np.random.default_rng(1)
@@ -135,7 +144,7 @@ def write_oracle_general(path: Path) -> None:
 
 
 def hits(directory: Path) -> None:
-    """Compare `policy hits` with libCacheSim on one file: time, and the hits themselves."""
+    """Compare `policy hits` with libCacheSim on one file: the time, and the number of hits."""
     path = directory / "t.oracleGeneral"
     write_oracle_general(path)
     beside = importlib.util.find_spec("libcachesim") is not None

@@ -1,9 +1,8 @@
-//! Arrays: page operations per second, relative to one SSD with as many chips, measured in the same
-//! run.
+//! Arrays: page operations per second, relative to one SSD with as many chips that is measured in the same run.
 //!
-//! Compared are one SSD of 64 chips with its buffer, and eight SSDs of 8 chips each behind the same
-//! buffer, as RAID-0 and as RAID-5. Page operations are counted as in [`crate::ftls`]. An array
-//! runs the same load; it is shortened where parity multiplies the operations.
+//! One SSD of 64 chips with its buffer is compared with eight SSDs of 8 chips each behind the same buffer, as RAID-0
+//! and as RAID-5. Page operations are counted as in [`crate::ftls`]. The array runs the same load. The load is shorter
+//! if parity multiplies the operations.
 
 use std::time::Instant;
 
@@ -14,8 +13,7 @@ use flashtwin_workload::GeneratorSpec;
 use crate::ftls::page_operations;
 use crate::{figure, median, profile, Failure, DEPTH, LOAD};
 
-/// Number of rounds in which all devices run in turn. Medians of the ratios within a round are
-/// reported.
+/// Number of rounds. All devices run in turn in each round. The report has medians of the ratios within a round.
 const ROUNDS: usize = 5;
 
 fn array(level: &str) -> Result<Array, Failure> {
@@ -28,7 +26,7 @@ fn array(level: &str) -> Result<Array, Failure> {
         ("member.geometry.blocks_per_plane", "512"),
         ("member.buffer", "none"),
         ("buffer.capacity", "32 MiB"),
-        // The host's bus once, before the array: the same work as that of the SSD.
+        // Data cross the host's bus once, before the array, as they do before the SSD.
         ("link.bus_ns_per_sector", "238.4"),
         ("member.link.bus_ns_per_sector", "0"),
     ];
@@ -37,7 +35,7 @@ fn array(level: &str) -> Result<Array, Failure> {
     Ok(array)
 }
 
-/// Returns the page operations per second of one round.
+/// Runs one round. Returns the page operations per second.
 fn rate<S: Drivable>(
     device: &mut Device<S>,
     operations: impl Fn(&Device<S>) -> u64,

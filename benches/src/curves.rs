@@ -1,8 +1,8 @@
-//! LRU curves: accesses per second of one pass over 10 million accesses, exact and sampled; and the
-//! time of runs at 100 sizes relative to such a pass.
+//! LRU curves: accesses per second in one pass over 10 million accesses, exact and sampled. Also the time of runs at
+//! 100 buffer sizes, relative to such a pass.
 //!
-//! The load is that of the comparison with libCacheSim: Zipf 0.99 over 780 108 pages. Ten of the
-//! hundred sizes are run and timed.
+//! The load is that of the comparison with libCacheSim: Zipf 0.99 over 780 108 pages. Of the hundred sizes, ten are run
+//! and timed.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -18,11 +18,11 @@ use crate::{figure, median, profile, Failure};
 
 const PAGES: u64 = 780_108;
 const LOAD: &str = "zipf:theta=0.99,write=0.3,requests=10000000";
-/// Number of accesses between the prefetch of an entry and its access, as in the command.
+/// Number of accesses by which prefetching is ahead of the accesses, as in the command.
 const AHEAD: usize = 16;
 const RATE: f64 = 0.01;
 const SIZES: u64 = 100;
-/// One in `STEP` of the hundred sizes is run.
+/// One in `STEP` of the hundred sizes is run and timed.
 const STEP: u64 = 10;
 const ROUNDS: usize = 5;
 

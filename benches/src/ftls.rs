@@ -1,10 +1,9 @@
-//! Translation layers and back ends: page operations per second, relative to the page map on `msr`,
-//! measured in the same run.
+//! Translation layers and back ends: page operations per second, relative to the page map on `msr` that is measured in
+//! the same run.
 //!
-//! A page operation is any operation of the flash on one page: reads and programs for the host and
-//! the map, each page that a collection or merge moves (counted once), and summary pages. Erases
-//! are not counted. All cases run the same load on the ECR device in its steady state: 4 KiB,
-//! uniform, 80 % writes, 64 requests in flight.
+//! A page operation is an operation of the flash on one page: a read or program for the host or for the map, a page
+//! that a collection or merge moves (counted once), or a summary page. Erases are not counted. All cases run the same
+//! load on the ECR device in its steady state: 4 KiB, uniform, 80 % writes, 64 requests in flight.
 
 use std::time::Instant;
 
@@ -15,12 +14,11 @@ use flashtwin_workload::GeneratorSpec;
 
 use crate::{figure, median, profile, Failure, DEPTH, LOAD};
 
-/// Number of rounds. Each round runs every case once, in turn. Ratios are between cases of the same
-/// round; the report has the median of each ratio over the rounds.
+/// Number of rounds. All cases run in turn in each round. The report has the median, over the rounds, of the ratio of
+/// two cases of the same round.
 const ROUNDS: usize = 3;
 
-/// A case: name, overrides of the ECR device, and the number of requests of a round, which takes
-/// about half a second.
+/// A case: name, overrides of the ECR device, and the number of requests of a round. A round takes about half a second.
 type Case = (&'static str, &'static [(&'static str, &'static str)], u64);
 
 const CASES: [Case; 5] = [
@@ -60,7 +58,7 @@ pub fn page_operations(report: &FlashReport) -> u64 {
     counted.map(|cause| report.flash.count(cause)).sum()
 }
 
-/// Returns the page operations per second of one round.
+/// Runs one round. Returns the page operations per second.
 fn rate(ssd: &mut Ssd, requests: u64, seed: u64) -> Result<f64, Failure> {
     let mut load = GeneratorSpec::parse(LOAD)?.build(ssd.exported_bytes(), seed)?;
     let config = RunConfig {

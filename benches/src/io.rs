@@ -1,5 +1,5 @@
-//! Reading traces: requests and bytes per second of each trace form, from a file in the page cache;
-//! and the time that a run saves by reading on another thread.
+//! Reading traces: requests and bytes per second of each trace form, from a file in the page cache. Also the time that
+//! a run saves if another thread reads the trace.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,17 +15,17 @@ const REQUESTS: u64 = 2_000_000;
 /// Number of requests of the trace that a run replays.
 const REPLAYED: u64 = 500_000;
 
-/// A directory of the program's own, which is removed at the end.
+/// A temporary directory that is removed at the end.
 struct Directory(PathBuf);
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // Best effort: it lies in the temporary directory.
+        // Errors are ignored, because the directory is in the temporary directory of the system.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// Reads each form in turn, several times, and prints the medians.
+/// Reads each form in turn, `rounds` times, and prints the medians.
 pub fn rates(rounds: usize) -> Result<(), Failure> {
     let name = format!("flashtwin_bench_{}", std::process::id());
     let directory = Directory(std::env::temp_dir().join(name));
@@ -65,8 +65,8 @@ pub fn rates(rounds: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the wall time of a run that reads its trace on another thread, relative to a run that
-/// reads it on the same thread.
+/// Returns the wall-clock time of a run whose trace another thread reads, relative to a run that reads the trace on its
+/// own thread.
 fn ahead(trace: &Path, rounds: usize) -> Result<f64, Failure> {
     let spec = profile("ecr", &[])?;
     let mut ssd = Ssd::new(&spec);
@@ -133,7 +133,7 @@ fn write_oracle_general(path: &Path, requests: &[Request]) -> Result<(), Failure
     Ok(file.flush()?)
 }
 
-/// Counts the requests in a file, from opening it to the last request.
+/// Counts the requests in a file by reading it to its end.
 fn count(path: &Path) -> Result<u64, Failure> {
     let mut workload = open_trace(path, &TraceOptions::default())?;
     let (mut batch, mut count) = (Vec::new(), 0);

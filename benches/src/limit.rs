@@ -1,29 +1,27 @@
-//! A minimal kernel: the cost of the memory accesses of the same device, without timing, buffer or
-//! statistics.
+//! A minimal kernel: the memory accesses of the modelled device, without timing, buffer or statistics. It shows the
+//! lower limit of the time per write.
 //!
-//! The kernel has a map and a reverse map with 4 bytes per page, valid counts, and greedy victims.
-//! A scan of the valid counts finds the victim, which is faster here than buckets by valid count
-//! (460 against 650 ns per write, measured on one machine). Geometry, reserve and watermark are
-//! those of the modelled device. A host write accesses the map entry of its page, the reverse entry
-//! of its old copy, and the map entry of each page that GC moves. The kernel shares no code with
-//! the model.
+//! The kernel has a map and a reverse map with 4 bytes per page, valid counts, and greedy victims. It finds the victim
+//! by a scan of the valid counts. This is faster here than buckets by valid count (460 against 650 ns per write,
+//! measured on one machine). Geometry, reserve and watermark are those of the modelled device. A host write accesses
+//! the map entry of its page, the reverse entry of the page's old copy, and the map entry of each page that GC moves.
+//! The kernel shares no code with the model.
 
 use std::collections::VecDeque;
 
 use flashtwin::{DeviceSpec, Rng};
 
 const NONE: u32 = u32::MAX;
-/// Added to the valid count of a block that is open or free, so that it is not chosen as a victim.
+/// Added to the valid count of a block that is open or free, so that the scan does not choose it as the victim.
 const NOT_SEALED: i16 = 0x4000;
 
-/// Extent to which the kernel hides its cache misses.
+/// Extent to which the kernel hides cache misses by prefetching.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Lookahead {
     /// Nothing is prefetched.
     None,
-    /// Map entries of the victim's pages are prefetched before they are updated; map entries of the
-    /// next host writes, and the reverse entries of their old copies, are prefetched 16 writes
-    /// ahead.
+    /// Map entries of the victim's pages are prefetched before they are updated. The map entries of host writes, and
+    /// the reverse entries of the old copies, are prefetched 16 writes in advance.
     Sixteen,
 }
 
@@ -53,7 +51,7 @@ fn prefetch<T>(table: &[T], i: u32) {
     #[cfg(target_arch = "x86_64")]
     if let Some(entry) = table.get(i as usize) {
         use core::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
-        // SAFETY: a prefetch reads nothing and cannot fault; the address is that of a live entry.
+        // SAFETY: a prefetch reads nothing and cannot fault. The address is that of a live entry.
         unsafe { _mm_prefetch(std::ptr::from_ref(entry).cast::<i8>(), _MM_HINT_T0) };
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -61,7 +59,7 @@ fn prefetch<T>(table: &[T], i: u32) {
 }
 
 impl Kernel {
-    /// Creates the device of `spec`, on which every exported page was written once.
+    /// Creates the device that `spec` describes, with every exported page written once.
     pub fn new(spec: &DeviceSpec) -> Kernel {
         let g = &spec.geometry;
         let planes = (g.chips * g.planes_per_chip) as usize;
@@ -139,7 +137,7 @@ impl Kernel {
         self.planes[plane].free.push_back(block as u32);
     }
 
-    /// Returns the number of pages moved by GC per random host page write.
+    /// Returns the number of pages that GC moved per page that the host wrote at random.
     pub fn moves_per_write(&self) -> f64 {
         self.moves as f64 / self.writes as f64
     }

@@ -1,12 +1,16 @@
-//! `make bench`: prints every figure of speed and size as a line `name: value`, each rate relative
-//! to a baseline measured in the same run. No test asserts a time; this program records them.
+//! `make bench`: prints every figure of speed and size as a line `name: value`. Each rate is relative to a baseline
+//! that is measured in the same run. This program only records times; no test asserts them.
 //!
-//! `flashtwin-bench [device|io|ftls|arrays|placement|policies|growth|curves] [POLICY...]` prints
-//! one part, for some policies if they are named. `placement-full [LOAD...]` prints rows of WARP at
-//! full size, `stages [CASE...]` the instructions per request, and `scaling` both speed and
-//! instructions for devices and arrays of many sizes. `schemes` prints what published schemes cost
-//! beside plain devices. `held` compares three of the instruction
-//! counts with the recorded ones, as CI does; `record` records them anew.
+//! Arguments select a part of the figures:
+//!
+//! - `flashtwin-bench [device|io|ftls|arrays|placement|policies|growth|curves] [POLICY...]`: one part, or some policies
+//!   of it
+//! - `placement-full [LOAD...]`: rows of WARP at full size
+//! - `stages [CASE...]`: instructions per request
+//! - `scaling`: speed and instructions of devices and arrays of many sizes
+//! - `schemes`: the cost of published schemes relative to the devices that they extend
+//! - `held`: compares three instruction counts with the recorded ones, as CI does
+//! - `record`: records these three counts again
 
 mod arrays;
 mod curves;
@@ -28,11 +32,11 @@ use flashtwin_sim::{load_snapshot, run, save_snapshot, Control, Pacing, RunConfi
 use flashtwin_workload::GeneratorSpec;
 use limit::{Kernel, Lookahead};
 
-/// Number of rounds in which kernel and model run in turn; medians are reported.
+/// Number of rounds. The kernel and the model run in turn in each round. Medians are reported.
 const ROUNDS: usize = 5;
-/// Number of requests of the model, and of page writes of the kernel, in one round.
+/// Number of requests of the model in one round, and of page writes of the kernel.
 const REQUESTS: u64 = 3_000_000;
-/// Number of requests in flight: one for each of the 64 chips of the ECR device.
+/// Number of requests in flight: one per chip of the ECR device, which has 64.
 const DEPTH: u32 = 64;
 /// The load of the speed target: 4 KiB, uniform over the whole device, 80 % writes.
 const LOAD: &str = "uniform:write=0.8,size=4k";
@@ -62,7 +66,7 @@ fn model_rate(ssd: &mut Ssd, seed: u64) -> Result<f64, Failure> {
     Ok(outcome.submitted as f64 / seconds)
 }
 
-/// Returns the page writes per second of the kernel.
+/// Returns the number of page writes of the kernel per second.
 fn kernel_rate(kernel: &mut Kernel, rng: &mut Rng, lookahead: Lookahead) -> f64 {
     let began = Instant::now();
     kernel.write_random(rng, REQUESTS, lookahead);
@@ -92,7 +96,7 @@ fn main() -> Result<(), Failure> {
         names = flashtwin::buffer::ChosenPolicy::names();
     }
     let wanted = |name| part.as_deref().is_none_or(|part| part == name);
-    // First, in memory that nothing else has had: it measures what a page takes.
+    // This part runs first, in memory that no other part has used, because it measures the memory per page.
     if wanted("device") {
         device()?;
     }
@@ -124,8 +128,8 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints the model's speed relative to the kernel's, and the rates of the kernel, of the kernel
-/// with prefetching, and of both back ends.
+/// Prints the model's speed relative to the kernel's. Also prints the rates of the kernel, of the kernel with
+/// prefetching, and of both back ends.
 fn limit_ratios(rates: &[Vec<f64>; 4]) {
     let ratio = |model: usize, kernel: usize| {
         median(
@@ -159,10 +163,10 @@ fn snapshot_loads(spec: &DeviceSpec, device: &Ssd) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Compares the whole model with a minimal kernel of its data structures.
+/// Compares the whole model with a minimal kernel that has the same data structures.
 fn device() -> Result<(), Failure> {
     let msr = profile("ecr", &[])?;
-    // The same geometry and buffer on the other back end.
+    // The same geometry and buffer with the other back end.
     let modern = profile(
         "ecr",
         &[

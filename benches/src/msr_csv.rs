@@ -9,7 +9,7 @@ use crate::Failure;
 
 const LINES: u64 = 1_000_000;
 
-/// Returns the lines read per second, from opening the file to the last request.
+/// Returns the number of lines read per second, from opening the file to the last request.
 pub fn lines_per_second() -> Result<f64, Failure> {
     let path = std::env::temp_dir().join(format!("flashtwin_bench_{}.csv", std::process::id()));
     std::fs::write(&path, trace())?;

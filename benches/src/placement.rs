@@ -1,5 +1,5 @@
-//! Devices that write by units: nanoseconds per programmed page, without and with time, with eight
-//! handles relative to one, and the memory per page.
+//! Devices that write by units: nanoseconds per programmed page, without and with time; eight handles relative to one;
+//! and the memory per page.
 
 use std::time::Instant;
 
@@ -12,10 +12,10 @@ use crate::memory::resident_bytes;
 use crate::{figure, median, Failure};
 
 const PAGE_BYTES: u32 = 4096;
-/// Number of rounds in which both devices run in turn.
+/// Number of rounds. Both devices run in turn in each round.
 const ROUNDS: usize = 3;
-/// Returns the setup of the device of WARP's class A2 (FAST 2026): 448 GiB in units of 128 MiB;
-/// `scale` divides its number of pages.
+/// Returns the setup of the device of WARP's class A2 (FAST 2026): 448 GiB in units of 128 MiB. Its number of pages is
+/// divided by `scale`.
 fn setup(scale: u32, scheme: &str) -> Result<Setup, Failure> {
     let words = [
         ("units", 4086),
@@ -36,7 +36,7 @@ struct Measured {
     resident_bytes: u64,
 }
 
-/// Writes `capacities` times the device's capacity, then measures one capacity more.
+/// Writes `capacities` times the device's capacity, and then measures one further capacity.
 fn run(load: &str, scale: u32, scheme: &str, capacities: f64) -> Result<Measured, Failure> {
     let setup = setup(scale, scheme)?;
     let mut device = Placed::new(&setup)?;
@@ -69,8 +69,8 @@ fn run(load: &str, scale: u32, scheme: &str, capacities: f64) -> Result<Measured
     })
 }
 
-/// Compares eight handles with one class, under the same load at the same write amplification:
-/// every handle writes all pages.
+/// Compares eight handles with one class under the same load. Every handle writes all pages, so that write
+/// amplification is the same.
 pub fn ratios() -> Result<(), Failure> {
     let streams: Vec<String> = (0..8)
         .map(|handle| format!("uniform:write=1,size=4k,placement={handle},bytes=1"))
@@ -87,8 +87,8 @@ pub fn ratios() -> Result<(), Failure> {
     Ok(())
 }
 
-/// With time: nanoseconds per programmed page of a device that writes by units, with eight handles
-/// and with one class, relative to the same device that writes superblocks without handles.
+/// Measures, with time, the nanoseconds per programmed page of a device that writes by units. Compares eight handles
+/// and one class with the same device that writes superblocks without handles.
 pub fn timed() -> Result<(), Failure> {
     let streams: Vec<String> = (0..8)
         .map(|handle| format!("uniform:write=1,size=4k,placement={handle},bytes=1"))
@@ -110,7 +110,7 @@ pub fn timed() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the nanoseconds per programmed page of a run with one scheme.
+/// Returns the nanoseconds per programmed page in a run with this scheme.
 fn timed_run(load: &str, scheme: &str) -> Result<f64, Failure> {
     let set = [("placement.scheme", scheme), ("buffer", "none")];
     let text = spec::builtin("nvme-fdp").ok_or("the profile is shipped")?;
@@ -134,8 +134,8 @@ fn timed_run(load: &str, scheme: &str) -> Result<f64, Failure> {
     Ok(nanos / (outcome.submitted + moves) as f64)
 }
 
-/// Runs rows of WARP at full size, with 1 G host pages each: the given loads, or the one with
-/// uniform writes.
+/// Runs rows of WARP at full size, with 1 G host pages each: the given loads or, without any, the one with uniform
+/// writes.
 pub fn full(loads: &[String]) -> Result<(), Failure> {
     match loads {
         [] => full_row("warp-3stream:dist=uniform"),

@@ -1,9 +1,9 @@
-//! Policies without a device: accesses per second on a real trace, and whether the cost of an
-//! access stays constant as the buffer grows.
+//! Policies without a device: accesses per second on a real trace, and whether the time per access stays constant when
+//! the buffer grows.
 //!
-//! `flat_*` is the time of an access with a buffer of 1 GiB, relative to that with a buffer of 1
-//! MiB. Each has twice its pages in random use, so that half of the accesses miss. The amount of
-//! work is the same; the memory is a thousand times as large, which causes more cache misses.
+//! `flat_*` is the time of an access with a buffer of 1 GiB, relative to a buffer of 1 MiB. The accesses are random,
+//! over twice as many pages as the buffer has, so that half of them miss. Both buffers thus do the same work. The
+//! larger one has a thousand times as much memory, and therefore more cache misses.
 
 use std::time::Instant;
 
@@ -16,13 +16,13 @@ use crate::{figure, median, profile, Failure};
 
 /// Number of accesses by which prefetching is ahead, as in a driver that knows the trace.
 const AHEAD: usize = 24;
-/// Number of rounds in which all policies run in turn; medians are reported.
+/// Number of rounds. All policies run in turn in each round. Medians are reported.
 const ROUNDS: usize = 3;
 
 /// A page access.
 type Access = (Lpn, bool);
 
-/// Returns the page accesses of the recorded pgbench run, in order.
+/// Returns the page accesses of the recorded run of pgbench, in order.
 fn recorded() -> Result<Vec<Access>, Failure> {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -63,8 +63,8 @@ fn buffer(policy: &str, capacity: &str) -> Result<UntimedBuffer, Failure> {
     ))
 }
 
-/// Runs the accesses, with an eighth of the chips in GC; the set of these chips changes at
-/// intervals. Returns the number of hits.
+/// Runs the accesses while an eighth of the chips is in GC. The set of these chips changes at intervals. Returns the
+/// number of hits.
 fn run(untimed: &mut UntimedBuffer, accesses: &[Access]) -> u64 {
     let mut hits = 0;
     for (i, &(lpn, write)) in accesses.iter().enumerate() {
@@ -112,7 +112,7 @@ pub fn rates(names: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints how the time of an access grows with the buffer, for each policy.
+/// Prints for each policy by how much the time of an access grows with the buffer.
 pub fn growth(names: &[String]) -> Result<(), Failure> {
     let (small, large) = (random(512, 1 << 18), random(524_288, 1 << 19));
     for name in names {

@@ -1,5 +1,5 @@
-//! `flashtwin-bench scaling`: the cost of a request on devices of 64 GiB to 16 TiB, on arrays of 1
-//! to 32 members, and with 1 to 4096 requests in flight. The largest device takes 9 GB of memory.
+//! `flashtwin-bench scaling`: the time and instructions of a request on devices of 64 GiB to 16 TiB, on arrays of 1 to
+//! 32 members, and with 1 to 4096 requests in flight. The largest device takes 9 GB of memory.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use flashtwin_workload::GeneratorSpec;
 use crate::{memory, profile, stages, Failure, DEPTH};
 
 const DEPTHS: [u32; 3] = [1, DEPTH, 4096];
-/// Number of requests of a timed measurement, and of one whose instructions are counted.
+/// Number of requests of a timed measurement, and of a measurement that counts instructions.
 const REQUESTS: u64 = 2_000_000;
 const REQUESTS_COUNTED: u64 = 100_000;
 /// Total number of chips of every array.
@@ -94,7 +94,7 @@ fn replay<S: Drivable>(
     Ok(began.elapsed().as_secs_f64())
 }
 
-/// Returns the million requests per second at each depth, as cells of a row.
+/// Returns the speed at each depth, in millions of requests per second, as cells of a table row.
 fn rates<S: Drivable>(device: &mut Device<S>, page: &str) -> Result<String, Failure> {
     let mut cells = String::new();
     for depth in DEPTHS {
@@ -105,7 +105,7 @@ fn rates<S: Drivable>(device: &mut Device<S>, page: &str) -> Result<String, Fail
     Ok(cells)
 }
 
-/// Returns the instructions per request at [`DEPTH`], as a cell.
+/// Returns the instructions per request at depth [`DEPTH`], as a cell of a table row.
 fn instructions(name: &str, is_small: bool) -> Result<String, Failure> {
     if !is_small || !stages::has_valgrind() {
         return Ok(" |".into());
@@ -114,7 +114,7 @@ fn instructions(name: &str, is_small: bool) -> Result<String, Failure> {
     Ok(format!(" {} |", total / REQUESTS_COUNTED))
 }
 
-/// Runs the row `name` under callgrind's counters; `None` if there is no such row.
+/// Runs the row `name` for callgrind to count. Returns `None` if there is no such row.
 pub fn counted(name: &str) -> Option<Result<(), Failure>> {
     let name = name.strip_prefix("scaling ")?;
     if let Some((_, page, overrides, _)) = SIZES.iter().find(|size| size.0 == name) {

@@ -1,7 +1,7 @@
-//! `flashtwin-bench schemes`: what published schemes cost, relative to the plain device that each extends.
+//! `flashtwin-bench schemes`: the cost of published schemes relative to the plain device that each of them extends.
 //!
-//! Instructions are counted as in [`crate::stages`]. Processor times are of rounds in which all cases take their turn;
-//! the median of a case's ratios over the rounds is reported.
+//! Instructions are counted as in [`crate::stages`]. For processor times, all cases run in turn in each round. The
+//! report has the median over the rounds of a case's ratio to its plain device.
 
 use crate::{figure, median, stages, Failure};
 
@@ -10,7 +10,7 @@ const ROUNDS: usize = 5;
 /// Requests of a case in a round.
 const REQUESTS: u64 = 400_000;
 
-/// A case of [`crate::stages`], and the case that it is compared with.
+/// A case of [`crate::stages`], and the case with which it is compared.
 const SCHEMES: [(&str, &str); 7] = [
     ("policy_ecr", "msr"),
     ("policy_gcar_lru", "msr"),

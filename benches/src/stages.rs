@@ -1,9 +1,8 @@
-//! Instructions per request, by stage: unlike times, they do not depend on the load of the machine.
+//! Instructions per request, by stage of the model. Unlike times, they do not depend on the load of the machine.
 //!
-//! `stages` runs this program again under callgrind, once per case, and adds up the instructions of
-//! each source file. Code of the standard library counts for the stage into whose code it is
-//! inlined, and is also shown separately. A case begins with the flash in its steady state, and
-//! counting begins once the buffer is in a steady state, too.
+//! `stages` runs this program again under callgrind, once per case, and adds up the instructions of each source file.
+//! Code of the standard library counts for the stage into which it is inlined; it is also shown separately. A case
+//! begins with the flash in its steady state. Counting begins when the buffer is in a steady state, too.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,8 +22,8 @@ type Overrides = &'static [(&'static str, &'static str)];
 /// A case: name, profile, overrides, number of counted requests, and requests in flight.
 type Case = (&'static str, &'static str, Overrides, u64, u32);
 
-/// Reduced number of blocks of a plane: under callgrind, the steady state of the whole device would
-/// take minutes.
+/// Reduced number of blocks per plane. Under callgrind, bringing the full device into its steady state would take
+/// minutes.
 const FEWER: (&str, &str) = ("geometry.blocks_per_plane", "256");
 
 /// An array of eight devices of 8 chips behind one buffer, on one host bus.
@@ -100,8 +99,8 @@ const CASES: [Case; 12] = [
     ),
 ];
 
-/// The stages: for each its name, and the prefixes of the paths of its files below `crates/`. The
-/// first match counts.
+/// The stages. Each has a name and the prefixes of its files' paths below `crates/`. A file belongs to the first stage
+/// that matches.
 const STAGES: [(&str, &[&str]); 12] = [
     ("generator or reader", &["flashtwin-workload/"]),
     ("driver", &["flashtwin-sim/"]),
@@ -129,7 +128,7 @@ const STAGES: [(&str, &[&str]); 12] = [
     ("metrics", &["flashtwin/src/metrics", "hdrhistogram"]),
 ];
 
-/// Instructions in files that belong to no stage, such as small types and the C library.
+/// Instructions in files that belong to no stage, such as those of small types and of the C library.
 const OTHER: &str = "other";
 
 /// Instructions of a case.
@@ -143,10 +142,10 @@ struct Counts {
 /// The cases that CI checks against recorded counts.
 const HELD: [&str; 3] = ["msr", "modern", "raid5_of_8"];
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/instructions.txt");
-/// Largest difference of a count from the recorded one before CI fails.
+/// Largest relative difference between a count and the recorded one. CI fails if a difference is larger.
 const TOLERANCE: f64 = 0.03;
 
-/// Compares the counts of the cases that CI checks with the recorded ones, or records them.
+/// Compares the counts of the cases that CI checks with the recorded counts. With `record`, records them instead.
 pub fn held(record: bool) -> Result<(), Failure> {
     let compiler = Command::new("rustc").arg("--version").output()?;
     let compiler = String::from_utf8(compiler.stdout)?.trim().to_string();
@@ -212,8 +211,7 @@ pub fn table(names: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Counts the instructions of cases, with one case on each core, and prints each count when it is
-/// known.
+/// Counts the instructions of cases, one case at a time on each core. Prints each count as soon as it is known.
 fn count_all(cases: &[&Case]) -> Result<Vec<Counts>, Failure> {
     let next = AtomicUsize::new(0);
     let take = || -> Result<Vec<(usize, Counts)>, String> {
@@ -268,7 +266,7 @@ fn as_table(found: &[(&Case, Counts)]) -> String {
     text
 }
 
-/// Returns the total instructions of all requests that [`counted`] measures.
+/// Returns the total number of instructions of the requests that [`counted`] measures.
 pub fn total(name: &str) -> Result<u64, Failure> {
     Ok(count(name)?.total)
 }
@@ -288,9 +286,9 @@ fn count(name: &str) -> Result<Counts, Failure> {
         .arg(std::env::current_exe()?)
         .args(["counted", name])
         .output()?;
-    // The checks at the start and end of a run cost instructions per page of the device, not per
-    // request. Callgrind therefore dumps its counts at each of them: two dumps for the run to the
-    // steady state, and two for the run to be counted.
+    // The checks at the start and at the end of a run take instructions per page of the device, not per request.
+    // Therefore callgrind dumps its counts at each check: two dumps for the run to the steady state, and two for the
+    // run to be counted.
     let dumps = (1..=4).map(|number| out.with_extension(format!("callgrind.{number}")));
     let files: Vec<_> = dumps.chain([out.clone()]).collect();
     let text = std::fs::read_to_string(&files[3]);
@@ -303,12 +301,12 @@ fn count(name: &str) -> Result<Counts, Failure> {
     Ok(add_up(&text?))
 }
 
-/// Prefixes of the lines of a callgrind file that name a source file: of a function, of code
-/// inlined into it, and of a function that it calls.
+/// Prefixes of the lines of a callgrind file that name a source file: the file of a function, of code inlined into the
+/// function, or of a function that it calls.
 const FILES: [&str; 5] = ["fl", "fi", "fe", "cfi", "cfl"];
 
-/// Adds up the lines of a callgrind file. The line after `calls` is skipped, since it repeats
-/// counts of the called function.
+/// Adds up the lines of a callgrind file. The line after `calls` is skipped, because it repeats counts of the called
+/// function.
 fn add_up(text: &str) -> Counts {
     let mut names: BTreeMap<&str, &str> = BTreeMap::new();
     let mut counts = Counts::default();
@@ -359,7 +357,7 @@ fn stage_of(file: &str) -> &'static str {
         .map_or(OTHER, |stage| stage.0)
 }
 
-/// Runs a case; `stages` starts this under callgrind.
+/// Runs a case. `stages` starts this function under callgrind.
 pub fn counted(name: &str) -> Result<(), Failure> {
     if let Some(done) = scaling::counted(name) {
         return done;
@@ -375,7 +373,7 @@ fn case(name: &str) -> Result<&'static Case, Failure> {
     case.ok_or_else(|| format!("no case {name}").into())
 }
 
-/// Returns the number of requests of a case that count.
+/// Returns the number of counted requests of a case.
 pub fn requests(name: &str) -> Result<u64, Failure> {
     Ok(case(name)?.3)
 }
@@ -383,7 +381,7 @@ pub fn requests(name: &str) -> Result<u64, Failure> {
 /// Replays a number of requests.
 pub type Replay = Box<dyn FnMut(u64) -> Result<(), Failure>>;
 
-/// Returns the device of a case in its steady state, as a function that replays requests on it.
+/// Brings the device of a case into its steady state. Returns a function that replays requests on it.
 pub fn prepare(name: &str) -> Result<Replay, Failure> {
     let &(_, device, overrides, _, depth) = case(name)?;
     match spec::builtin_array(device) {
@@ -416,7 +414,7 @@ where
     }))
 }
 
-/// Runs `device`; callgrind counts only instructions in this function.
+/// Runs `device`. Callgrind counts instructions only within this function.
 #[inline(never)]
 pub fn within(device: &mut dyn FnMut() -> Result<(), Failure>) -> Result<(), Failure> {
     device()

@@ -1,5 +1,5 @@
-# Sourced by the examples beside it: a served device, mounted if that is wanted, and all of it undone at the end,
-# however that comes.
+# Sourced by the other examples: serves a device, and mounts it if requested. At the end of the script,
+# everything is undone, also after an error or a signal.
 
 set -euo pipefail
 
@@ -7,7 +7,7 @@ place=$(mktemp -d "${TMPDIR:-/tmp}/flashtwin-example-XXXXXX")
 chmod 755 "$place"
 undo=("rm -rf --one-file-system '$place'")
 
-# Runs what was noted for the end, the last first.
+# Runs the commands that `at_end` recorded, the last one first.
 finish() {
   local code=$? i
   set +e
@@ -32,7 +32,7 @@ fail() {
   exit 1
 }
 
-# need TOOL=PACKAGE...: stops with the line that installs what is missing.
+# need TOOL=PACKAGE...: if a tool is missing, stops with the command that installs its package.
 need() {
   local pair missing=()
   for pair in "$@"; do
@@ -47,13 +47,13 @@ need_root() {
   [ "$(id -u)" = 0 ] || fail "run it as root: loop devices and mounts need that (serving does not)"
 }
 
-# Ends a process that was started here, and waits for it.
+# Ends a process that this script started, and waits for it.
 end_process() {
   kill -TERM "$1" 2>/dev/null
   wait "$1" 2>/dev/null
 }
 
-# wait_until PID COMMAND...: until the command succeeds, or the process has ended.
+# wait_until PID COMMAND...: repeats the command until it succeeds or the process has ended.
 wait_until() {
   local pid=$1
   shift
@@ -63,7 +63,7 @@ wait_until() {
   done
 }
 
-# serve OPTIONS...: serves a device; sets `uri`. What its requests took is said at the end.
+# serve OPTIONS...: serves a device; sets `uri`. At the end, prints the time that its requests took.
 serve() {
   local socket="$place/nbd.sock" pid
   flashtwin serve --socket "$socket" "$@" >"$place/serve.log" 2>&1 &
@@ -73,7 +73,7 @@ serve() {
   uri="nbd+unix:///?socket=$socket"
 }
 
-# Makes a block device of what is served; sets `disk`.
+# Creates a block device from the served device; sets `disk`.
 attach() {
   local pid
   mkdir "$place/fuse"
@@ -81,14 +81,16 @@ attach() {
   pid=$!
   at_end "fusermount3 -u '$place/fuse' || fusermount3 -u -z '$place/fuse'; wait $pid"
   wait_until "$pid" test -s "$place/fuse/disk"
-  # Noted before: a signal ends the script right after the command that it interrupts.
+  # Recorded first, because a signal ends the script directly after the command that it interrupts.
   disk=
   at_end 'losetup --detach ${disk:-$(losetup --noheadings --output NAME --associated "$place/fuse/disk")}'
-  # Direct: otherwise the kernel would keep written data twice, and serve reads that the device should.
+  # Direct I/O: otherwise the kernel would store written data twice, and complete reads that should reach the
+  # device.
   disk=$(losetup --find --show --direct-io=on "$place/fuse/disk")
 }
 
-# make ext4|xfs: a file system; without a discard of everything, which would leave the flash nothing to collect.
+# make ext4|xfs: creates a file system. It discards no blocks, because the flash would then have nothing to
+# collect.
 make() {
   case $1 in
     ext4) mkfs.ext4 -q -E nodiscard "$disk" ;;
@@ -96,11 +98,11 @@ make() {
   esac
 }
 
-# Mounts the file system that is there; sets `mounted`.
+# Mounts the existing file system; sets `mounted`.
 mount_disk() {
   mounted="$place/mounted"
   mkdir -p "$mounted"
-  # Noted before, as above. Lazily if necessary: if everything ends at once, the device may be gone.
+  # Recorded first, as above. Unmounts lazily if necessary: the device may already be gone.
   at_end "if mountpoint -q '$mounted'; then umount '$mounted' || umount --lazy '$mounted'; fi"
   mount "$disk" "$mounted"
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ext4 and XFS on a served device: made, filled, checked. As root, for the loop device and the mount.
+# Creates, fills and checks ext4 and XFS on a served device. Needs root for the loop device and the mount.
 #
 #     sudo examples/live/filesystems.sh [OPTION OF flashtwin serve]...
 
@@ -16,7 +16,7 @@ for kind in ext4 xfs; do
   say "$kind: made and filled"
   make "$kind"
   mount_disk
-  # Until it is full; then every second file goes, and others come in their place.
+  # Fills the file system. Then every second file is removed, and other files are written in their place.
   head -c 32M /dev/urandom >"$place/data"
   (for i in {1..10000}; do cp "$place/data" "$mounted/$i" || break; done) 2>/dev/null || true
   rm "$mounted"/*[13579]

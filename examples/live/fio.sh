@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# fio writes a served device full at random over four connections, with flushes and trims in between, and finds
-# every checksum; then sessions of other clients. By default 1024 MiB on the device that takes no time.
+# fio fills a served device with random writes over four connections, with flushes and trims in between, and
+# verifies every checksum. Then other clients connect. Default: 1024 MiB on the device that takes no time.
 #
 #     examples/live/fio.sh [MIB] [OPTION OF flashtwin serve]...
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# MariaDB on a served device, and sysbench oltp_read_write with 8 threads on it. As root, for the loop device and
-# the mount.
+# Runs MariaDB, and sysbench oltp_read_write with 8 threads, on a served device. Needs root for the loop
+# device and the mount.
 #
 #     sudo examples/live/mariadb.sh [OPTION OF flashtwin serve]...
 #
-# With --store FILE the database is there the next time, and is taken as it is.
-# RUN_S: how long (60; 0 only loads), ROWS: of each of 8 tables (400000, together 800 MB).
+# With --store FILE, the database of an earlier run is used if there is one.
+# RUN_S: length of the run in seconds (default: 60; 0 only loads the data). ROWS: rows of each of the 8 tables
+# (default: 400000, together 800 MB).
 
 source "$(dirname "$0")/disk.sh"
 need mariadbd=mariadb-server mariadb-admin=mariadb-client sysbench=sysbench flashtwin=flashtwin nbdkit=nbdkit \
@@ -31,7 +32,7 @@ if [ ! -d "$data" ]; then
   install -d -o mysql -m 700 "$data"
   mariadb-install-db --no-defaults --user=mysql --datadir="$data" --skip-test-db >"$place/install.log"
 fi
-# A small cache and no second one in the kernel, so that the device is asked; no listening on the network.
+# A small cache, and no second one in the kernel, so that reads reach the device. No network socket is opened.
 mariadbd --no-defaults --user=mysql --datadir="$data" --socket="$socket" --skip-networking \
   --pid-file="$place/run/pid" --innodb-buffer-pool-size=64M --innodb-flush-method=O_DIRECT \
   --innodb-log-file-size=512M >"$place/mariadb.log" 2>&1 &

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# PostgreSQL on a served device, and pgbench with 8 clients on it. As root, for the loop device and the mount.
+# Runs PostgreSQL, and pgbench with 8 clients, on a served device. Needs root for the loop device and the
+# mount.
 #
 #     sudo examples/live/postgres.sh [OPTION OF flashtwin serve]...
 #
-# With --store FILE the database is there the next time, and is taken as it is.
-# RUN_S: how long (60; 0 only loads), SCALE: pgbench's (50, 750 MB).
+# With --store FILE, the database of an earlier run is used if there is one.
+# RUN_S: length of the run in seconds (default: 60; 0 only loads the data). SCALE: scale factor of pgbench
+# (default: 50, 750 MB).
 
 source "$(dirname "$0")/disk.sh"
 PATH=$PATH:$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -1)
@@ -34,7 +36,7 @@ if [ ! -d "$data" ]; then
   install -d -o postgres -m 700 "$data"
   as_postgres "$(command -v initdb)" -D "$data" --no-sync >/dev/null
 fi
-# A small cache, so that the device is asked; no listening on the network.
+# A small cache, so that reads reach the device. No network socket is opened.
 as_postgres "$(command -v pg_ctl)" -D "$data" -w -l "$place/run/log" start -o \
   "-c listen_addresses='' -c unix_socket_directories='$place/run' -c shared_buffers=32MB -c max_wal_size=1GB"
 at_end "as_postgres '$(command -v pg_ctl)' -D '$data' -m fast -w stop"

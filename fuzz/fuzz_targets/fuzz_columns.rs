@@ -1,5 +1,4 @@
-//! Reading the option `columns`, and a table with it, never panics. The option is the first line of
-//! the input.
+//! Reading the option `columns`, and reading a table with it, never panics. The option is the first line of the input.
 #![no_main]
 
 use flashtwin_workload::{read_bytes, TraceOptions};

@@ -1,4 +1,5 @@
-//! The control socket of a served device: the response to any line is one line of JSON, and the server continues.
+//! The control socket of a served device. The response to any line is one line of JSON, and the server continues to
+//! run.
 #![no_main]
 
 use std::io::{Read, Write};
@@ -55,7 +56,7 @@ fuzz_target!(|line: &[u8]| {
         return;
     }
     let mut client = UnixStream::connect(&SERVING.socket).expect("it listens");
-    // The server may respond and hang up before it has read a line that is too long.
+    // If a line is too long, the server may respond and close the connection before it has read all of it.
     let _ = client
         .write_all(line)
         .and_then(|()| client.write_all(b"\n"));
@@ -67,6 +68,6 @@ fuzz_target!(|line: &[u8]| {
     }
     let mut page = [0; 4096];
     let read = SERVING.server.connect().read(&mut page, 0);
-    // Dead dies lose what they had; the server reports that, and does not hang or panic.
+    // Data on dead dies are lost. The server reports that, and does not hang or panic.
     drop(read);
 });

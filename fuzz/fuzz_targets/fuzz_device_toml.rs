@@ -1,11 +1,10 @@
-//! Device files: any text is either rejected with a message, or gives a device that can be written
-//! as a file.
+//! Device files. Any text is either rejected with a message, or describes a device that can be written as a file.
 #![no_main]
 
 use flashtwin::{DeviceSpec, Time};
 use libfuzzer_sys::fuzz_target;
 
-/// Separates an override from the text of the file, so that one input tests both.
+/// Separates an override from the text of the file. Thus one input tests both.
 const OVERRIDE: &str = "\n--set ";
 
 fuzz_target!(|text: &str| {

@@ -1,4 +1,5 @@
-//! The short text form of a generated load: no panic, and what parses reads back the same.
+//! The short text form of a generated load. Parsing never panics, and a parsed load reads back the same from its own
+//! text.
 #![no_main]
 
 use flashtwin_workload::LoadSpec;

@@ -1,5 +1,4 @@
-//! The model under any requests on any small device: a case that violates a law is printed as a
-//! test.
+//! The model with any requests on any small device. A case that violates a law is printed as a test.
 #![no_main]
 
 #[path = "../../crates/flashtwin-sim/tests/common/case.rs"]
@@ -19,9 +18,9 @@ use libfuzzer_sys::fuzz_target;
 /// Page size of a device, unless a case changes it.
 const PAGE: u64 = 4096;
 const STEPS_MAX: usize = 400;
-/// Range of most random numbers above their minimum.
+/// Range of most random numbers, above their minimum.
 const NEAR: u32 = 40;
-/// Sizes of devices; larger devices take longer without finding more.
+/// Sizes of devices. Larger devices take longer without finding more bugs.
 const SIZES: [(&str, &[&str]); 6] = [
     ("geometry.chips", &["1", "2", "3", "4"]),
     ("geometry.planes_per_chip", &["1", "2", "4"]),
@@ -32,7 +31,7 @@ const SIZES: [(&str, &[&str]); 6] = [
 ];
 
 thread_local! {
-    /// The running case, in the form of a test.
+    /// The case that is running, in the form of a test.
     static RUNNING: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -48,7 +47,7 @@ fn print_the_case_of_a_panic() {
     });
 }
 
-/// Returns a value that the key may take, as far as its kind determines it.
+/// Returns a value that is valid for the key, as far as its kind determines that.
 fn draw_value(u: &mut Unstructured, doc: &KeyDoc) -> Result<String> {
     if let Some((_, sizes)) = SIZES.iter().find(|(key, _)| *key == doc.key) {
         return Ok(u.choose(sizes)?.to_string());
@@ -109,7 +108,7 @@ fn draw_changes(u: &mut Unstructured) -> Result<Vec<(String, String)>> {
     Ok(changes)
 }
 
-/// Removes changes with which the device is invalid, until it is valid.
+/// Removes changes that make the device invalid, until it is valid.
 fn describe(changes: &mut Vec<(String, String)>) -> Option<Described> {
     loop {
         match Described::read(&borrowed(changes)) {
@@ -180,6 +179,6 @@ fn draw(u: &mut Unstructured) -> Result<()> {
 
 fuzz_target!(|data: &[u8]| {
     print_the_case_of_a_panic();
-    // Too few bytes for a case are none.
+    // If there are too few bytes for a case, nothing is run.
     let _ = draw(&mut Unstructured::new(data));
 });

@@ -1,7 +1,6 @@
-//! Snapshots, whose format also stores served devices. Any file is either rejected with a message,
-//! or leaves a device that is consistent, accepts requests and reports. Bytes of a valid snapshot
-//! are changed, with or without a corrected checksum. The inputs cover each back end, translation
-//! layer and kind of array.
+//! Snapshots; served devices are stored in the same format. Any file is either rejected with a message, or leaves a
+//! device that is consistent, executes requests and reports. Inputs are valid snapshots with changed bytes, with or
+//! without a corrected checksum. They cover each back end, translation layer and kind of array.
 #![no_main]
 
 use std::path::PathBuf;
@@ -15,10 +14,10 @@ use flashtwin_sim::{
 use flashtwin_workload::GeneratorSpec;
 use libfuzzer_sys::fuzz_target;
 
-/// Bytes after the state: its length, a checksum and an end mark.
+/// Size in bytes of the part after the state: its length, a checksum and an end mark.
 const TRAILER_BYTES: usize = 16;
 
-/// Keys of each device, by name of its profile.
+/// Changed keys of each device, with the name of its profile.
 const DEVICES: [(&str, &[(&str, &str)]); 12] = [
     ("demo", &[]),
     (
@@ -122,8 +121,8 @@ fn use_it<S: Drivable>(device: &mut Device<S>, requests: u32) -> Result<(), SimE
     Ok(())
 }
 
-/// Returns a file from fuzzer input. The first byte decides whether the rest is a whole file or
-/// changes of the valid one.
+/// Converts fuzzer input to a file. The first byte decides whether the rest is a whole file or changes of the valid
+/// one.
 fn file_of(data: &[u8], good: &[u8]) -> Option<Vec<u8>> {
     let (&pick, rest) = data.split_first()?;
     if pick & 1 == 0 {

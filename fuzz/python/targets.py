@@ -1,6 +1,6 @@
 """Fuzzed inputs of the package, with coverage: `python targets.py TARGET [OPTIONS of libFuzzer]`.
 
-Any input is either accepted or rejected with an error of flashtwin; any other exception is a finding.
+Any input is either accepted, or rejected with an exception of flashtwin. Any other exception is a bug.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ FAILED: list[BaseException] = []
 
 
 def _no_report() -> NoReturn:
-    raise flashtwin.FlashtwinError  # as when the device has just been stopped
+    raise flashtwin.FlashtwinError  # Raised, for instance, when the device has just been stopped.
 
 
 @cache
@@ -116,7 +116,7 @@ def main() -> None:
         except flashtwin.FlashtwinError as e:
             assert str(e), "an error says what is wrong"
 
-    # Threads of libraries may outlive the interpreter, which is no finding.
+    # Threads of libraries may outlive the interpreter; that is no bug.
     atexit.register(os._exit, 0)
     atheris.Setup(sys.argv, run)
     atheris.Fuzz()

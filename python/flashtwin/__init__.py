@@ -12,7 +12,7 @@ The same arguments give the same bytes on every machine. Names end in their unit
 
 from importlib import import_module
 
-#: The module of each public name; `plot` is itself a module. For type checkers, the names are in
+#: The module that defines each public name. `plot` is itself a module. Type checkers read the names in
 #: `__init__.pyi`.
 _MODULES = {
     "AS_FAST_AS_POSSIBLE": "pacing",

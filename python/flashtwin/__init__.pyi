@@ -1,4 +1,4 @@
-"""The public names of flashtwin for type checkers: those that `__init__.py` imports on first use."""
+"""The public names of flashtwin, for type checkers. `__init__.py` imports each of them on first use."""
 
 from . import plot
 from ._core import __version__

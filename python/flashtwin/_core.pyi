@@ -1,4 +1,4 @@
-"""The compiled module. `flashtwin` gives what is here a shape; use that."""
+"""The compiled module, for internal use. The package `flashtwin` is its public interface."""
 
 from collections.abc import Callable, Mapping
 from os import PathLike

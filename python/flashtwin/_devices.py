@@ -1,4 +1,4 @@
-"""Devices: those that come with flashtwin, and your own TOML files (docs/devices.md)."""
+"""Devices: the profiles of flashtwin, and TOML files of the user (docs/devices.md)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ._support import words
 from ._support.inputs import exists, read_text
 from .errors import DeviceError, FlashtwinError
 
-#: Values of overrides: values that TOML writes on one line. None removes a key or a section.
+#: Value of an override, which TOML writes on one line. None removes the key or the section.
 Value: TypeAlias = "str | int | float | bool | None"
 #: Dotted keys and their values, as in {"buffer.capacity": "8 MiB"}.
 Overrides: TypeAlias = Mapping[str, Value]
 
 Spec = _core.Spec
 
-#: Default device where the caller names none: a current drive.
+#: Default device: a current drive.
 DEFAULT_DEVICE = "nvme-tlc"
 
 
@@ -48,7 +48,7 @@ def device(name: str | Path, overrides: Overrides | None = None, policy: str | N
 
 
 def _read_member(folder: Path, path: str, by_override: bool) -> tuple[str, str]:
-    """Read the device file of a member: relative to the array's file, unless an override names it."""
+    """Read a member's device file; its path is relative to the array's file, unless an override gives it."""
     file = Path(path) if by_override else folder / path
     return str(file), read_text(file, "device file")
 
@@ -84,5 +84,5 @@ def _reduce(spec: Spec) -> tuple[Callable[[str], Spec], tuple[str]]:
     return _from_toml, (spec.to_toml(),)
 
 
-# Pickling, with which an executor passes a device to another process.
+# Executors pickle a device to pass it to another process.
 copyreg.pickle(Spec, _reduce)

@@ -1,4 +1,4 @@
-"""Flash translation layers of one chip: list, descriptions, stepping."""
+"""Flash translation layers of one chip: list, descriptions, and stepping through accesses."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class FtlTrace(list[dict[str, Any]]):
     """Flash operations of each step of a trace: a list of dicts that prints as a table.
 
     Attributes:
-        total: the sum over all steps, under the same names.
+        total: sum over all steps, under the names of the counters.
     """
 
     def __init__(self, steps: list[dict[str, Any]], total: dict[str, int], text: str) -> None:
@@ -86,7 +86,7 @@ def trace_ftl(
     logical_pages: int | None = None,
     empty: bool = False,
 ) -> FtlTrace:
-    """Step a translation layer through a string of accesses and count flash operations.
+    """Apply a string of accesses to a translation layer, and count flash operations.
 
     Args:
         name: one of `ftls()`.
@@ -94,9 +94,9 @@ def trace_ftl(
             write the changed part of the map to flash.
         set: parameters, as in {"rw_log_blocks": 2}.
         blocks: blocks of the chip.
-        pages_per_block: pages of an erase block.
-        logical_pages: number of logical pages; half of the chip's pages if not given.
-        empty: whether to begin with erased blocks instead of with all pages written in their places.
+        pages_per_block: pages per erase block.
+        logical_pages: number of logical pages; by default half of the chip's pages.
+        empty: whether all blocks are erased at first; otherwise every page has been written in order.
 
     Returns:
         One dict per token: `op`, `host_reads`, `host_programs`, `copies` (a read and a program each),

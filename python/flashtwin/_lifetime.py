@@ -48,13 +48,13 @@ class Lifetime:
 
     @property
     def projection(self) -> Mapping[str, Any]:
-        """Return terabytes written (`host_tb_written`), `drive_writes_per_day`, `years_at_this_rate`."""
+        """Return the projection: `host_tb_written`, `drive_writes_per_day` and `years_at_this_rate`."""
         projection: Mapping[str, Any] = self.result.health["lifetime"]
         return projection
 
     @property
     def passes(self) -> Mapping[str, Any]:
-        """Return `device_write_amplification` with its half-width, by purpose, and whether it is level."""
+        """Return `device_write_amplification`, its half-width, its parts, and whether it is level."""
         passes = self.result.passes
         if passes is None or passes["device_write_amplification"] is None:
             raise FlashtwinError("lifetime: no pass of the workload was completed, or the host wrote nothing")
@@ -62,7 +62,7 @@ class Lifetime:
 
     @property
     def half_width_share(self) -> float | None:
-        """Return the half-width of the 95 % interval of write amplification, as a share of it."""
+        """Return the half-width of the 95 % interval of write amplification, as a fraction of its value."""
         half: float | None = self.passes["device_write_amplification_half_width"]
         share: float | None = half and half / self.passes["device_write_amplification"]
         return share
@@ -70,7 +70,7 @@ class Lifetime:
 
 @dataclass(frozen=True)
 class Lifetimes:
-    """Lifetimes of a drive, one for each reserve."""
+    """Lifetimes of a drive, one per reserve."""
 
     rows: Sequence[Lifetime]
 
@@ -90,7 +90,7 @@ class Lifetimes:
         return json.dumps({"lifetimes": rows}, indent=2)
 
     def __str__(self) -> str:
-        """Return a table with a column for each reserve."""
+        """Return a table with one column per reserve."""
         first = self.rows[0].result.summary
         purposes = {part["name"]: None for row in self.rows for part in row.passes["programs_by_purpose"]}
         lines: list[tuple[str, list[str]]] = [
@@ -166,20 +166,20 @@ def lifetime(
     begin: Callable[[str], None] | None = None,
     **options: Unpack[WorkloadOptions],
 ) -> Lifetimes:
-    """Measure how long a drive lasts under a workload, which is repeated until write amplification is level.
+    """Measure how long a drive lasts. The workload is repeated until write amplification is level.
 
     Args:
         workload: as for `run`.
-        device: as for `run`; it needs `wear.rated_erases`, which the profiles of current drives have.
-        over_provisioning: reserves to compare, in percent of the exported capacity, such as 7 and 28. Empty:
-            that of the device alone.
+        device: as for `run`; it needs `wear.rated_erases`, which profiles of current drives have.
+        over_provisioning: reserves to compare, in percent of the exported capacity, such as 7 and 28. If
+            empty, only the device's own reserve is measured.
         policy: as for `run`.
-        begin: function to call with the name of each measurement when it begins.
+        begin: function to call with the name of each measurement when the measurement begins.
         {options}
 
     Raises:
         FlashtwinError: an argument is wrong; the message gives the place and the remedy.
-        Interrupted: on Ctrl-C; its `partial` holds the result of the run so far.
+        Interrupted: on Ctrl-C; its `partial` has the result of the run so far.
     """
     if options["repeat"] is None:
         options["repeat"] = UNTIL_STEADY
@@ -202,7 +202,10 @@ def lifetime(
 
 
 def _reserve(name: str | Path, overrides: Overrides) -> float | None:
-    """Return a device's over-provisioning in percent of its exported capacity; it needs rated erases."""
+    """Return the over-provisioning of a device in percent of its exported capacity.
+
+    The device must have rated erases.
+    """
     table = tomllib.loads(read_device(name, overrides).to_toml())
     if "array" in table:
         return None

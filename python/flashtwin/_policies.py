@@ -1,4 +1,4 @@
-"""Buffer policies: list, descriptions, stepping, and how a user names one."""
+"""Buffer policies: list, descriptions, stepping, and parsing of their names."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ._support import words
 from .errors import DeviceError, FlashtwinError
 from .user_policy import Factory, Policy, instantiate, is_in_file, label_of, load
 
-#: A policy as `run`, `compare` and `hits` take it: a name, which may have parameters (`cflru:window=0.5`);
-#: your own class; or the name of your own class, such as `mine.py:Mine`.
+#: A policy as an argument of `run`, `compare` and `hits`: a name, which may have parameters
+#: (`cflru:window=0.5`); a class of the user; or the name of such a class, as in `mine.py:Mine`.
 PolicyLike = str | type[Policy] | Factory
 
 
@@ -61,7 +61,7 @@ def policy_info(name: str) -> PolicyInfo:
     """Describe a policy: rule, source, parameters with their defaults, cost, an example.
 
     Args:
-        name: one of `policies()`, `gcar-` and one of them, or "min".
+        name: one of `policies()`, `gcar-` followed by one of them, or "min".
 
     Raises:
         FlashtwinError: there is no such policy; the message names the most similar one.
@@ -71,7 +71,7 @@ def policy_info(name: str) -> PolicyInfo:
 
 
 def check_name(name: str) -> None:
-    """Refuse a policy that does not exist and name the most similar one; `min` exists only for hits."""
+    """Reject a policy that does not exist, and name the most similar one. `min` exists only for hits."""
     names = [*_core.catalog_names(), *policies()]
     if name in names or _core.is_policy(name):
         return
@@ -109,24 +109,25 @@ def trace_policy(
     stride_pages: int = 1,
     pages_per_block: int = 4,
 ) -> PolicyTrace:
-    """Step a policy through a string of accesses, as examples in papers do.
+    """Apply a string of accesses to a policy, as examples in papers do.
 
     Args:
-        policy: as for `run`. The state of your own class is what its `state()` returns; without that method,
-            it is the pages in the policy, last inserted first.
-        accesses: tokens such as "W1 R2 W4x3 trim1 gc+0 gc-0 drain0=500 idle0 t+100": write page
-            1, read page 2, write pages 4 to 6 in one request, trim page 1, chip 0 begins and ends a
-            collection, the work of chip 0 will take 500 us, chip 0 is idle, 100 ms pass.
+        policy: as for `run`. The state of a class of the user is the result of its method `state`. Without
+            that method, the state is the pages in the policy, the page inserted last first.
+        accesses: tokens such as "W1 R2 W4x3 trim1 gc+0 gc-0 drain0=500 idle0 t+100". In order, they mean:
+            write page 1; read page 2; write pages 4 to 6 in one request; trim page 1; chip 0 begins a
+            collection; chip 0 ends a collection; the work of chip 0 will take 500 us; chip 0 is idle; 100 ms
+            pass.
         capacity: pages of the buffer.
         set: parameters, as in {"window": 2}.
         chips: number of chips over which the pages are striped.
         stride_pages: number of consecutive pages on a chip.
-        pages_per_block: pages of an erase block.
+        pages_per_block: pages per erase block.
 
     Returns:
         One dict per token: `op`, `hit` (None if the token is no access), `evicted` ("2c" is page 2, clean)
-        and `state` (docs/policies.md describes the notation). If other pages are written with a victim, or
-        read for it, `written` and `read` list them.
+        and `state` (docs/policies.md describes the notation). If an eviction also writes or reads other
+        pages, `written` and `read` list them.
 
     Raises:
         FlashtwinError: an argument is wrong; the message gives the place.
@@ -159,13 +160,13 @@ def _whole(what: str, number: int) -> None:
 
 @dataclass(frozen=True)
 class Choice:
-    """A policy as the user named it, parsed.
+    """A policy, parsed from the form in which the user gave it.
 
     Attributes:
-        label: its name in results; None: the device's own policy, under its own name.
-        name: the policy's name; None: the device's own policy, or a class of the user.
-        settings: parameters given with the name, by their complete keys.
-        user: the user's policy class, or a function that creates a policy.
+        label: name of the policy in results; None for the device's own policy, which keeps its name.
+        name: name of the policy; None for the device's own policy, or for a class of the user.
+        settings: parameters that were given with the name, by their complete keys.
+        user: policy class of the user, or a function that creates a policy; None for an included policy.
     """
 
     label: str | None
@@ -192,7 +193,7 @@ class Choice:
         return self.name is not None and key in _core.policy_parameters(self.name)
 
     def spec(self, name: str | Path, overrides: Overrides) -> Spec:
-        """Read the device with this policy; a user's policy replaces LRU later."""
+        """Read the device with this policy. A policy of the user replaces LRU later."""
         merged = {**overrides, **self.settings}
         try:
             return device(name, merged, "lru" if self.user else self.name)
@@ -202,12 +203,12 @@ class Choice:
             raise DeviceError(f"policy {self.label}: {e}") from None
 
     def instance(self, capacity_pages: int) -> _core.UserPolicy | None:
-        """Create the user's policy, if it is one, for a buffer of that size."""
+        """Create the user's policy for a buffer of that size; None if the policy is not the user's."""
         return instantiate(self.user, capacity_pages) if self.user else None
 
 
 def read_choices(policies: Sequence[PolicyLike]) -> list[Choice]:
-    """Read the policies of a comparison: at least one, and none twice."""
+    """Read the policies of a comparison: at least one, and no policy twice."""
     choices = [Choice.read(policy) for policy in policies]
     if not choices:
         raise FlashtwinError(f"policies: none given; known: {', '.join(_core.policy_names())}")
@@ -219,9 +220,9 @@ def read_choices(policies: Sequence[PolicyLike]) -> list[Choice]:
 
 
 def overrides_for(choice: Choice, among: Sequence[Choice], overrides: Overrides) -> Overrides:
-    """Leave out parameters that this policy does not have but another policy has.
+    """Omit parameters that this policy does not have if another policy of the comparison has them.
 
-    Keys that no policy has are kept, so that the device reports them.
+    Keys that no policy has are kept, so that the device reports an error.
     """
     if len(among) == 1:
         return overrides
@@ -232,8 +233,8 @@ def overrides_for(choice: Choice, among: Sequence[Choice], overrides: Overrides)
 def split_names(text: str, everything: Sequence[str]) -> list[str]:
     """Split a list such as "lru,cbm:theta=0.2,merge=false,all".
 
-    A piece with "=" and without ":" belongs to the previous policy. "all" stands for all policies that are
-    not named already.
+    A part with "=" and without ":" belongs to the previous policy. "all" means all policies that the list
+    does not name.
     """
     names: list[str] = []
     for piece in (part.strip() for part in text.split(",")):
@@ -249,7 +250,7 @@ def split_names(text: str, everything: Sequence[str]) -> list[str]:
 
 
 def _settings(label: str, name: str, text: str) -> dict[str, str]:
-    """Read the parameters behind the name of a policy, as in "cflru:window=0.5"."""
+    """Read the parameters after the name of a policy, as in "cflru:window=0.5"."""
     known = [key.removeprefix("buffer.") for key in _core.policy_parameters(name)]
     settings = {}
     for part in text.split(","):

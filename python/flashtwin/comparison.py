@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure: its name, its position in a summary, its format, and whether lower is better."""
+    """A measure: its name, its path in a summary, its format, and whether lower is better."""
 
     label: str
     path: tuple[str, ...]
@@ -30,7 +30,7 @@ class Measure:
     less_is_better: bool = True
 
     def value(self, result: Result | Record) -> float | None:
-        """Find the measure in a summary; None if the run has no such value."""
+        """Return the measure of a run; None if the run has no such value."""
         if self.path[0] in ("all", "read", "write") and not result.summary[self.path[0]]["requests"]:
             return None
         at: Any = result.summary
@@ -53,7 +53,7 @@ class Measure:
                 return words.digits(value)
 
     def applies(self, results: Sequence[Result | Record]) -> bool:
-        """Whether any result has a value: runs without reads, for example, have no row of reads."""
+        """Whether any result has a value. For example, runs without reads have no row of reads."""
         kind = self.path[0]
         return kind not in ("read", "write") or any(r.summary[kind]["requests"] for r in results)
 
@@ -84,7 +84,7 @@ MEASURES = [
 
 
 def label_of_part(label: str, run: Result | Record) -> str:
-    """Return the label of a run; if it was interrupted, with the number of requests in its figures."""
+    """Return the label of a run. If the run was interrupted, the label has the number of its requests."""
     if not run.summary["interrupted"]:
         return label
     return f"{label} (part: {words.count(run.summary['requests_submitted'])})"
@@ -95,10 +95,9 @@ class Cell:
     """Value of a measure and its ratio to the first run, as text.
 
     Attributes:
-        text: the value.
-        ratio: its ratio to the value of the first run; None for the first run itself, or if there is no
-            ratio.
-        interval: ends of the ratio's interval; None if it cannot be determined.
+        text: the formatted value.
+        ratio: ratio to the value of the first run; None for the first run itself, or if there is no ratio.
+        interval: lower and upper end of the ratio's interval; None if it cannot be determined.
     """
 
     text: str
@@ -107,7 +106,7 @@ class Cell:
 
     @property
     def mark(self) -> str:
-        """`?` if the ratio's interval contains 1."""
+        """Return `?` if the ratio's interval contains 1, else an empty text."""
         return "?" if self.interval and self.interval[0] <= 1 <= self.interval[1] else ""
 
 
@@ -121,14 +120,14 @@ class Row:
 
     @property
     def has_intervals(self) -> bool:
-        """Whether each ratio has an interval."""
+        """Whether every ratio of the row has an interval."""
         return all(cell.interval for cell in self.cells if cell.ratio is not None)
 
 
 def rows_of(runs: Sequence[Result | Record]) -> Iterator[Row]:
-    """Return the measures of runs of one workload; ratios are to the first run (D-185).
+    """Return the measures of runs of one workload. Ratios are to the first run (D-185).
 
-    An interrupted run has no ratio, because part of a workload is not comparable to the whole.
+    An interrupted run has no ratio, because a part of a workload is not comparable to the whole.
     """
     batches = [(run if isinstance(run, Record) else run.record()).batches for run in runs]
     whole = [not run.summary["interrupted"] for run in runs]
@@ -147,9 +146,9 @@ def rows_of(runs: Sequence[Result | Record]) -> Iterator[Row]:
         yield Row(measure, values, cells)
 
 
-#: Measures that the ranking of many policies shows; it is sorted by the first one.
+#: Measures that the ranking of many policies shows. The first one determines the order.
 _RANKED = ["mean response", "p99", "erases", "device write ampl.", "hit ratio"]
-#: Maximum number of policies side by side; for more, the table is a ranking with one line per policy.
+#: Maximum number of policies in columns. For more policies, the table is a ranking with one line per policy.
 _SIDE_BY_SIDE = 6
 
 
@@ -163,16 +162,16 @@ class _Grid:
 
 
 def _said(cell: Cell, run: int) -> str:
-    """Format a cell; ratios of a column are aligned."""
+    """Format a cell. Ratios of a column are aligned."""
     if not run:
         return cell.text
     return f"{cell.text} " + (f"{cell.ratio:5.2f}x{cell.mark or ' '}" if cell.ratio is not None else " " * 7)
 
 
 class Comparison:
-    """The results of several policies or placements, in the given order; ratios are to the first one.
+    """Results of several policies or placements, in the given order. Ratios are to the first one.
 
-    Print it for the table, index it by label, iterate over its results.
+    Print it for the table, index it by label, or iterate over its results.
     """
 
     def __init__(self, results: list[Result]) -> None:
@@ -180,7 +179,7 @@ class Comparison:
 
     @property
     def labels(self) -> list[str]:
-        """Return the names of the runs: policies, or what else differs; ratios are to the first one."""
+        """Return the labels of the runs: the policies, or other settings in which the runs differ."""
         return [result.label for result in self.results]
 
     @property
@@ -190,7 +189,7 @@ class Comparison:
 
     @property
     def interrupted(self) -> bool:
-        """Whether a result is missing, or covers only a part of the workload."""
+        """Whether a result is missing or covers only a part of the workload."""
         return any(result.interrupted for result in self.results)
 
     def __getitem__(self, label: str) -> Result:
@@ -222,7 +221,7 @@ class Comparison:
         return pa.table(columns)
 
     def to_json(self) -> str:
-        """Return all summaries as JSON; equal runs give the same bytes."""
+        """Return all summaries as JSON. Equal runs give the same bytes."""
         return json.dumps({"results": [result.summary for result in self.results]}, indent=2)
 
     def figure(self, path: str | Path) -> None:
@@ -232,7 +231,7 @@ class Comparison:
         plot.save(plot.comparison(self), path)
 
     def _grid(self) -> _Grid:
-        """Show policies side by side; many policies are one below the other, the fastest first."""
+        """Return policies in columns. Many policies are in rows, the fastest first."""
         heads = [label_of_part(result.label, result) for result in self.results]
         if len(self.results) <= _SIDE_BY_SIDE:
             shown = list(rows_of(self.results))
@@ -259,7 +258,7 @@ class Comparison:
         return "policy" if self.labels == self.policies else "run"
 
     def _notes(self, shown: Sequence[Row], first: str) -> list[str]:
-        """Return the explanation of ratios and marks, and which limits were reached."""
+        """Return explanations of ratios and marks, and the limits that were reached."""
         notes = [f"x: ratio to {first}"]
         if any(cell.interval for row in shown for cell in row.cells):
             notes.append("?: its 95 % interval contains 1")
@@ -280,14 +279,14 @@ class Comparison:
     def rich_tables(self, columns: int) -> list[Table]:
         """Build tables for a terminal of the given width.
 
-        Policies that do not fit beside one another are in further tables.
+        Policies that do not fit beside one another are in additional tables.
         """
         grid = self._grid()
         rows = [[label, *cells] for label, cells in grid.rows]
         return terminal.tables(["", *grid.heads], rows, 1, columns)
 
     def legend(self) -> str:
-        """Explain ratio and mark, and name limits that were reached."""
+        """Explain ratios and marks, and list the limits that were reached."""
         return "; ".join(self._grid().notes)
 
     def __repr__(self) -> str:

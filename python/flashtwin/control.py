@@ -1,4 +1,4 @@
-"""Commands to a running server over its control socket: one line of JSON as request, one as response."""
+"""Commands to a running server over its control socket. Request and response are one line of JSON each."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 
 from .errors import FlashtwinError
 
-#: Maximum wait: a power loss waits for the flash of a large device.
+#: Maximum wait in seconds. A power loss waits for the flash of a large device.
 _ANSWER_S = 120
 
 
 def ask(path: str | os.PathLike[str], what: str, **how: object) -> dict[str, Any]:
-    """Send a command to a server, by the path of its control socket or of the socket for clients.
+    """Send a command to a server. `path` is its control socket or its socket for clients.
 
     Raises:
-        FlashtwinError: there is no server, or it refuses the command; the message gives the reason.
+        FlashtwinError: there is no server, or it rejects the command; the message has the reason.
     """
     at = Path(path)
     beside = Path(f"{path}.ctl")

@@ -1,4 +1,4 @@
-"""The exceptions of flashtwin. Every message states what was wrong, where, and what to do."""
+"""The exceptions of flashtwin. Every message states what was wrong, where, and the remedy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C ended the work early.
 
     Attributes:
-        partial: the results so far, of the type that the call returns; None if there are none.
+        partial: results so far, of the type that the call returns; None if there are none.
     """
 
     def __init__(self, partial: object) -> None:

@@ -41,7 +41,7 @@ Fault: TypeAlias = Fail | Replace
 
 
 def check(faults: Sequence[Fault]) -> None:
-    """Refuse values that are not faults, and members and times that no array has."""
+    """Reject values that are not faults, and members and times that no array has."""
     for fault in faults:
         if not isinstance(fault, Fail | Replace):
             raise FlashtwinError(f"faults: {fault!r}: give Fail(member, at_s) or Replace(member, at_s)")
@@ -51,5 +51,5 @@ def check(faults: Sequence[Fault]) -> None:
             raise FlashtwinError(f"faults: {fault}: at_s is a number of seconds from 0 to {_LATEST_S}")
 
 
-#: Latest permitted time of a fault; virtual time ends a little later.
+#: Latest permitted time of a fault, in seconds. Virtual time ends a little later.
 _LATEST_S = 10_000_000

@@ -1,4 +1,4 @@
-"""Distributions of response times in HdrHistogram's text format (`.hgrm`), which its plotters read."""
+"""Distributions of response times in the text format of HdrHistogram (`.hgrm`), for its plotters."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from ._core import Histogram
     from ._support.record import Record
 
-#: Lines per halving of the distance to 100 %, and decimals of values, as in HdrHistogram.
+#: Lines per halving of the distance to 100 %, and number of decimals of values, as in HdrHistogram.
 _TICKS = 5
-#: Our histograms keep at least 11 bits of a value (three digits), up to an hour.
+#: Histograms of flashtwin keep at least 11 bits of a value (three digits), up to an hour.
 _SUB_BUCKETS, _BUCKETS = 2048, 32
 
 
 def to_hgrm(histogram: Histogram, *, mean_us: float, deviation_us: float, max_us: float) -> str:
-    """Return the distribution as HdrHistogram's `outputPercentileDistribution` prints it, in microseconds.
+    """Return the distribution in the form of HdrHistogram's `outputPercentileDistribution`, in microseconds.
 
     Args:
         histogram: upper ends of buckets in ns, and counts.
@@ -57,10 +57,10 @@ def _levels(histogram: Histogram, total: int) -> Iterator[tuple[int, float, int]
 
 
 def write_hgrm(record: Record, path: Path) -> list[Path]:
-    """Write the distributions of all requests to `path`, and those of reads and of writes beside it.
+    """Write the distribution of all requests to `path`, and those of reads and of writes beside it.
 
     Returns:
-        The files: `x.hgrm`, and, if there were reads or writes, `x.read.hgrm` or `x.write.hgrm`.
+        The files: `x.hgrm`; also `x.read.hgrm` if there were reads, and `x.write.hgrm` if there were writes.
     """
     texts = {}
     for kind, name in (("all", ""), ("read", ".read"), ("write", ".write")):

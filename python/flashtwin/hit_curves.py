@@ -1,4 +1,7 @@
-"""Hit ratios and write-backs of buffers by their size: of LRU at all sizes in one pass, of others by runs."""
+"""Hit ratios and write-backs by size of the buffer.
+
+LRU needs one pass for all sizes, other policies a run per size.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +25,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.table import Table
 
-#: Sizes of a curve, if none are given.
+#: Number of sizes of a curve if none is given.
 SIZES = 16
-#: Smallest size of a curve, as a share of the pages of the workload.
+#: Smallest size of a curve, as a fraction of the pages of the workload.
 _SMALLEST = 1 / 1024
-#: Parts of a sample that are compared for the error of an estimate.
+#: Number of parts of a sample. The error of an estimate is computed from their differences.
 _PARTS = 8
-#: Largest number of accesses for which the exact curve is computed in addition to a sampled one, which takes
-#: a moment.
+#: Largest number of accesses for which the exact curve is computed in addition to a sampled one. Up to this
+#: number, that takes only a moment.
 _EXACT_MAX = 4_000_000
-#: Sizes at which a sampled curve is compared with the exact one.
+#: Number of sizes at which a sampled curve is compared with the exact curve.
 _COMPARED = 100
 
 
@@ -50,8 +53,8 @@ class CurveRow(NamedTuple):
         evicted_clean: number of pages evicted without a write to flash.
         evicted_dirty: number of pages evicted that had to be written to flash (write-backs).
         destages: number of evictions that wrote pages to flash.
-        method: how the counts were found: `one pass` (exact, LRU), `run` (exact), `sample` (LRU, from a
-            sample of the pages), `miniature` (a run at a reduced size with a sample of the pages).
+        method: method of counting: `one pass` (exact, LRU), `run` (exact), `sample` (LRU, from a sample of
+            the pages), or `miniature` (a run at a reduced size with a sample of the pages).
         error: half-width of the 95 % interval of the hit ratio, estimated from disjoint parts of the sample;
             None if the counts are exact.
     """
@@ -72,12 +75,12 @@ class CurveRow(NamedTuple):
 
     @property
     def hit_ratio(self) -> float:
-        """Share of the accesses that hit, from 0 to 1."""
+        """Fraction of the accesses that hit, from 0 to 1."""
         return self.hits / self.accesses if self.accesses else 0.0
 
     @property
     def write_hit_ratio(self) -> float | None:
-        """Share of the writes that hit, from 0 to 1; None without writes."""
+        """Fraction of the writes that hit, from 0 to 1; None without writes."""
         return self.write_hits / self.writes if self.writes and self.write_hits is not None else None
 
     @property
@@ -87,7 +90,7 @@ class CurveRow(NamedTuple):
 
     @property
     def destage_pages(self) -> float | None:
-        """Mean number of pages that an eviction writes back together; None without write-backs."""
+        """Mean number of pages that one eviction writes back; None without write-backs."""
         return (
             self.evicted_dirty / self.destages if self.destages and self.evicted_dirty is not None else None
         )
@@ -99,19 +102,19 @@ class CurveRow(NamedTuple):
 
 
 class CurveTable:
-    """Hit ratios and write-backs of policies by the size of the buffer. Print it, or iterate over its rows.
+    """Hit ratios and write-backs of policies, by size of the buffer. Print it, or iterate over its rows.
 
     Attributes:
-        rows: a row per policy and size.
+        rows: one row per policy and size.
         page_bytes: size of a page.
-        workload: the workload, in words.
-        pages: number of different pages that the workload accesses; an estimate if pages were sampled.
-        sample: share of the pages that were sampled, or None.
-        pages_followed: number of different pages in the sample.
-        measured_error: mean and maximum of the difference between the hit ratios of LRU from the sample and
-            the exact ones, over 100 sizes; None if the workload has too many accesses for a second pass, or
-            nothing was sampled.
-        interrupted: whether rows are missing because of Ctrl-C.
+        workload: description of the workload.
+        pages: number of distinct pages that the workload accesses; an estimate if pages were sampled.
+        sample: fraction of the pages that was sampled, or None.
+        pages_followed: number of distinct pages in the sample.
+        measured_error: mean and maximum of the difference between two hit ratios of LRU, from the sample and
+            exact, over 100 sizes; None if nothing was sampled, or if the workload has too many accesses for a
+            second pass.
+        interrupted: whether rows are missing because Ctrl-C was pressed.
     """
 
     def __init__(
@@ -159,7 +162,7 @@ class CurveTable:
         return pa.Table.from_pylist([row.to_dict() for row in self.rows])
 
     def to_json(self) -> str:
-        """Return all rows as JSON; equal workloads give the same bytes."""
+        """Return all rows as JSON. Equal workloads give the same bytes."""
         fields = {
             "workload": self.workload,
             "page_bytes": self.page_bytes,
@@ -179,13 +182,13 @@ class CurveTable:
         write_table(self.table, Path(path), "the curve")
 
     def figure(self, path: str | Path) -> None:
-        """Draw hit ratio and write-backs over the size, a line per policy, into a file (PNG, PDF ...)."""
+        """Draw hit ratio and write-backs over the size, one line per policy, into a file (PNG, PDF ...)."""
         from . import plot
 
         plot.save(plot.curve(self), path)
 
     def summary(self) -> list[str]:
-        """Return lines on the workload and on the error of a sample."""
+        """Return lines about the workload and about the error of a sample."""
         lines = [f"{words.count(self.pages)} different pages ({words.size(self.pages * self.page_bytes)})"]
         if self.sample is None:
             return lines
@@ -246,23 +249,24 @@ def curve(
     threads: int | None = None,
     progress: OnProgress | None = None,
 ) -> CurveTable:
-    """Compute hit ratios and write-backs of policies by the size of the buffer, without a device.
+    """Compute hit ratios and write-backs of policies by size of the buffer, without a device.
 
-    LRU is exact at all sizes after one pass over the workload. Any other policy is run at each size. Accesses
-    are those of `hits`, and so are the counts.
+    The counts of LRU are exact at all sizes after one pass over the workload. Any other policy is run at each
+    size. Accesses and counts are those of `hits`.
 
     Args:
         workload: as for `run`.
         policies: as for `hits`.
-        sizes: number of sizes, at equal ratios up to the number of different pages of the workload; or the
-            sizes in pages; or "all", every size up to that number (LRU only).
-        sample: share of the pages to follow, chosen by hash: LRU is estimated by SHARDS, other policies by
-            miniature simulation. None: all pages.
+        sizes: number of sizes, whose ratios are equal, up to the number of distinct pages of the workload; or
+            a list of sizes in pages; or "all" for every size up to that number (LRU only).
+        sample: fraction of the pages to follow, chosen by hash. LRU is then estimated by SHARDS, other
+            policies by miniature simulation. None: all pages.
         page_bytes: size of a page in bytes.
         seed: seed of a generated load.
         requests_max: maximum number of requests.
         trace_options: how to read the trace, if the detected form is wrong.
-        threads: number of runs at a time (default: the number of processors); results do not depend on it.
+        threads: number of runs at the same time (default: the number of processors). Results do not depend on
+            it.
         progress: function to call about ten times a second with a `Progress`.
 
     Raises:
@@ -341,7 +345,7 @@ def curve(
 
 
 def _in_one_pass(choice: Choice) -> bool:
-    """Whether the policy is a stack algorithm whose counts one pass gives at all sizes."""
+    """Whether the policy is a stack algorithm, for which one pass gives the counts at all sizes."""
     return choice.name == "lru"
 
 
@@ -382,7 +386,7 @@ def _capacities(sizes: int | Sequence[int] | str, pages: int) -> list[int]:
 
 
 def _difference(lru: _core.LruHits, exact: _core.LruHits) -> tuple[float, float]:
-    """Return the mean and the maximum error of the hit ratio, over sizes at equal distances."""
+    """Return the mean and the maximum error of the hit ratio, over equidistant sizes."""
     pages = exact.pages
     sizes = sorted({max(1, pages * i // _COMPARED) for i in range(1, _COMPARED + 1)})
     errors = []
@@ -398,7 +402,10 @@ def _count(
     sample: float | None,
     control: _core.Control,
 ) -> tuple[tuple[str | None, int, int | None], dict[str, Any]] | None:
-    """Run a policy at a size, on a part of the sample; returns the place of the counts, and the counts."""
+    """Run a policy at one size, on a part of the sample.
+
+    Return the counts and the place to which they belong.
+    """
     choice, capacity_pages, part = place
     share = (sample or 1.0) / (1 if part is None else _PARTS)
     simulated = max(1, round(capacity_pages * share))

@@ -1,4 +1,4 @@
-"""Hit ratios of policies without a device: only the order of accesses counts, not time."""
+"""Hit ratios of policies without a device. Only the order of accesses matters, not time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.table import Table
 
-#: Size of the device for which generated loads without a `range` are drawn.
+#: Size in bytes of the device for which generated loads without a `range` are drawn.
 _RANGE_BYTES = 1 << 32
 
 
@@ -54,7 +54,7 @@ class HitRow(NamedTuple):
 
     @property
     def hit_ratio(self) -> float:
-        """Share of the accesses that hit, from 0 to 1."""
+        """Fraction of the accesses that hit, from 0 to 1."""
         return self.hits / self.accesses if self.accesses else 0.0
 
 
@@ -103,13 +103,16 @@ class HitTable:
         return json.dumps({"workload": self.workload, "page_bytes": self.page_bytes, "rows": rows}, indent=2)
 
     def figure(self, path: str | Path) -> None:
-        """Draw hit ratio over capacity, a line per policy, into a file (PNG, PDF, SVG ...)."""
+        """Draw hit ratio over capacity, one line per policy, into a file (PNG, PDF, SVG ...)."""
         from . import plot
 
         plot.save(plot.hits(self), path)
 
     def _cells(self) -> Iterator[tuple[str, list[tuple[str, bool]]]]:
-        """Yield each policy with, for each capacity, the text and whether it is the best online policy."""
+        """Yield each policy with its cells, one for each capacity.
+
+        A cell is a text, and whether the policy is the best online policy at this capacity.
+        """
         by_place = {(row.policy, row.capacity_pages): row for row in self.rows}
         best = {
             capacity: max(
@@ -129,19 +132,22 @@ class HitTable:
             yield policy, cells
 
     def _ranked(self) -> bool:
-        """Whether several policies are compared; their hits are exact counts, without intervals (D-185)."""
+        """Whether several policies are compared.
+
+        Their hits are exact counts and have no intervals (D-185).
+        """
         return len({*self.policies} - {"min"}) > 1
 
     def legend(self) -> str | None:
-        """Explain the star; None if there is none."""
+        """Return the explanation of the star; None if no cell has a star."""
         if not self._ranked():
             return None
         return "* most hits" + (" except min" if "min" in self.policies else "")
 
     def rich_tables(self, columns: int) -> list[Table]:
-        """Build tables for a terminal of the given width: policies by capacities.
+        """Build tables of policies by capacities for a terminal of the given width.
 
-        Capacities that do not fit beside one another are in further tables.
+        Capacities that do not fit beside one another are in additional tables.
         """
         from rich.text import Text
 
@@ -179,20 +185,20 @@ def hits(
 ) -> HitTable:
     """Count the hits of policies in buffers of several sizes, without a device.
 
-    Requests are cut into pages and accessed in their order; trims drop their pages, flushes are ignored. The
-    buffer begins empty. Write-backs take no time and no chip is ever busy, so policies that consider chips
-    use only their own order of pages.
+    Requests are split into pages, which are accessed in order. Trims drop their pages; flushes are ignored.
+    The buffer is empty at first. Write-backs take no time and no chip is ever busy. Therefore policies that
+    consider chips use only their own order of pages.
 
     Args:
         workload: as for `run`.
-        policies: names as for `run`, or classes of your own; "min" is Belady's optimum, the maximum number of
-            hits of any policy.
+        policies: names as for `run`, or classes of the user. "min" is Belady's optimum, the maximum number of
+            hits that any policy can have.
         capacities_pages: sizes of the buffer in pages.
         page_bytes: size of a page in bytes.
         seed: seed of a generated load.
         requests_max: maximum number of requests.
         trace_options: how to read the trace, if the detected form is wrong.
-        threads: number of policies at a time; results do not depend on it.
+        threads: number of policies that run at the same time. Results do not depend on it.
         progress: function to call about ten times a second with a `Progress`.
 
     Raises:
@@ -211,7 +217,7 @@ def hits(
     requests = open_finite(opened, seed, requests_max)
     described = requests.describe()
     total = requests.requests_total or opened.estimate_requests()
-    # The workload is read on a separate thread, while the first policies already process it.
+    # The workload is read on a separate thread. The first policies process it meanwhile.
     accesses = _core.Accesses.read(requests, page_bytes=page_bytes, requests_max=requests_max)
     tasks = [
         Task(f"{choice.label} {pages} pages", partial(_count, accesses, choice, pages), total)
@@ -227,14 +233,14 @@ def hits(
 
 
 def capacity_in_pages(name: str, pages: int) -> int:
-    """Check and return the size of a buffer, which is the argument called `name`."""
+    """Check and return the size of a buffer. `name` is the name of the argument, for messages."""
     if not 1 <= pages < 1 << 32:
         raise FlashtwinError(f"{name}: {pages}: give whole numbers from 1")
     return pages
 
 
 def open_finite(opened: Source, seed: int, requests_max: int | None) -> _core.Workload:
-    """Open a workload that ends."""
+    """Open a workload that must have an end."""
     requests = opened.open(_RANGE_BYTES, seed)
     if opened.path is None and requests.requests_total is None and requests_max is None:
         raise FlashtwinError(

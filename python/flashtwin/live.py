@@ -38,12 +38,13 @@ if TYPE_CHECKING:
 
     from .metrics import MetricsServer
 
-#: Number of requests of a client that are in flight at a time. nbdkit has a thread for each; with its default
-#: of 16, the device would see no deeper queue.
+#: Number of requests that a client may have in flight. nbdkit has a thread for each; with its default of 16,
+#: the device would never have a longer queue.
 _IN_FLIGHT = 256
-#: Timeout of a stop in seconds: the state of a large device takes minutes to write.
+#: Timeout of a stop in seconds. Writing the state of a large device takes minutes.
 _STOP_S = 600
-#: Prefix of the plugin's messages about an incomplete stop; its messages about clients have another one.
+#: Prefix of the plugin's messages about an incomplete stop. Its messages about clients have a different
+#: prefix.
 _STOP_FAILED = "the stop failed: "
 
 
@@ -52,7 +53,8 @@ class PowerCut:
     """The result of a power loss.
 
     Attributes:
-        lost: numbers of the pages that lost their last contents and have older contents again, ascending.
+        lost: numbers of the pages that lost their last contents and have older contents again, in ascending
+            order.
         unfinished: number of requests in flight, which have failed.
     """
 
@@ -61,12 +63,12 @@ class PowerCut:
 
 
 class Server:
-    """A device being served. Leaving the `with` block stops it.
+    """A served device. Leaving the `with` block stops it.
 
     Attributes:
         uri: address to which clients connect.
-        size_bytes: size that clients see.
-        control: socket that takes the commands of `flashtwin ctl`.
+        size_bytes: size of the device that clients can access.
+        control: socket that accepts the commands of `flashtwin ctl`.
         started_from: origin of the initial state of the flash.
         metrics_url: address of the live page, if one was requested.
     """
@@ -101,7 +103,7 @@ class Server:
         self._stopping = threading.Lock()
         self._is_stopping = False
         self._last: LiveReport | None = None
-        #: Reason why the stop failed; None if it did not fail.
+        #: Reason why the stop failed; None if it has not failed.
         self._failure: str | None = None
         if metrics is not None:
             metrics.start(self.report)
@@ -117,12 +119,12 @@ class Server:
         return self._process.poll() is None
 
     def report(self) -> LiveReport:
-        """Return the current report, at most a second old; after the stop, the last one."""
+        """Return the current report, which is at most a second old. After the stop, it is the last report."""
         text = self._outputs.read_report()
         return LiveReport.read(text) if text is not None else self._final()
 
     def power_cut(self, *, torn: bool = False) -> PowerCut:
-        """Emulate a power loss and restart: docs/live.md lists what is lost.
+        """Emulate a power loss and a restart. docs/live.md lists the data that are lost.
 
         Requests in flight fail, and so do later requests on existing connections.
 
@@ -134,30 +136,30 @@ class Server:
         return PowerCut(lost=said["lost"], unfinished=said["unfinished"])
 
     def fail_member(self, member: int) -> None:
-        """Let a member of an array fail."""
+        """Make a member of an array fail."""
         ask(self.control, "fail", member=member)
 
     def replace_member(self, member: int) -> None:
-        """Replace a failed member with a new one, which is then rebuilt."""
+        """Replace a failed member by a new one, which is then rebuilt."""
         ask(self.control, "replace", member=member)
 
     def slow_member(self, member: int, times: float) -> None:
-        """Multiply the response times of a member of an array by a factor; 1 is normal speed."""
+        """Multiply the response times of a member of an array by a factor. 1 is normal speed."""
         ask(self.control, "slow", member=member, times=times)
 
     def collect(self, *, member: int | None = None, die: int | None = None) -> int:
-        """Collect one block on each selected die now; return the number of dies.
+        """Order each selected die to collect one block now. Return the number of these dies.
 
         Args:
-            member: member of an array; None: all present members.
-            die: number of the die; None: all dies.
+            member: member of an array; None for all members that have not failed.
+            die: number of the die; None for all dies.
         """
         return int(ask(self.control, "collect", member=member, die=die)["dies"])
 
     def kill_die(self, die: int) -> int:
-        """Make a die fail permanently; return the number of lost pages.
+        """Make a die fail permanently. Return the number of lost pages.
 
-        Reads of lost pages fail (EIO) until the pages are written again (to another die) or trimmed.
+        Reads of lost pages fail (EIO) until the pages are trimmed or written again, to another die.
 
         Args:
             die: number of the die, from 0.
@@ -165,20 +167,20 @@ class Server:
         return int(ask(self.control, "kill-die", die=die)["pages"])
 
     def set_policy(self, name: str, *, set: Overrides | None = None) -> None:
-        """Replace the policy of the buffer; the new policy starts with the cached pages.
+        """Replace the policy of the buffer. The new policy starts with the pages that are in the buffer.
 
         Args:
-            name: the policy.
-            set: its own keys, such as `{"buffer.window": 0.1}`; other keys have their defaults.
+            name: name of the policy.
+            set: keys of the policy, such as `{"buffer.window": 0.1}`. Other keys have their defaults.
         """
         settings = {key: as_toml(value) for key, value in (set or {}).items()}
         ask(self.control, "policy", name=name, set=settings)
 
     def set_keys(self, keys: Overrides) -> dict[str, str]:
-        """Change keys of the buffer's policy; other keys of it keep their values.
+        """Change keys of the buffer's policy. Its other keys keep their values.
 
         Args:
-            keys: their new values, as in `{"buffer.window": 0.1}`.
+            keys: new values of keys, as in `{"buffer.window": 0.1}`.
 
         Returns:
             All keys of the policy, with their values in TOML.
@@ -189,7 +191,8 @@ class Server:
     def placement_status(self) -> list[dict[str, int]]:
         """Return the placement handles of a device that writes by units.
 
-        Each has an id (`pid`), a reclaim unit handle (`ruhid`) and the bytes left in its unit (`ruamw`).
+        Each has an id (`pid`), a reclaim unit handle (`ruhid`), and the bytes left to write in the unit of
+        that handle (`ruamw`).
         """
         return list(ask(self.control, "placement-status")["handles"])
 
@@ -198,17 +201,19 @@ class Server:
         return list(ask(self.control, "placement-log")["logs"])
 
     def placement_update(self, *ids: int) -> list[dict[str, int]]:
-        """Close the units that the handles of these placement ids write, as they are; return the new status.
+        """Close the units to which the handles of these placement ids write. Return the new status.
 
         Args:
-            ids: placement ids, at most 128; if one is not valid, no unit is closed.
+            ids: placement ids, at most 128. If one is not valid, no unit is closed.
         """
         return list(ask(self.control, "placement-update", ids=list(ids))["handles"])
 
     def disturb(
         self, *, latency_us: int = 0, latency_share: float = 1.0, read_error_share: float = 0.0
     ) -> None:
-        """Delay requests and fail reads from now on; replaces earlier settings. No arguments end both.
+        """Delay requests and fail reads from now on.
+
+        Earlier settings are replaced; without arguments, both end.
 
         Args:
             latency_us: additional latency per request, in us of device time.
@@ -224,7 +229,7 @@ class Server:
         )
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until the server has ended by itself; return False if it has not."""
+        """Wait until the server has ended without a stop request. Return False if it has not ended."""
         try:
             self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -232,26 +237,26 @@ class Server:
         return True
 
     def hurry(self) -> None:
-        """Abort the drain of a running stop: requests in flight fail at once."""
+        """End the wait for requests in flight of a running stop: they fail immediately."""
         if self.running:
             self._process.send_signal(signal.SIGTERM)
 
     def begin_stop(self) -> None:
-        """Begin a stop without waiting for its end: the server accepts no further requests."""
+        """Begin a stop without waiting for its end. The server accepts no further requests."""
         if self.running and not self._is_stopping:
             self._is_stopping = True
             self._process.send_signal(signal.SIGTERM)
 
     def stop(self) -> LiveReport:
-        """Stop cleanly: a store in a file is then on disk, with the state of the flash beside it.
+        """Stop cleanly. A store in a file is then on disk, with the state of the flash beside it.
 
-        Requests in flight have 10 s to complete, later ones fail, and all connections are closed. Any thread
-        may call this, any number of times. If the stop fails, the first call raises the error; all other
-        calls return the last report.
+        Requests in flight have 10 s to complete. Later requests fail, and all connections are closed. Any
+        thread may call this method, and it may be called several times. If the stop fails, the first call
+        raises the error. All other calls return the last report.
 
         Raises:
-            FlashtwinError: the server ended with an error, which the message gives. If a placement rule of
-                your own raised an exception, that is raised.
+            FlashtwinError: the server ended with an error, which the message contains. If a placement rule of
+                the user raised an exception, that exception is raised instead.
         """
         with self._stopping:
             if self._last is None and self._failure is None:
@@ -315,30 +320,32 @@ def serve(
 ) -> Server:
     """Serve a device as a network block device (NBD), paced by the wall clock.
 
-    Returns once clients can connect to `Server.uri`.
+    Returns when clients can connect to `Server.uri`.
 
     Args:
         device: one of `flashtwin.devices()`, or the path of a TOML file.
-        size: size that clients see, such as "16G"; the device gets the smallest number of blocks that
+        size: size that clients can access, such as "16G". The device gets the smallest number of blocks that
             provides it. None: the size of the device.
         policy: as for `run`, by name.
-        placement: as for `run`. A scheme of your own decides in this process, which the server asks for every
-            page (docs/live.md).
+        placement: as for `run`. A scheme of the user runs in this process; the server calls it for every page
+            (docs/live.md).
         victim: as for `run`.
-        store: where the data is stored: "memory", "none" (reads return zeros), or a file, which keeps the
+        store: where the data are stored: "memory", "none" (reads return zeros), or a file. A file keeps the
             data for the next start, with the state of the flash in FILE.state.
-        socket: Unix socket to listen on. If neither this nor `tcp` is given, a socket in a private directory.
-        tcp: port to listen on, on the loopback interface unless there is TLS.
-        tls_certificates: directory with certificates, as nbdkit-tls(1) has it; clients must use TLS.
-        tls_psk: file with pre-shared keys, as nbdkit-tls(1) has it; clients must use TLS.
-        dilation: factor by which the device's time is slowed down, for hosts that are too slow.
+        socket: Unix socket to listen on. If neither `socket` nor `tcp` is given, a socket in a private
+            directory.
+        tcp: port to listen on. Without TLS, only the loopback interface is used.
+        tls_certificates: directory with certificates, in the form of nbdkit-tls(1); clients must then use
+            TLS.
+        tls_psk: file with pre-shared keys, in the form of nbdkit-tls(1); clients must then use TLS.
+        dilation: factor by which device time is slowed down, for hosts that are too slow.
         record: file for a recording of the clients' requests, a CSV trace for `run`. Files beside it have the
-            device and its state, from which `run` starts.
-        metrics: port on the loopback interface for a live page and for Prometheus; 0 is any free port.
+            device and the state of its flash, from which `run` starts.
+        metrics: port on the loopback interface for a live page and for Prometheus; 0 for any free port.
         {options}
 
     Raises:
-        FlashtwinError: something is missing or wrong; the message gives the remedy.
+        FlashtwinError: something is missing or wrong; the message has the remedy.
     """
     program = nbdkit.find()
     choice = Choice.read(policy)
@@ -354,7 +361,7 @@ def serve(
         remove_dead_partials(_state(kept))
     watched = None
     if metrics is not None:
-        # Imported only here, because an HTTP server takes long to import.
+        # Imported here, because importing an HTTP server takes long.
         from .metrics import MetricsServer
 
         watched = MetricsServer(metrics)
@@ -421,7 +428,7 @@ def serve(
 
 
 def _flash(spec: Spec, store: str, options: StateOptions, place: Path, made: Made) -> tuple[str, Path | None]:
-    """Prepare the flash's initial state; return its description, and its file unless the store has one."""
+    """Prepare the flash's initial state. Return its description, and its file unless the store has one."""
     state = _kept_state(store)
     snapshot, precondition, seed = options["snapshot"], options["precondition"], options["seed"]
     _need(spec, loads=bool(state or snapshot or precondition != "none"))
@@ -431,7 +438,7 @@ def _flash(spec: Spec, store: str, options: StateOptions, place: Path, made: Mad
     if snapshot is not None:
         return f"as {snapshot} has it", Path(snapshot).absolute()
     if precondition == "none":
-        # The plugin creates this state itself, which needs half the memory.
+        # The plugin creates this state itself, which takes half as much memory.
         return "never written", None
     started_from = f"preconditioned: {precondition}, seed {seed}"
     start = place / "start.state"
@@ -441,7 +448,10 @@ def _flash(spec: Spec, store: str, options: StateOptions, place: Path, made: Mad
 
 
 def _recording(record: str | os.PathLike[str] | None) -> Path | None:
-    """Return the path of the recording; refuse a file that exists, or whose directory does not exist."""
+    """Return the path of the recording.
+
+    Rejects a file that exists, and a directory that does not exist.
+    """
     if record is None:
         return None
     if Path(record).exists():
@@ -452,7 +462,7 @@ def _recording(record: str | os.PathLike[str] | None) -> Path | None:
 
 
 def _describe_record(record: Path, spec: Spec, flash: Path | None, process: subprocess.Popen[bytes]) -> None:
-    """Write the start of a recording beside it; on failure, stop the server."""
+    """Write the start of a recording beside it. If this fails, stop the server."""
     try:
         describe(record, spec.to_toml(), flash)
     except BaseException:
@@ -461,7 +471,10 @@ def _describe_record(record: Path, spec: Spec, flash: Path | None, process: subp
 
 
 def _need(spec: Spec, *, loads: bool) -> None:
-    """Refuse a device that does not fit into memory; loading a state temporarily needs as much again."""
+    """Reject a device that does not fit into memory.
+
+    Loading a state temporarily takes the same memory again.
+    """
     if loads:
         need(spec.tables_bytes, devices=2, less="--precondition none takes half")
     else:
@@ -469,11 +482,11 @@ def _need(spec: Spec, *, loads: bool) -> None:
 
 
 def _state(store: str) -> Path:
-    """Return the file with the state of the flash beside a store."""
+    """Return the path of the file beside a store that has the state of the flash."""
     return Path(f"{store}.state")
 
 
 def _kept_state(store: str) -> Path | None:
-    """Return the state of the flash beside an existing store."""
+    """Return the state of the flash beside a store; None if there is no store."""
     state = _state(store)
     return state if store not in ("memory", "none") and Path(store).exists() and state.exists() else None

@@ -14,24 +14,25 @@ class LiveReport:
     """The report of a server.
 
     Attributes:
-        device: the device's name.
-        size_bytes: size that clients see.
-        dilation: factor by which the device's time is slowed down.
-        elapsed_s: wall-clock time since its start.
-        lateness: time from the completion of a call in the device to its return: `calls`, `p50_us`, `p75_us`,
-            `p90_us`, `p95_us`, `p99_us`, `p995_us` (99.5 %), `p999_us` and `max_us`, in wall-clock time.
-        responses: by `read`, `write`, `trim` and `flush`: `requests` completed without an error, `refused`,
-            `failed`, `bytes`, `pages` and `hits` (those found in the buffer), `total_s`, and the same
-            percentiles, in device time.
+        device: name of the device.
+        size_bytes: size of the device that clients can access.
+        dilation: factor by which device time is slowed down.
+        elapsed_s: wall-clock time since the server's start.
+        lateness: time from the completion of a call in the device to the return of the call, in wall-clock
+            time: `calls`, `p50_us`, `p75_us`, `p90_us`, `p95_us`, `p99_us`, `p995_us` (99.5 %), `p999_us` and
+            `max_us`.
+        responses: for each of `read`, `write`, `trim` and `flush`: `requests` completed without an error,
+            `refused`, `failed`, `bytes`, `pages`, `hits` (pages found in the buffer), `total_s`, and the
+            percentiles of `lateness`. Times are in device time.
         flash: activity of the flash: `host_pages`, `moved_pages`, `device_write_amplification`,
-            `gc_write_amplification`, `erases`, `collections`, and how long each chip collected (`chips_gc_s`,
+            `gc_write_amplification`, `erases`, `collections`, and the time in GC of each chip (`chips_gc_s`,
             in device time).
         waiting: number of requests in flight.
-        dirty_pages: number of pages that are in buffers and not on flash.
-        pages_lost: number of pages whose newest contents found no space on flash or were lost with a die.
-        dead_dies: numbers of the dies that are dead.
-        recent: `lateness`, `responses` and `flash` since the previous report, with `elapsed_s` (wall-clock
-            time) and `device_s` (device time).
+        dirty_pages: number of pages whose newest contents are in buffers and not on flash.
+        pages_lost: number of pages whose newest contents had no space on flash or were lost with a die.
+        dead_dies: numbers of the dead dies.
+        recent: `lateness`, `responses` and `flash` since the previous report. `elapsed_s` is the wall-clock
+            time since then, and `device_s` the device time.
         read_only: whether the device is at the end of its life.
         cores_ready: whether the host permits the server to keep idle cores from halting while requests
             arrive.
@@ -55,7 +56,7 @@ class LiveReport:
 
     @staticmethod
     def read(text: str) -> LiveReport:
-        """Read what the plugin writes."""
+        """Read a report that the plugin wrote."""
         said = json.loads(text)
         known = {field.name for field in fields(LiveReport)}
         kept = {key: value for key, value in said.items() if key in known}

@@ -18,16 +18,16 @@ from ._support.leftovers import remove_dead_socket
 from ._support.prerequisites import NBDKIT, PLUGIN
 from .errors import FlashtwinError
 
-#: Seconds between two checks of a starting server.
+#: Interval in seconds between two checks of a starting server.
 _PERIOD_S = 0.02
-#: Number of bytes of a key file that are inspected.
+#: Number of bytes of a key file that are checked.
 _KEYS_BYTES = 4096
-#: Maximum length of the name of a Unix socket, of which the control socket's name takes a part.
+#: Maximum length of the name of a Unix socket. The control socket has the same name with a suffix.
 _SOCKET_BYTES = 107 - len(".ctl")
 
 
 def find() -> str:
-    """Return the path of nbdkit; it is an error if nbdkit or the plugin is missing."""
+    """Return the path of nbdkit. A missing nbdkit or plugin raises an error."""
     found = NBDKIT.find()
     if found is None:
         raise FlashtwinError(f"nbdkit is not installed; install it: {NBDKIT.install}")
@@ -46,7 +46,7 @@ def listen_options(
     tls_certificates: str | os.PathLike[str] | None,
     tls_psk: str | os.PathLike[str] | None,
 ) -> tuple[list[str], str, Path | None]:
-    """Return nbdkit's options for listening, the address for clients, and the socket if it is one."""
+    """Return nbdkit's options for listening, the address for clients, and the Unix socket or None."""
     if socket is not None and tcp is not None:
         raise FlashtwinError("give either a socket or a port")
     tls = []
@@ -71,7 +71,9 @@ def listen_options(
 
 
 class Outputs:
-    """Reports and messages of a server, in files that no clean-up of a temporary directory removes.
+    """Reports and messages of a server.
+
+    They are in files that no clean-up of a temporary directory removes.
 
     Attributes:
         report: path to which the server writes its reports.
@@ -86,7 +88,7 @@ class Outputs:
         self.inherited: tuple[int, ...] = (self._report, self._messages)
 
     def read_report(self) -> str | None:
-        """Return the newest report; None if there is none yet, or after the files were closed."""
+        """Return the newest report; None if there is no report yet or the files have been closed."""
         with self._lock:
             if not self.inherited:
                 return None
@@ -116,7 +118,7 @@ def _whole(file: int) -> bytes:
 
 
 def _check_keys(path: Path) -> None:
-    """Refuse a key file that has no keys, or that other users can read."""
+    """Reject a key file that has no keys, or that other users can read."""
     try:
         with open_regular(path) as file:
             mode = os.fstat(file.fileno()).st_mode
@@ -130,7 +132,10 @@ def _check_keys(path: Path) -> None:
 
 
 def start(command: list[str], place: Path, lock: int, outputs: Outputs) -> subprocess.Popen[bytes]:
-    """Start nbdkit and wait until it listens. It ignores Ctrl-C of the terminal: the caller stops it."""
+    """Start nbdkit, and wait until it listens.
+
+    It ignores Ctrl-C of the terminal, so the caller must stop it.
+    """
     process = _spawn(command, lock, outputs)
     try:
         while not ((place / "pid").exists() and outputs.read_report() is not None):
@@ -146,12 +151,12 @@ def start(command: list[str], place: Path, lock: int, outputs: Outputs) -> subpr
 
 
 def _spawn(command: list[str], lock: int, outputs: Outputs) -> subprocess.Popen[bytes]:
-    """Start nbdkit from a thread that lives as long as nbdkit, which ends with its parent thread."""
+    """Start nbdkit from a thread that lives as long as nbdkit. nbdkit ends if its parent thread ends."""
     started: Future[subprocess.Popen[bytes]] = Future()
 
     def keep() -> None:
-        # The plugin is preloaded, since it bounds what connections use (D-203). It is given as a file
-        # descriptor, because the path of a preloaded library must not contain blanks or colons.
+        # The plugin is preloaded, because it limits the resources that connections use (D-203). It is given
+        # as a file descriptor, because the path of a preloaded library must not contain blanks or colons.
         plugin = os.open(PLUGIN, os.O_RDONLY)
         preload = f"/proc/self/fd/{plugin} {os.environ.get('LD_PRELOAD', '')}".strip()
         try:
@@ -171,7 +176,7 @@ def _spawn(command: list[str], lock: int, outputs: Outputs) -> subprocess.Popen[
         finally:
             os.close(plugin)
         started.set_result(process)
-        # The exit code is read through `process`, which may have collected it already.
+        # The exit code is read through `process`, which may already have collected it.
         with contextlib.suppress(ChildProcessError):
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
 
@@ -186,7 +191,10 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def clear(place: Path, lock: int, *sockets: Path | None) -> None:
-    """Remove the private directory and the sockets of an ended server; sockets of a newer one are kept."""
+    """Remove the private directory and the sockets of a server that has ended.
+
+    Sockets of a newer server are kept.
+    """
     for socket in filter(None, sockets):
         remove_dead_socket(socket)
     shutil.rmtree(place, ignore_errors=True)
@@ -194,6 +202,6 @@ def clear(place: Path, lock: int, *sockets: Path | None) -> None:
 
 
 def umask() -> str:
-    """Return the umask of this process in octal; os.umask() would have to change it."""
+    """Return the umask of this process in octal. os.umask() cannot read it without changing it."""
     status = Path("/proc/self/status").read_text()
     return status.partition("Umask:")[2].split()[0]

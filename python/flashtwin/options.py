@@ -1,7 +1,7 @@
 """The options of a run, each defined once: type, default, meaning, and form on the command line.
 
-Signatures, docstrings, the command line, `[run]` of an experiment and the table in docs/python.md derive from
-these classes.
+Signatures, docstrings, the command line, `[run]` of an experiment, and the table in docs/python.md are
+derived from these classes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Modules of the types of options. They are imported where signatures need them; the command line does not.
+#: Modules that define the types of options. They are imported when a signature needs them, not for the
+#: command line.
 _TYPES = {
     "Fault": "faults",
     "OnProgress": "_support.watch",
@@ -57,7 +58,7 @@ _TYPES = {
     "Window": "timeline",
 }
 
-#: Maximum of whole numbers that have no other bound.
+#: Maximum of whole numbers that have no other maximum.
 _MOST = (1 << 64) - 1
 
 #: Headings of the help.
@@ -70,14 +71,14 @@ class Option(NamedTuple):
     """Description of an option, in addition to its name and type.
 
     Attributes:
-        default: its default value.
-        text: its meaning as a noun phrase, for help and docstrings, which also show a default that is not
-            None.
+        default: default value of the option.
+        text: meaning of the option as a noun phrase, for help and docstrings. They also show the default,
+            unless it is None.
         details: further sentences for docstrings.
-        metavar: placeholder of its value on the command line; None if it has no flag of its own, or has
-            `choices`.
-        flag: its flag, if it differs from the name.
-        group: its heading in the help.
+        metavar: placeholder of the value on the command line; None if the option has `choices` or no flag of
+            its own.
+        flag: flag on the command line; None if it follows from the name.
+        group: heading of the option in the help.
         choices: all permitted values.
         least: smallest permitted whole number.
         most: largest permitted whole number.
@@ -97,7 +98,7 @@ class Option(NamedTuple):
 
     @property
     def help(self) -> str:
-        """Return the meaning with the default."""
+        """Return the meaning of the option, with its default."""
         shown = isinstance(self.default, (str, int, float)) and not isinstance(self.default, bool)
         return f"{self.text} (default: {self.default})" if shown else self.text
 
@@ -373,14 +374,14 @@ def run_options(**given: Unpack[RunOptions]) -> RunOptions:
 
 @cache
 def is_whole_number(name: str) -> bool:
-    """Return whether an option of `run` takes only whole numbers, and no text (as a size may be)."""
+    """Whether an option of `run` accepts only whole numbers, and no text such as a size."""
     kind = get_args(_hints(RunOptions)[name])[0]
     among = (kind, *get_args(kind))
     return int in among and str not in among
 
 
 def check(options: Mapping[str, object]) -> None:
-    """Refuse values that are not whole numbers, or out of range, for options that take whole numbers."""
+    """Reject values that are no whole numbers or are out of range, for options that require whole numbers."""
     for name, option in options_of(RunOptions).items():
         value = options.get(name)
         if value is None or not is_whole_number(name):
@@ -390,11 +391,11 @@ def check(options: Mapping[str, object]) -> None:
 
 
 def takes(kind: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Give a function that ends in `**options` the signature, defaults and docstring of `kind`.
+    """Give a function that ends in `**options` the signature, the defaults and the docstring of `kind`.
 
-    `{options}` in its docstring stands for their explanations.
+    `{options}` in the docstring is replaced by explanations of the options.
     """
-    # Imported only here: help needs no signature.
+    # Imported only here, because help needs no signature.
     import inspect
 
     def give(function: Callable[P, T]) -> Callable[P, T]:
@@ -428,7 +429,7 @@ def takes(kind: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return give
 
 
-#: Options of the command line whose argument has another name, with that argument.
+#: Options of the command line whose argument in Python has another name, with the name of that argument.
 _IN_PYTHON = {
     "queue_depth": "pacing=ClosedLoop(8)",
     "speed": "pacing=OpenLoop(2)",

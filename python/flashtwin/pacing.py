@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class OpenLoop:
-    """Requests arrive at the workload's own times, whether or not the device keeps up.
+    """Requests arrive at the times in the workload, whether or not the device keeps up.
 
     Attributes:
-        speed: factor of the speed; 2 halves every gap.
+        speed: factor by which requests are faster than in the workload. With 2, every gap is halved.
     """
 
     speed: float = 1.0
@@ -19,7 +19,7 @@ class OpenLoop:
 
 @dataclass(frozen=True)
 class ClosedLoop:
-    """The device always has this many requests in flight; the workload's times are ignored.
+    """The device always has `queue_depth` requests in flight. Times in the workload are ignored.
 
     Attributes:
         queue_depth: number of requests in flight.
@@ -28,19 +28,20 @@ class ClosedLoop:
     queue_depth: int = 32
 
 
-#: As fast as possible: a closed loop that is deep enough to keep every chip of a common device busy.
+#: As fast as possible: a closed loop with enough requests in flight to keep every chip of a common device
+#: busy.
 AS_FAST_AS_POSSIBLE = ClosedLoop(256)
 
 Pacing = OpenLoop | ClosedLoop
 
 
 def default_for(timed: bool) -> Pacing:
-    """Return the default: the workload's own times, or a closed loop at queue depth 32 if it has none."""
+    """Return the default: an open loop or, if the workload has no times, a closed loop at queue depth 32."""
     return OpenLoop() if timed else ClosedLoop()
 
 
 def given_pacing(settings: Mapping[str, object]) -> Pacing | None:
-    """Read `speed` or `queue_depth`, of which at most one is given; None means the workload's pacing."""
+    """Read `speed` or `queue_depth`, of which at most one is given. None means the pacing of the workload."""
     depth, speed = settings.get("queue_depth"), settings.get("speed")
     if depth is not None:
         return ClosedLoop(int(str(depth)))

@@ -1,4 +1,4 @@
-"""The papers behind policies, translation layers, devices and studies, of `references.bib`."""
+"""The papers to which policies, translation layers, devices and studies refer, from `references.bib`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def references() -> dict[str, Reference]:
 
 
 def cited(text: str) -> str:
-    """Return the citation of a key; other text stays as it is."""
+    """Return the citation of a key. Text that is no key is returned unchanged."""
     found = references().get(text.strip())
     return text if found is None else str(found)
 

@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """The results of one run. Print it, or read `summary`; names end in their units.
+    """Results of one run. Print it, or read `summary`. Names end in their units.
 
-    The result is determined by device, workload and seed: the same run gives the same bytes. Times are
-    virtual, except `wall_s`.
+    Device, workload and seed determine the result: the same run gives the same bytes. Times are virtual,
+    except `wall_s`.
 
     Attributes:
         summary: all counters and measures; docs/python.md lists the keys.
-        requests: the per-request log as a `pyarrow.Table` (with `log=True`), one row per measured request in
-            order of completion. Times are picoseconds; `link_ps` to `buffer_ps` are the parts of
-            `response_ps` and sum to it exactly. None if no log was requested.
-        gc_intervals: collections of the members of an array as a `pyarrow.Table` (with `gc_timeline=True`):
-            `member`, `begin_ns`, `end_ns` from the start of the measurement, `kind` ("forced" by the
-            coordinator, or its "own"). One row for each span in which chips of the member were in GC.
-        wall_s: seconds of real time that the simulation took: "precondition", "warmup" and "measured". It is
-            not in `summary` or in the JSON, because it differs from run to run.
-        path: copies of the simulator's code in use at the end of the run, such as "plain front end, msr
-            flash" (ARCHITECTURE.md, "Paths"). It is not in the JSON, because results do not depend on it.
+        requests: the per-request log as a `pyarrow.Table`, with one row per measured request in order of
+            completion. Times are in picoseconds. `link_ps` to `buffer_ps` are the parts of `response_ps`, and
+            sum to it exactly. None unless the run had `log=True`.
+        gc_intervals: collections of the members of an array as a `pyarrow.Table` (with `gc_timeline=True`).
+            Each row is a span in which chips of a member were in GC: `member`, `begin_ns` and `end_ns` from
+            the start of the measurement, and `kind` ("forced" by the coordinator, or the member's "own").
+        wall_s: real time in seconds of the parts of the simulation: "precondition", "warmup" and "measured".
+            It is not in `summary` or in the JSON, because it differs from run to run.
+        path: names of the code paths in use at the end of the run, such as "plain front end, msr flash"
+            (ARCHITECTURE.md, "Paths"). It is not in the JSON, because results do not depend on it.
         timeline: activity of every part of the device in a window (with `timeline=Window(...)`).
-        label: its name beside other runs: its policy, or what differs in a comparison of placements.
-        beside: measured values for which a closed form holds, with the form (docs/theory.md): `name`,
+        label: name of the run beside other runs: its policy or, in a comparison of placements, its rules.
+        beside: measured values to which a closed form applies, each with the form (docs/theory.md): `name`,
             `measured`, `expected`, `difference`. It is not in the JSON.
     """
 
@@ -81,10 +81,10 @@ class Result:
     def latency(self) -> dict[str, Any]:
         """Response times of reads and writes together, in microseconds.
 
-        `mean_us`, `deviation_us`, `variation` (the coefficient of variation: the deviation as a share
-        of the mean), `p50_us`, `p75_us`, `p90_us`, `p95_us`, `p99_us`, `p995_us` (99.5 %), `p999_us`,
-        `p9999_us` (percentiles exact to three digits, by HdrHistogram), `max_us`, and `parts_us`, the
-        parts of the mean. Reads and writes alone: `summary["read"]`, `summary["write"]`.
+        The keys are `mean_us`, `deviation_us`, `variation` (coefficient of variation: deviation divided by
+        mean), `p50_us`, `p75_us`, `p90_us`, `p95_us`, `p99_us`, `p995_us` (99.5 %), `p999_us`, `p9999_us`,
+        `max_us`, and `parts_us`, the parts of the mean. Percentiles are exact to three digits (HdrHistogram).
+        `summary["read"]` and `summary["write"]` have the same keys.
         """
         return dict(self.summary["all"])
 
@@ -92,19 +92,19 @@ class Result:
     def breakdown(self) -> dict[str, float]:
         """Return the parts of the mean response time of reads and writes, in microseconds; they sum to it.
 
-        docs/guide.md lists the parts. Those that begin with `slot_` are the wait for a buffer slot, split by
-        what the operation that freed the slot waited for.
+        docs/guide.md lists the parts. Those that begin with `slot_` sum to the wait for a buffer slot. Each
+        is the time that the operation that freed the slot waited for one cause.
         """
         return dict(self.summary["all"]["parts_us"])
 
     @property
     def hit_ratio(self) -> float:
-        """Share of page accesses found in the buffer, from 0 to 1."""
+        """Fraction of page accesses found in the buffer, from 0 to 1."""
         return float(self.summary["hits"]["ratio"])
 
     @property
     def device_write_amplification(self) -> float | None:
-        """Return bytes programmed per byte that the host wrote, as a drive's health log counts them.
+        """Return the bytes programmed per byte that the host wrote, as the drive's health log counts them.
 
         The value is None if the host wrote nothing.
         """
@@ -115,7 +115,7 @@ class Result:
     def gc_write_amplification(self) -> float | None:
         """Return pages programmed per page programmed for the host.
 
-        The value is None if no page of the host was programmed.
+        The value is None if no page was programmed for the host.
         """
         amplification: float | None = self.summary["flash"]["gc_write_amplification"]
         return amplification
@@ -124,7 +124,7 @@ class Result:
     def health(self) -> dict[str, Any]:
         """Return the drive's health log, in the units of NVMe, and a projected lifetime.
 
-        `lifetime` is None unless the device has `wear.rated_erases` and the host wrote.
+        `lifetime` is None if the device has no `wear.rated_erases` or the host wrote nothing.
         """
         return dict(self.summary["health"])
 
@@ -133,7 +133,7 @@ class Result:
         """Return the passes of a repeated workload (`repeat`), else None.
 
         `device_write_amplification` is that of the last half of the passes, with the half width of its 95 %
-        confidence interval; `is_level` is whether it has become level.
+        confidence interval. `is_level` shows whether it has become level.
         """
         passes: dict[str, Any] | None = self.summary.get("passes")
         return passes
@@ -145,29 +145,32 @@ class Result:
 
     @cached_property
     def series(self) -> pa.Table:
-        """Return the time series, one row per interval of virtual time; empty unless `series_s` was given."""
+        """Return the time series, one row per interval of virtual time.
+
+        It is empty unless `series_s` was given.
+        """
         return tables.series_table(self.summary["series"])
 
     @cached_property
     def history(self) -> pa.Table:
-        """Return the history: one row per window of virtual time, at most 256; empty unless requested.
+        """Return the history: one row per window of virtual time, at most 256. It is empty unless requested.
 
-        `gc_share_by_chip` is a list: the share of the window that each chip spent collecting. On devices that
-        write by units, `owners` is a list of owners of units with what they hold and moved. A value that
-        does not exist for a window (the hit ratio without an access) is null.
+        `gc_share_by_chip` is a list with the fraction of the window that each chip was in GC. On devices that
+        write by units, `owners` is a list of the owners of units, with the pages that they hold and that were
+        moved. A value that a window lacks is null, such as the hit ratio of a window without an access.
         """
         return tables.history_table(self._recorded()["windows"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything except the request log to a file, from which `flashtwin.report` makes a page."""
+        """Write everything except the request log to a file, from which `flashtwin.report` creates a page."""
         save_record(Path(path), self.record())
 
     def save_hgrm(self, path: str | os.PathLike[str]) -> list[Path]:
         """Write the distributions of response times, in us, in HdrHistogram's text format.
 
         Returns:
-            The files: `path` (x.hgrm) for all requests and, if there were any, x.read.hgrm and x.write.hgrm
-            for reads and writes alone.
+            The files: `path` (x.hgrm) for all requests; x.read.hgrm if there were reads; x.write.hgrm if
+            there were writes.
         """
         return write_hgrm(self.record(), Path(path))
 
@@ -192,7 +195,7 @@ class Result:
         return recorded
 
     def cdf(self, kind: Kind = "all") -> pa.Table:
-        """Return the cumulative distribution of response times: `response_us`, and the `share` up to it."""
+        """Return the distribution of response times: `response_us`, and the `share` of requests up to it."""
         return tables.cdf_table(self._histograms[kind])
 
     def gc_figure(self, path: str | Path, from_s: float = 0, until_s: float | None = None) -> None:
@@ -201,7 +204,7 @@ class Result:
         Args:
             path: the file.
             from_s: beginning, in seconds from the start of the measurement.
-            until_s: end; None: the last request.
+            until_s: end, in seconds from the start of the measurement; by default the last request.
         """
         from . import plot
 
@@ -210,7 +213,7 @@ class Result:
         plot.save(plot.collections(panels, from_s=from_s, until_s=until_s), path)
 
     def to_json(self) -> str:
-        """Return the summary as JSON; equal runs give the same bytes."""
+        """Return the summary as JSON. Equal runs give the same bytes."""
         return json.dumps(self.summary, indent=2)
 
     def __repr__(self) -> str:

@@ -47,21 +47,23 @@ def run(workload: WorkloadLike, device: str | Path | None = None, **options: Unp
     every machine.
 
     Args:
-        workload: path of a trace (format and compression are detected by content), a generated load such as
-            "zipf:theta=0.9,write=0.8,requests=1e6" (docs/traces.md), or a table with a row for each request:
-            a DataFrame of pandas or polars, an Arrow table or any other table that has `__arrow_c_stream__`.
-        device: one of `flashtwin.devices()`, or the path of a TOML file (docs/devices.md). None: for a
-            recording, its own device and state (docs/live.md, Recording), else the default device.
+        workload: path of a trace, whose format and compression are detected from its content; or a generated
+            load such as "zipf:theta=0.9,write=0.8,requests=1e6" (docs/traces.md); or a table with one row per
+            request: a DataFrame of pandas or polars, an Arrow table, or any other table that has
+            `__arrow_c_stream__`.
+        device: one of `flashtwin.devices()`, or the path of a TOML file (docs/devices.md). By default, a
+            recording has its own device and state (docs/live.md, Recording); other workloads have the default
+            device.
         {options}
 
     Raises:
         FlashtwinError: an argument is wrong; the message gives the place and the remedy.
-        OutputError: the log could not be written; its `result` holds the result of the run.
-        Interrupted: on Ctrl-C; its `partial` holds the result so far.
+        OutputError: the log could not be written; its `result` has the result of the run.
+        Interrupted: on Ctrl-C; its `partial` has the result so far.
     """
     job = Job.prepare(workload, device, [Choice.read(options["policy"])], options)
     candidate = job.candidates[0]
-    # A user's policy is installed in a fork; otherwise, the device runs unchanged.
+    # A policy of the user runs on a copy of the device; otherwise the device itself runs.
     job.need(devices=2 if candidate.user or job.options["snapshot"] else 1)
     base = job.base_device()
     make = candidate.fork_of(base) if candidate.user else lambda _: base
@@ -84,29 +86,29 @@ def compare(
 ) -> Comparison:
     """Run a workload on the same device under several policies, placement schemes or victim rules.
 
-    The device is preconditioned once; every policy starts from a copy of that state. With `placements` or
-    `victims`, every run preconditions a device under its own rules. Results do not depend on `threads`.
-    A parameter in `set` applies to the policies that have it.
+    The device is preconditioned once, and every policy starts from a copy of that state. With `placements` or
+    `victims`, every run preconditions a device under its own rules. Results do not depend on `threads`. A
+    parameter in `set` applies to those policies that have it.
 
     Args:
         workload: as for `run`.
-        policies: two or more, each as for `run`; ratios are to the first. None: the policy of the device,
-            with the placements or victims given.
+        policies: two or more, each as for `run`. Ratios are to the first. None, which requires placements or
+            victims, means the policy of the device.
         device: as for `run`.
         placements: placement schemes, each as for `run`, on a device that writes by units.
-        victims: victim rules, each as for `run`; every scheme runs with every rule.
-        threads: number of runs at a time; each needs the memory of a device.
+        victims: victim rules, each as for `run`. Every scheme runs with every rule.
+        threads: number of runs at the same time. Each needs the memory of a device.
         {options}
 
     Raises:
         FlashtwinError: an argument is wrong; the message gives the place and the remedy.
-        Interrupted: on Ctrl-C; its `partial` holds the results so far.
+        Interrupted: on Ctrl-C; its `partial` has the results so far.
     """
     if policies is None and not (placements or victims):
         raise FlashtwinError("compare: give policies, placements or victims")
     choices = [Choice.read(None)] if policies is None else read_choices(policies)
     check({"threads": threads})
-    # The noise of each run is estimated from the windows of its history.
+    # The noise of each run is estimated from the batches of its history.
     settings = run_options(**options, history=True)
     if placements or victims:
         tasks = _placed_tasks(
@@ -136,9 +138,9 @@ def save_snapshot(
     device: str | Path = DEFAULT_DEVICE,
     **options: Unpack[PreconditionOptions],
 ) -> None:
-    """Precondition a device and save its state, from which runs then start without a wait.
+    """Precondition a device and save its state. Runs can then start from this state immediately.
 
-    The state is that of the flash. It fits every device with the same flash, regardless of the buffer.
+    The state is that of the flash. It fits every device with the same flash; the buffer may differ.
 
     Args:
         path: the file to write.
@@ -155,20 +157,20 @@ def save_snapshot(
 
 @dataclass(frozen=True)
 class Candidate:
-    """A policy of a job: its name in results, the device with it, and the user's object if there is one."""
+    """A policy of a job: its name in results, the device with this policy, and the user's object or None."""
 
     label: str | None
     spec: Spec
     user: _core.UserPolicy | None
 
     def fork_of(self, base: _core.Device) -> Callable[[_core.Control], _core.Device]:
-        """Return what creates the device of a run as a copy of `base`."""
+        """Return a function that creates the device of a run as a copy of `base`."""
         return lambda _: base.fork(self.spec, self.user)
 
 
 @dataclass
 class Job:
-    """A checked request for runs, which differ only in the policy."""
+    """A request for one or several runs, after all checks. The runs differ only in the policy."""
 
     source: Source
     candidates: list[Candidate]
@@ -178,7 +180,7 @@ class Job:
     requests_total: int | None
     repeat: repeating.Repeat | None = None
     rules: Rules = OF_DEVICE
-    #: End of the run in seconds of virtual time: requests that arrive later are not submitted.
+    #: End of the run in seconds of virtual time. Requests that arrive later are not submitted.
     span_max_s: float | None = None
     #: Seconds of real time that preconditioning took.
     precondition_wall_s: float = 0.0
@@ -190,7 +192,7 @@ class Job:
         choices: Sequence[Choice],
         options: RunOptions,
     ) -> Job:
-        """Check everything that can be checked before the first long computation."""
+        """Check all properties that can be checked before the first long computation."""
         check(options)
         device, options = _start(workload, device, options)
         options, rules = _placed(options)
@@ -239,7 +241,7 @@ class Job:
         )
 
     def need(self, *, devices: int, less: str = "") -> None:
-        """Refuse devices that do not fit into memory, before anything is created."""
+        """Reject devices that do not fit into memory, before any device is created."""
         need(self.candidates[0].spec.tables_bytes, devices=devices, less=less)
 
     def base_device(self) -> _core.Device:
@@ -269,9 +271,9 @@ class Job:
         return _preconditioned(spec, kind, seed, control, load=load, made=self.rules.make())
 
     def _load_of_state(self, spec: Spec) -> tuple[_core.Workload, _core.Workload]:
-        """Return the fill of a device and the load that brings it into its initial state.
+        """Return the requests that fill a device, and the load that brings it into its initial state.
 
-        A generated load has another seed than that of the run, so that the run does not repeat it.
+        The seed of a generated load differs from that of the run, so that the run does not repeat the load.
         """
         of_load = self.source.text if self.source.path is None else None
         seed, range_bytes = self.options["seed"], spec.exported_bytes
@@ -282,9 +284,9 @@ class Job:
     def task(
         self, each: Candidate, make: Callable[[_core.Control], _core.Device], label: str | None = None
     ) -> Task:
-        """Create one run; `make` creates its device when the run begins.
+        """Create one run. `make` creates its device when the run begins.
 
-        `label` is its name beside other runs; if it is None, the name is the name of its policy.
+        `label` is the name of the run beside other runs; if it is None, the name of the policy is used.
         """
         spec, options, log = each.spec, self.options, self.options["log"]
 
@@ -318,7 +320,7 @@ class Job:
                     if too_large is None:
                         raise
                     raise FlashtwinError(f"{e}; {too_large}") from None
-                # If a run has ended, only its log is lost.
+                # If the run has ended, only its log is lost.
                 lost = e
             as_json, text, histograms, gc_columns, windows, recorded, took_s, path = raw
             requests = table.table() if table else None
@@ -346,7 +348,7 @@ class Job:
         return Task(label or each.label or spec.policy or "no buffer", work, self.requests_total)
 
     def _closed_forms(self, each: Candidate, result: Result) -> list[Beside]:
-        """Return the closed forms for the values that a run of a generated load measured."""
+        """Return the closed forms of values that a run of a generated load measured."""
         options = self.options
         special = (options["faults"], options["snapshot"], self.repeat, each.user)
         if self.source.path is not None or any(special):
@@ -359,9 +361,9 @@ class Job:
 def _start(
     workload: WorkloadLike, device: str | Path | None, options: RunOptions
 ) -> tuple[str | Path, RunOptions]:
-    """Return the device, and the options with the state from which a recording starts."""
+    """Return the device, and the options. For a recording, they have the state from which it starts."""
     start = None
-    # Tables are not recordings. Other types are refused later, with a message.
+    # Tables are not recordings. Arguments of other types are rejected later, with a message.
     if isinstance(workload, str | os.PathLike) and (device is None or is_device_of(workload, device)):
         start = start_of(workload)
     if start is None:
@@ -376,12 +378,12 @@ def _candidate(choice: Choice, among: Sequence[Choice], name: str | Path, option
     overrides = overrides_for(choice, among, options["set"] or {})
     size = options["size"]
     spec = choice.spec(name, overrides) if size is None else sized(name, read_size(size), choice, overrides)
-    # Created before any long work, so that its errors are reported at once.
+    # The user's object is created before any long work, so that its errors are reported early.
     return Candidate(choice.label, spec, choice.instance(spec.buffer_pages))
 
 
 def is_by_load(precondition: str) -> bool:
-    """Return whether an initial state is reached by writing the load of the run."""
+    """Whether an initial state is reached by writing the load of the run."""
     return precondition.partition(":")[0] == "load"
 
 
@@ -392,11 +394,11 @@ Made = tuple[object | None, object | None]
 def precondition_spec(
     spec: Spec, kind: str, seed: int, on_progress: OnProgress | None, *, made: Made = (None, None)
 ) -> _core.Device:
-    """Create a device in the state `kind`, with placement rules of the user, if there are any."""
+    """Create a device in the state `kind`. The placement rules may be the user's."""
     return _alone("preconditioning", partial(_preconditioned, spec, kind, seed, made=made), on_progress)
 
 
-#: Returns the fill of a device, and the load that brings it into its initial state.
+#: Function that returns the fill of a device, and the load that brings it into its initial state.
 LoadOfState = Callable[[Spec], tuple[_core.Workload, _core.Workload]]
 
 
@@ -420,7 +422,7 @@ def _preconditioned(
 def _alone(
     label: str, work: Callable[[_core.Control], _core.Device], on_progress: OnProgress | None
 ) -> _core.Device:
-    """Do one piece of work, with a progress display, so that Ctrl-C ends it."""
+    """Run one piece of work with a display of its progress. Ctrl-C ends it."""
     results, interrupted = run_all([Task(label, work)], 1, on_progress)
     if interrupted:
         raise Interrupted(None)
@@ -437,7 +439,7 @@ def _placed_tasks(
     threads: int,
     options: RunOptions,
 ) -> list[Task]:
-    """Return a run for each placement scheme with each victim rule and each policy."""
+    """Return one run for each combination of placement scheme, victim rule and policy."""
     tasks: list[Task] = []
     labels: list[str] = []
     for scheme in placements or (None,):
@@ -464,7 +466,7 @@ def _placed_tasks(
 
 
 def _placed(options: RunOptions) -> tuple[RunOptions, Rules]:
-    """Return the options with the settings of shipped placement rules, and the rules."""
+    """Return the options with the settings of included placement rules, and the rules."""
     rules = Rules.read(options["placement"], options["victim"])
     if not rules.settings:
         return options, rules

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Window:
-    """The part of a run that a timeline shows. Work that begins in the window is shown up to its end.
+    """The part of a run that a timeline shows. Operations that begin in the window are shown to their end.
 
     Attributes:
         from_s: beginning, in seconds of virtual time from the start of the measurement.
@@ -34,13 +34,13 @@ class Window:
 class Timeline:
     """Timeline of every part of a device in a window of a run (docs/timeline.md).
 
-    `len` is the number of slices; 0 if the run ended before the window began.
+    `len` is the number of slices. It is 0 if the run ended before the window began.
 
     Attributes:
         trace: a trace in Perfetto's format (`TrackEvent`), for ui.perfetto.dev.
         recorded: the recorded columns, from which `slices` is built.
-        cut_at_s: end of the timeline, in seconds from the start of the measurement, if it ends before the
-            window because it has half a million entries; None if it is complete.
+        cut_at_s: None if the timeline is complete. If it became full (half a million entries) before the
+            window ended, this is its end in seconds from the start of the measurement.
     """
 
     trace: bytes
@@ -56,7 +56,7 @@ class Timeline:
         return len(self.recorded)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the trace to a file, which is complete or absent."""
+        """Write the trace to a file. The file is either complete or absent."""
         with whole_file(Path(path), "the timeline") as file:
             file.write(self.trace)
 

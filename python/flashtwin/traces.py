@@ -1,4 +1,4 @@
-"""Trace files: summary, and conversion to a form that is read without parsing."""
+"""Trace files: summaries, and conversion to a form that is fast to read."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from .errors import FlashtwinError, WorkloadError
 
 @dataclass(frozen=True)
 class TraceOptions:
-    """How to read a trace. Options that are None are detected from the file or have their default.
+    """How to read a trace. An option that is None is detected from the file or has its default.
 
     Attributes:
         format: name of the trace format, one of `trace_formats()`.
-        columns: the columns of a table (text, Parquet, Arrow), by name or number, with their units, instead
-            of a format, such as "time=ts:us,offset=lba:sectors,size=len:bytes,op=type"; see docs/traces.md.
+        columns: columns of a table (text, Parquet, Arrow), by name or number, with their units, such as
+            "time=ts:us,offset=lba:sectors,size=len:bytes,op=type" (docs/traces.md). Replaces `format`.
         time_unit: unit of the time column: s, ms, us, filetime (100 ns), ns or ps.
         address_unit: unit of the address column: bytes, sectors (512 bytes), pages (4096 bytes), or a number
             of bytes.
-        event: for blkparse and blktrace, the event that is a request: D (issued to the driver, the default)
-            or Q (queued by the file system).
-        volumes: address ranges of several disks in one trace: "end-to-end" (default: one after the other),
-            "overlay" (all at their own addresses), or "only:NAME" (one disk).
+        event: for blkparse and blktrace, the event that counts as a request: D (issued to the driver, the
+            default) or Q (queued by the file system).
+        volumes: how the addresses of several disks in one trace are placed: "end-to-end" (default: one after
+            the other), "overlay" (all at their own addresses), or "only:NAME" (only one disk is read).
         addresses: addresses of requests: "as-is" (default), or "compact" (without the parts of the address
             space that no request accesses).
-        max_bad_lines: number of unreadable lines to skip; the next one is an error. 0 by default.
-        reorder_window: number of requests within which times are put in order; 65536 by default.
+        max_bad_lines: number of unreadable lines to skip; one more is an error. 0 by default.
+        reorder_window: number of requests within which times are sorted; 65536 by default.
         limit: maximum number of requests to read from the start.
     """
 
@@ -50,7 +50,7 @@ class TraceOptions:
     limit: int | None = None
 
     def to_json(self) -> str:
-        """Return the options in the form that the compiled module reads."""
+        """Return the options in the form that the compiled module accepts."""
         known = trace_formats()
         if self.format is not None and self.format not in known:
             raise FlashtwinError(f'format: found "{self.format}"; {words.known_names(self.format, known)}')
@@ -104,28 +104,28 @@ def convert(
 ) -> Converted:
     """Write a trace as `.csv` or as `.ftb` (binary), optionally followed by `.zst` or `.gz`.
 
-    The new file appears under its name only when it is complete.
+    The new file has its name only when it is complete.
     """
     remove_dead_partials(Path(dst))
     return Converted(*_core.convert(src, dst, (options or TraceOptions()).to_json()))
 
 
-#: Directory of the real traces that come with flashtwin.
+#: Directory of the real traces that are part of flashtwin.
 _EXAMPLES = Path(__file__).parent / "data"
-#: Prefix by which a workload names one of these traces.
+#: Prefix with which a workload refers to one of these traces.
 EXAMPLE = "example:"
 
 
 def examples() -> list[str]:
-    """Return the names of the shipped real traces; as a workload, `example:NAME` is one of them."""
+    """Return the names of the real traces of flashtwin. As a workload, `example:NAME` is one of them."""
     return sorted(path.name.partition(".")[0] for path in _EXAMPLES.glob("*.csv.zst"))
 
 
 def example_trace(name: str = "postgres_pgbench") -> Path:
-    """Return the path of a real trace that comes with flashtwin; by default, PostgreSQL running pgbench.
+    """Return the path of a real trace of flashtwin; by default of PostgreSQL running pgbench.
 
     Raises:
-        WorkloadError: no such trace comes with flashtwin.
+        WorkloadError: flashtwin has no such trace.
     """
     if name not in examples():
         near = get_close_matches(name, examples(), 1)

@@ -22,30 +22,32 @@ PolicyDevice = _core.PolicyDevice
 
 
 class Policy(ABC):
-    """A replacement policy: it ranks the cached pages and selects victims; the device does everything else.
+    """A replacement policy: it ranks the pages in the buffer and selects victims.
 
-    Subclass it and give the class to `run`, `compare` or `hits`, or name it on the command line as
-    FILE.py:CLASS. Each run creates a new instance; if the first argument has no default or is called
-    `capacity`, it receives the number of pages of the buffer.
+    The device does all the rest.
 
-    A `Page` is the same object as long as the page is cached. It can be a key of dicts and sets, and an index
-    (a small number) of lists and arrays. After `evict` or `forget`, its number is used for another page;
-    comparing it, hashing it or using it as an index then raises an error. A list of evicted pages (ghosts)
-    holds logical pages: `access.lpn` or `device.lpn(page)`.
+    Subclass it and pass the class to `run`, `compare` or `hits`, or name it on the command line as
+    FILE.py:CLASS. Each run creates a new instance. If the first argument of the class has no default or is
+    called `capacity`, it receives the number of pages of the buffer.
 
-    An `Access` has `lpn` (the logical page), `write`, `dirty` (the page differs from flash after it),
-    `request` (number of the host request, the same for all its pages) and `request_pages`.
+    As long as a page is in the buffer, its `Page` is the same object. It can be a key of dicts and sets, and
+    an index (a small number) of lists and arrays. After `evict` or `forget`, its number is used for another
+    page. Comparing the old object, hashing it or using it as an index then raises an error. A list of evicted
+    pages (ghosts) must therefore store logical pages: `access.lpn` or `device.lpn(page)`.
 
-    Calls: on a hit, `hit`; on a miss, first `evict` if the buffer is full, then `insert`.
+    An `Access` has `lpn` (the logical page), `write`, `dirty` (whether the page differs from flash after the
+    access), `request` (number of the host request, the same for all its pages) and `request_pages`.
+
+    Calls: for a hit, `hit`; for a miss, first `evict` if the buffer is full, then `insert`.
 
     Attributes:
         capacity: size of the buffer in pages; set before the first call.
-        device: view of the device, for use within insert, hit, evict, cleaned and state: `lpn(page)`,
-            `dirty(page)` (false also while it is being written back), `chip(page)` (None if no chip holds a
-            copy), `in_flight(page)` (its slot or data have not arrived), `text(page)` ("7d" or "7c": logical
-            page 7, dirty or clean, as `trace_policy` shows pages), `chips`, `in_gc(chip)`,
-            `drain_time_us(chip)` (ECR's CQCT), `chip_idle(chip)`, `free_blocks(chip)`, `now_us`. Set before
-            the first call.
+        device: view of the device, for use within insert, hit, evict, cleaned and state. It is set before the
+            first call. It has `lpn(page)`; `dirty(page)` (also false while the page is being written back);
+            `chip(page)` (None if no chip has a copy); `in_flight(page)` (whether its slot or data have not
+            arrived); `text(page)` ("7d" or "7c": logical page 7, dirty or clean, as in `trace_policy`);
+            `chips`; `in_gc(chip)`; `drain_time_us(chip)` (ECR's CQCT); `chip_idle(chip)`;
+            `free_blocks(chip)`; `now_us`.
     """
 
     capacity: int
@@ -53,41 +55,41 @@ class Policy(ABC):
 
     @abstractmethod
     def insert(self, page: Page, access: Access) -> None:
-        """Handle that a page was inserted into the buffer."""
+        """Called when a page has been inserted into the buffer."""
 
     @abstractmethod
     def hit(self, page: Page, access: Access) -> None:
-        """Handle that a cached page was accessed."""
+        """Called when a page in the buffer is accessed."""
 
     @abstractmethod
     def evict(self, incoming: Access) -> SupportsIndex | Sequence[SupportsIndex]:
-        """Evict a page, or several, to make room for another page, and return the evicted pages.
+        """Evict one or several pages to make room for another page, and return them.
 
         A page in flight cannot be evicted. If one is returned, the device calls `evict` again for another
-        page, and inserts the first page again when its data have arrived.
+        page. When the data of the first page have arrived, the device inserts it again.
         """
 
     @abstractmethod
     def forget(self, page: Page) -> None:
-        """Handle that a page was trimmed, which removes it without an eviction."""
+        """Called when a page was trimmed. The page must be removed without an eviction."""
 
     def cleaned(self, page: Page) -> None:  # noqa: B027 (most policies do not care)
-        """Handle that a dirty page was written back and stays in the buffer as a clean page."""
+        """Called when a dirty page was written back and stays in the buffer as a clean page."""
 
     def state(self) -> str:
         """Return the lists of the policy in one line, for `trace_policy` and `flashtwin policy trace`.
 
-        Without this method, these show the pages in the policy, last inserted first.
+        Without this method, they show the pages in the policy, the page inserted last first.
         """
         raise NotImplementedError
 
 
-#: A function or class that creates a policy, from the capacity in pages or without arguments.
+#: A function or class that creates a policy. It is called with the capacity in pages or without arguments.
 Factory: TypeAlias = Callable[..., Policy]
 
 
 def label_of(factory: object) -> str:
-    """Return the name of a user's policy in results: its `name`, or the name of the class or function."""
+    """Return the name of a user's policy in results: its `name`, else the name of the class or function."""
     if isinstance(factory, Policy):
         raise FlashtwinError(
             f"policy: give the class {type(factory).__name__}, not an object of it: every run needs a new one"
@@ -127,7 +129,7 @@ def is_in_file(text: str) -> bool:
 
 
 def load(text: str, base: type = Policy, what: str = "policy") -> Callable[..., Any]:
-    """Read a class named FILE.py:CLASS, a class of a Python file, that should be a subclass of `base`."""
+    """Read a class of a Python file, given as FILE.py:CLASS. It must be a subclass of `base`."""
     before, _, name = text.partition(_IN_FILE)
     path = Path(before + ".py")
     module = _module(f"{what} {text}", path)
@@ -151,10 +153,10 @@ def load(text: str, base: type = Policy, what: str = "policy") -> Callable[..., 
 
 
 def _module(text: str, path: Path) -> ModuleType:
-    """Run a Python file as a module; its imports find the files beside it."""
+    """Run a Python file as a module. Its imports also find files in the same directory."""
     if not path.is_file():
         raise FlashtwinError(f"{text}: there is no file {path}")
-    # Not the name of the file: it could be that of an installed module.
+    # The name of the file itself is not used, because it could be that of an installed module.
     name = f"flashtwin_policy_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

@@ -1,4 +1,4 @@
-"""Streams of requests from the workload that the user names: a trace file, a table or a generated load."""
+"""Opens the workload that the user names: a trace file, a table or a generated load."""
 
 from __future__ import annotations
 
@@ -21,26 +21,27 @@ from .traces import EXAMPLE, TraceOptions, example_trace, trace_info
 
 @runtime_checkable
 class ArrowTable(Protocol):
-    """A table with the Arrow PyCapsule interface, as of pandas from 2.2 on, polars, pyarrow and DuckDB."""
+    """A table with the Arrow PyCapsule interface, as in pandas (from 2.2 on), polars, pyarrow and DuckDB."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the rows as a stream of Arrow."""
 
 
-#: A workload as `run`, `compare` and `hits` take it: a trace file, a generated load, or a table with a row
-#: for each request.
+#: A workload as an argument of `run`, `compare` and `hits`: a trace file, a generated load, or a table with
+#: one row per request.
 WorkloadLike: TypeAlias = str | os.PathLike[str] | ArrowTable
 
 
 @dataclass(frozen=True)
 class Source:
-    """A workload that can be opened as often as needed: a trace file or a generated load.
+    """A workload that can be opened several times: a trace file or a generated load.
 
     Attributes:
         path: the trace file; None for a generated load.
-        text: its name in messages.
+        text: name of the workload in messages.
         options: how to read the trace.
-        folder: directory of the file, if only this source uses it.
+        folder: directory of the file, if only this source uses it; the directory is then removed with the
+            source.
     """
 
     path: Path | None
@@ -49,7 +50,10 @@ class Source:
     folder: TemporaryDirectory[str] | None = None
 
     def open(self, range_bytes: int, seed: int, repeat: Repeat | None = None) -> _core.Workload:
-        """Open the workload at its start, repeated if requested; `range_bytes` is for generated loads."""
+        """Open the workload at its start, repeated if `repeat` is given.
+
+        A generated load needs `range_bytes`.
+        """
         repeated = None if repeat is None else (repeat.passes, repeat.shift_bytes, range_bytes)
         if self.path is None:
             return _core.Workload.generated(self.text, range_bytes, seed, repeated)
@@ -58,11 +62,14 @@ class Source:
         except WorkloadError as e:
             if self.folder is None:
                 raise
-            # The caller has not given the name of its file.
+            # The path is replaced in the message, because the caller has not given it.
             raise WorkloadError(str(e).replace(str(self.path), self.text)) from None
 
     def beyond(self, device_bytes: int) -> str | None:
-        """Return how far a trace reaches and which devices hold it; None if `device_bytes` suffice."""
+        """Return a message if a trace exceeds `device_bytes`, else None.
+
+        The message has the highest address, and devices that are large enough.
+        """
         if self.path is None:
             return None
         info = trace_info(self.path, self.options)
@@ -87,12 +94,12 @@ class Source:
         return f"{reach}, the device has {device_bytes}; {held}; {remedy}"
 
     def estimate_requests(self) -> int | None:
-        """Return the approximate number of requests, for a progress bar; None if unknown."""
-        # A pipe can be read only once.
+        """Return the approximate number of requests, for a progress bar; None if it is unknown."""
+        # A pipe can be read only once, so it is not estimated.
         return _core.estimate_lines(self.path) if self.path is not None and is_file(self.path) else None
 
 
-#: Names of other tools for keys of a load.
+#: Names that other tools use for keys of a load.
 _SYNONYMS = {
     "alpha": "theta",
     "skew": "theta",
@@ -110,7 +117,7 @@ _SYNONYMS = {
 
 
 def generated(text: str) -> Source:
-    """Check a generated load."""
+    """Check the text of a generated load, and return it as a source."""
     try:
         _core.Workload.generated(text, 1 << 62, 0)
     except WorkloadError as e:
@@ -122,13 +129,13 @@ def generated(text: str) -> Source:
     return Source(None, text, TraceOptions())
 
 
-#: Columns of flashtwin's own traces (docs/traces.md, CSV), for tables whose columns have these names.
+#: Columns of flashtwin's own traces (docs/traces.md, CSV). Tables with these columns need no option.
 _OWN = {"time_us": "time=time_us:us", "op": "op=op", "offset_bytes": "offset=offset_bytes:bytes"}
 _OWN |= {"size_bytes": "size=size_bytes:bytes"}
 
 
 def table(rows: ArrowTable, options: TraceOptions) -> Source:
-    """Write a table as text into a file that is removed with the source."""
+    """Write a table as text into a file. The file is removed with the source."""
     from ._support.columnar import write_table
 
     name = type(rows).__name__
@@ -172,7 +179,7 @@ def source(workload: WorkloadLike, options: TraceOptions | None = None) -> Sourc
 
 
 def _nearest_file(path: Path) -> Path | None:
-    """Return the file beside `path` whose name is most similar."""
+    """Return the file in the same directory whose name is most similar to that of `path`."""
     try:
         names = [file.name for file in path.parent.iterdir() if is_file(file)]
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""A headless browser for tests of pages: what a page drew, fetched, and reported on the console."""
+"""A headless browser for tests of pages: what a page draws, fetches, and prints on the console."""
 
 import json
 import os
@@ -9,9 +9,9 @@ import subprocess
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-#: Script that writes into the page the addresses that the page fetched and, for each chart, how much was
-#: drawn in the colours of data: the lines and areas of an SVG that are larger than those of a legend, or the
-#: colours of a canvas.
+#: Script that writes two results into the page: the addresses that the page fetched and, for each chart, how
+#: much is drawn in the colours of data. In an SVG, these are lines and areas larger than those of a legend;
+#: in a canvas, pixels.
 _PROBE = """<pre id="probe"></pre><script>
 addEventListener("load", () => {
   const colours = new Set([...PALETTES.light.colours, ...PALETTES.dark.colours]);
@@ -36,7 +36,7 @@ addEventListener("load", () => {
 
 
 def find():
-    """Return the path of a browser. Without one, the test is skipped; if one is required, it fails."""
+    """Return the path of a browser. Without one, the test is skipped or, if a browser is required, fails."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         if os.environ.get("FLASHTWIN_BROWSER_REQUIRED"):
@@ -46,7 +46,7 @@ def find():
 
 
 def visit(address, place, *options):
-    """Open an address; return its DOM after its scripts ran, and the messages of the console."""
+    """Open an address. Return its DOM after its scripts ran, and the messages of the console."""
     command = [
         find(),
         "--headless",
@@ -69,8 +69,10 @@ def visit(address, place, *options):
 
 
 def look(page, place, *options):
-    """Open a page; return its DOM after its scripts ran, the console's messages, and what it drew and
-    fetched."""
+    """Open a page and return four results.
+
+    They are its DOM after its scripts ran, the console's messages, and what the page drew and fetched.
+    """
     copy = place / "probed.html"
     head, _, tail = page.read_text().rpartition("</body>")
     copy.write_text(f"{head}{_PROBE}</body>{tail}")

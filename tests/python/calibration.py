@@ -1,4 +1,4 @@
-"""Parameters of the device with which the tests of calibration begin."""
+"""Parameters of the device from which the tests of calibration start."""
 
 SMALL = {
     "channels": 2,

@@ -11,7 +11,7 @@ import pytest
 
 
 def need(*tools):
-    """Skip the test if one of the given tools is missing; where tools are required, fail."""
+    """Skip the test if one of the given tools is missing. Where tools are required, the test fails."""
     missing = [tool for tool in tools if shutil.which(tool) is None]
     if not missing:
         return

@@ -11,10 +11,10 @@ import pytest
 
 import flashtwin
 
-# SIGINT is ignored in background jobs; child processes that tests interrupt would inherit that.
+# Background jobs ignore SIGINT. Child processes that a test interrupts would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Four policies' worth of garbage collection in a few thousand requests.
+# With these settings, four policies run GC within a few thousand requests.
 SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
 LOAD = "zipf:theta=0.9,write=0.8,requests=3000"
 

@@ -24,7 +24,7 @@ def deep(n, kind=list):
     return value
 
 
-#: Values that take the place of another one.
+#: Values that replace another value in a mutation.
 VALUES = [
     None,
     True,
@@ -69,7 +69,7 @@ def paths(value, at=()):
 
 
 def mutated(value, rng, changes=1):
-    """Return a copy with random changes: keys dropped, renamed or repeated, or with another value."""
+    """Return a copy with random changes: keys that are dropped, renamed or repeated, and other values."""
     value = copy.deepcopy(value)
     for _ in range(changes):
         *way, key = rng.choice(list(paths(value)))
@@ -91,12 +91,15 @@ def mutated(value, rng, changes=1):
 
 
 def seeded(cases):
-    """Yield generators of random numbers, a fixed one for each case."""
+    """Yield random number generators, one for each case, always with the same seeds."""
     return (random.Random(seed) for seed in range(cases * SEEDS))
 
 
 def toml(value):
-    """Write a table of TOML in one line for each of its keys; None has no form in TOML."""
+    """Write a table of TOML, one line per key.
+
+    Keys with the value None are omitted, because TOML has no None.
+    """
     return "".join(f"{_toml(str(key))} = {_toml(each)}\n" for key, each in value.items() if each is not None)
 
 

@@ -1,9 +1,9 @@
 """Power losses under clients that write numbered contents.
 
-Each page is filled with its own number and the number of times that it was written. After a power loss, a
-client knows the possible contents of each of its pages: not older than the last flushed or forced contents;
-not older than the last acknowledged contents, unless the server reports the page as lost; and not newer than
-the last submitted write."""
+Each page is filled with two numbers: its own number, and how many times it was written. After a power loss, a
+client knows the possible contents of each of its pages. They are not older than the last flushed or forced
+contents. Unless the server reports the page as lost, they are not older than the last acknowledged contents,
+either. They are not newer than the last submitted write."""
 
 import contextlib
 import random
@@ -47,7 +47,7 @@ class Connection:
         self._ask(FLUSH)
 
     def leave_amid_writes(self, count, offset=0):
-        """Write pages from `offset` on, and disconnect while responses are being sent."""
+        """Write pages from `offset` on, and disconnect while the server is sending responses."""
         with contextlib.suppress(OSError):
             for page in range(count):
                 self._client.ask(WRITE, offset + page * PAGE, PAGE, page, data=bytes(PAGE))
@@ -77,7 +77,7 @@ class Checker:
     """Clients, each with its own pages, and their records of these pages."""
 
     def __init__(self, server, path, *, may_lose=True, clients=4, pages=200, seed=1):
-        # Whether an answered write may be lost at all.
+        # Whether an acknowledged write may be lost.
         self.server, self.path, self.may_lose = server, path, may_lose
         self.known = [[Known() for _ in range(pages)] for _ in range(clients)]
         self.rng = random.Random(seed)
@@ -107,7 +107,8 @@ class Checker:
 
     def begin(self):
         """Start the clients; their threads end when the server fails a request or closes the connection."""
-        # All are connected before what ends them: who comes later goes on.
+        # All clients connect before one of them can be ended. A client that connected later would not be
+        # ended.
         threads = [
             threading.Thread(target=self._write, args=(Connection(self.path), which, self.rng.random()))
             for which in range(len(self.known))
@@ -136,7 +137,7 @@ class Checker:
             assert not thread.is_alive(), "a client hangs"
 
     def look(self, lost=frozenset()):
-        """Check every page; those in `lost` may have their last safe contents."""
+        """Check every page. Pages in `lost` may have their last safe contents."""
         with Connection(self.path) as connection:
             for which, known in enumerate(self.known):
                 base = which * len(known)
@@ -147,5 +148,5 @@ class Checker:
                     assert found == contents(base + page, number), f"page {base + page} is torn"
                     least = of.safe if self.may_lose and base + page in lost else of.answered
                     assert least <= number <= of.asked, (base + page, number, of)
-                    # What is there is there to stay: a power cut leaves nothing in the buffer.
+                    # These contents cannot be lost later, because the buffer is empty after a power loss.
                     of.answered = of.safe = number

@@ -1,4 +1,4 @@
-"""A client that misuses the protocol: requests without reading responses, incomplete requests, garbage."""
+"""A client that violates the protocol: unread responses, incomplete requests, garbage."""
 
 import resource
 import socket
@@ -56,7 +56,7 @@ class Client:
         self.socket.sendall(REQUEST.pack(MAGIC, flags, command, handle, offset, count) + data)
 
     def response(self, count=0):
-        """Receive a response: its handle, its error, and `count` bytes of data if it reports no error."""
+        """Receive a response: its handle, its error and, if there is no error, `count` bytes of data."""
         magic, error, handle = REPLY.unpack(self.receive(16))
         assert magic == 0x67446698
         return handle, error, self.receive(count) if not error else b""
@@ -93,7 +93,7 @@ def resident_bytes(pid):
 
 
 def settled(pid, most, timeout_s=30):
-    """Wait until a process has at most `most` threads; return their number."""
+    """Wait until a process has at most `most` threads. Return their number."""
     deadline = time.monotonic() + timeout_s
     while (count := threads(pid)) > most and time.monotonic() < deadline:
         time.sleep(0.05)

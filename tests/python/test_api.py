@@ -96,7 +96,7 @@ def test_waits_for_slots_may_add_up_to_more_than_a_time_holds():
     buffer, write = summary["buffer"], summary["write"]
     slot_us = sum(us for part, us in write["parts_us"].items() if part.startswith("slot_"))
     waits_us = buffer["slot_waits"] * buffer["slot_wait_mean_us"]
-    # A time has 64 bits and counts picoseconds.
+    # The clock counts picoseconds in 64 bits; the sum is larger than its range.
     assert waits_us > 2 * 2**64 / 1e6
     assert waits_us == pytest.approx(write["requests"] * slot_us, rel=1e-9)
 

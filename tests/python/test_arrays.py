@@ -53,14 +53,14 @@ def test_members_on_several_threads_change_no_result() -> None:
 
 
 def drive_file(path: Path) -> Path:
-    """Write the file of a drive that equals no profile."""
+    """Write the file of a drive that differs from every profile."""
     changes = {"name": "mine", "geometry.chips": 4, "geometry.blocks_per_plane": 64, "gc.low_percent": 7}
     path.write_text(flashtwin.device("harmonia", changes).to_toml())
     return path
 
 
 def test_members_are_device_files_beside_the_array(tmp_path, monkeypatch, cli) -> None:
-    """An array of five drives from a file equals one of five drives of the profile with the file's keys."""
+    """An array of five drives from a file equals one of the profile with the file's keys."""
     (tmp_path / "arrays").mkdir()
     drive = drive_file(tmp_path / "mine.toml")
     own = tmp_path / "arrays" / "own.toml"
@@ -74,7 +74,7 @@ def test_members_are_device_files_beside_the_array(tmp_path, monkeypatch, cli) -
     assert of_files["all"] == of_profile["all"]
     assert of_files["flash"] == of_profile["flash"]
     assert of_files["flash"]["erases"] > 0
-    # Written out, with its drives, the array is the same without the file.
+    # The array is written with its drives. Read from that text, it is the same without the drive's file.
     whole = cli("device", "show", own).stdout
     drive.unlink()
     assert "[drives.mine.geometry]" in whole
@@ -85,7 +85,7 @@ def test_members_are_device_files_beside_the_array(tmp_path, monkeypatch, cli) -
     assert 300 << 20 <= smaller < of_files["exported_bytes"]
     with pytest.raises(flashtwin.DeviceError, match=r"own\.toml:4:.*mine\.toml: cannot read this device"):
         flashtwin.device(own)
-    # In an override the path is that of the caller.
+    # A path in an override is relative to the caller's directory.
     drive_file(drive)
     monkeypatch.chdir(tmp_path)
     changed = flashtwin.device("raid5-array", {"array.members": "mine.toml*4", "member.gc.low_percent": 8})
@@ -94,7 +94,7 @@ def test_members_are_device_files_beside_the_array(tmp_path, monkeypatch, cli) -
 
 
 def test_served_array_has_its_device_files(tmp_path) -> None:
-    """The server receives a complete description of the device; its process reads no other file."""
+    """The server receives a complete description of the device. Its process reads no other file."""
     need("nbdkit")
     drive_file(tmp_path / "mine.toml")
     own = tmp_path / "own.toml"
@@ -222,7 +222,8 @@ def test_coordination_decides_when_members_collect(
             spans = [(row["begin_ns"], row["end_ns"]) for row in rows if row["member"] == member]
             assert all(begin < end for begin, end in spans)
             assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(spans))
-            # Any chip in GC for so long: the longest of them at least, their sum at most.
+            # The time in which any chip is in GC is at least the longest time of a chip, and at most the sum
+            # of the times.
             chips = of["flash"]["gc_time_ms_by_chip"]
             total_ms = sum(end - begin for begin, end in spans) / 1e6
             assert max(chips) - 1e-3 <= total_ms <= sum(chips) + 1e-3
@@ -278,7 +279,7 @@ def test_groups_take_turns() -> None:
     assert array["pages_moved"] > 0 and array["segments_trimmed"] > 0
     moved = array["pages_moved"] / array["data_pages_written"]
     assert array["volume_write_amplification"] == pytest.approx(1 + moved)
-    # Groups of two: as many pages of parity as of data.
+    # With groups of two members, there are as many pages of parity as of data.
     assert array["write_amplification"] == pytest.approx(2 * (1 + moved), rel=0.01)
     assert array["total_write_amplification"] >= array["write_amplification"]
     assert "segments trimmed" in str(result)

@@ -1,4 +1,4 @@
-"""Calibration: estimates in closed form, the refinement, the texts about a fit, and bad input."""
+"""Calibration: closed-form estimates, the refinement, texts about a fit, and bad input."""
 
 import json
 import math
@@ -229,7 +229,7 @@ def test_writes_over_a_full_drive_take_longer_by_the_erases():
     programs_us = 64 * (VALUES["program"] + transfer_us)
     slower = rate(VALUES | {"erase": 8000.0}) / rate(VALUES)
     assert slower == pytest.approx((programs_us + 4000) / (programs_us + 8000), rel=0.01)
-    # The difference shows the erase in closed form.
+    # With two measurements, the closed form gives the erase time from their difference.
     with_again = measure(Profile(VALUES, CAPACITY).spec(), [*READS, *CHEAP_WRITES, *again], 7)
     assert first.estimate(with_again, CAPACITY)["erase"] == pytest.approx(VALUES["erase"], rel=0.1)
     # Nothing is moved, however small the reserve.
@@ -238,7 +238,7 @@ def test_writes_over_a_full_drive_take_longer_by_the_erases():
 
 @pytest.mark.parametrize("hidden", [{"slc": 9.0, "slc_program": 110.0}, {}])
 def test_writes_to_an_empty_drive_show_a_cache_that_no_closed_form_sees(hidden):
-    # The channels limit the rate of the cache to little more than that of the dies.
+    # The channels limit the write rate of the cache, so that it is little more than that of the dies.
     values = VALUES | {"dies": 4, "planes": 4, "transfer": 1.6}
     some = [load for load in CHEAP_WRITES if load.name.startswith(("write-fill", "write-burst"))]
 
@@ -248,7 +248,7 @@ def test_writes_to_an_empty_drive_show_a_cache_that_no_closed_form_sees(hidden):
     found = _choose_cache(values, writes({**values, **hidden}), writes)
     assert ("slc" in found) == bool(hidden)
     if hidden:
-        # One of 2.5, 5, 10 and 20 %, then one near it.
+        # The search tries 2.5, 5, 10 and 20 %, and then values near the best of them.
         assert found["slc"] == pytest.approx(hidden["slc"], rel=0.1)
 
 
@@ -257,7 +257,7 @@ def test_a_buffer_larger_than_the_reads_is_no_cache():
     some = [load for load in CHEAP_WRITES if load.name.startswith(("write-fill", "write-burst"))]
     measured = measure(Profile(values, CAPACITY).spec(), [*READS, *CHEAP_WRITES], 7)
     found = first.estimate(measured, CAPACITY)
-    # 8000 reads bring 20 MiB of the largest part into it.
+    # 8000 reads fill 20 MiB of the largest part of the buffer.
     assert found["buffer"] == pytest.approx(64 << 20, rel=0.05)
     assert "slc" not in _choose_cache(
         found, measured, lambda of: measure(Profile(of, CAPACITY).spec(), some, 7)
@@ -269,7 +269,7 @@ def test_a_percentile_at_a_jump_counts_by_the_share_of_requests_that_wait():
     modelled = target | {"a/read.p80_us": 900.0}
     found = errors(target, modelled)
     assert found["a/read.p90_us"] == 0
-    # Up to 100 us the model has little more than 70 % of its reads, the drive 80 %.
+    # Up to 100 us, the model has completed little more than 70 % of its reads, and the drive 80 %.
     assert found["a/read.p80_us"] == pytest.approx(1 + (80 - 70) / (0.04 * 20), rel=0.02)
     assert errors(target, modelled | {"a/read.p80_us": 101.0})["a/read.p80_us"] < 1
 
@@ -335,7 +335,7 @@ def test_cma_es_gives_the_same_for_the_same_seed():
 
 def test_a_value_that_steps_do_not_reach_is_tried():
     def jumps(values, _run=0):
-        """Return figures that change only if the size of the buffer is close to the true one."""
+        """Return figures that change only if the size of the buffer is close to the true size."""
         off = abs(math.log(values["buffer"] / (4 << 20)))
         return {"x/mb_per_s": 1000 / values["program"], "y/mb_per_s": 1.0 if off < 0.005 else 1.05}
 
@@ -347,7 +347,7 @@ def test_a_value_that_steps_do_not_reach_is_tried():
 
 def test_a_parameter_of_which_another_value_fits_as_well_is_doubtful():
     def repeated(values, _run=0):
-        """Return figures that are periodic in the program time: 10 % more gives the same values again."""
+        """Return figures that are periodic in the program time: a time 10 % longer gives the same figures."""
         at = (math.log(values["program"] / 500) + 0.05) % 0.1
         return {"x/mb_per_s": math.exp(at), "y/mb_per_s": values["transfer"]}
 
@@ -372,7 +372,7 @@ def test_counts_are_tried_again_beside_refined_values():
     found, known = _recount(start, counted(truth), counted, refine, 1)
     assert (found.values["channels"], found.values["dies"]) == (4, 2)
     assert known
-    # Without a figure that shows them, any will do.
+    # If no figure depends on a parameter, any value of it is possible.
     shown = False
     start = refine(VALUES | {"channels": 8, "dies": 2})
     assert _recount(start, counted(truth), counted, refine, 1) == (start, False)

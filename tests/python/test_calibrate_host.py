@@ -60,7 +60,7 @@ def test_the_host_makes_figures_uncertain():
         # The median is taken out.
         "read-size-8k/read.p50_us": 0.0,
         "read-size-8k/read.p99_us": pytest.approx(4 / 200),
-        # One request at a time does not show that percentile.
+        # With one request in flight, the measurement does not show that percentile.
         "read-size-8k/read.p99.9_us": pytest.approx(20 / 400),
         "read-size-8k/mb_per_s": pytest.approx(math.hypot(0.003, 0.5 / 100)),
         "read-depth-32/mb_per_s": pytest.approx(3 / 600),

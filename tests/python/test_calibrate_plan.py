@@ -12,7 +12,7 @@ from flashtwin import FlashtwinError
 from flashtwin.calibrate import loads, plan
 
 SIZE = 256 << 20
-#: Stand-in for fio: writes a result where fio would, and a line with its arguments.
+#: Stand-in for fio. It writes a result to fio's output file, and a line with its arguments to a log.
 FIO = """#!/bin/sh
 echo "$@" >>calls
 for argument; do

@@ -29,7 +29,7 @@ def test_logs_give_percentiles_and_bandwidths(folder):
     (folder / "beside-2_clat.1.log").write_text("\n".join(lines) + "\n")
     (folder / "beside-2_lat.1.log").write_text("0, 1, 0, 4096, 0\n")
     (folder / "read-stride-16k_clat.1.log").write_text("200, 1000, 0, 4096, 0\n")
-    # Averages over windows of 500 ms, in KiB/s, of two jobs.
+    # Bandwidth of two jobs in KiB/s, averaged over windows of 500 ms.
     (folder / "read-stride-16k_bw.1.log").write_text("500, 1000, 0, 0, 0\n1000, 3000, 0, 0, 0\n")
     (folder / "read-stride-16k_bw.2.log").write_text("1000, 500, 0, 0, 0\n")
     found = read_results(folder, {"read-stride-16k"})

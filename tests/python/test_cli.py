@@ -29,7 +29,7 @@ def wrong(result, *parts):
 
 
 def keeps_the_summary(result, *parts):
-    """Check for exit code 2 and one clear message; the summary of the run is nevertheless printed."""
+    """Check for exit code 2 and one clear message. The summary of the run must be printed nevertheless."""
     assert result.returncode == 2, result.stderr
     assert "response time" in result.stdout
     wrong(subprocess.CompletedProcess([], 2, "", result.stderr), *parts)
@@ -225,14 +225,17 @@ def test_snapshot(cli, small_device, tmp_path):
 
 
 def worked_s(process):
-    """Return the CPU time of a process in seconds, which, unlike wall-clock time, ignores other load."""
+    """Return the CPU time of a process in seconds.
+
+    Unlike wall-clock time, it does not depend on other load.
+    """
     stat = Path(f"/proc/{process.pid}/stat").read_text()
     user, system = stat.rpartition(")")[2].split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def interrupt(arguments, ready_s, **options):
-    """Start a command, interrupt it after `ready_s` of CPU time, and return exit code and output."""
+    """Start a command, and interrupt it after `ready_s` of CPU time. Return exit code and output."""
     process = subprocess.Popen(
         [sys.executable, "-m", "flashtwin.cli", *map(str, arguments)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,

@@ -1,4 +1,4 @@
-"""Hit ratios and write-backs by the size of the buffer."""
+"""Hit ratios and write-backs as functions of the size of the buffer."""
 
 import csv
 import json
@@ -40,7 +40,10 @@ def counts(row):
 
 
 def random_trace(path, seed):
-    """Write a trace of reads, writes and trims of one to four pages; trims leave holes among few pages."""
+    """Write a trace of reads, writes and trims of one to four pages.
+
+    The pages are few, and trims leave holes among them.
+    """
     rng = random.Random(seed)
     pages = rng.choice((12, 40, 150))
     lines = ["time_us,op,offset_bytes,size_bytes"]

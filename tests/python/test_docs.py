@@ -36,7 +36,7 @@ def test_results_of_the_evidence_are_those_of_its_commands():
         re.fullmatch(r"\| `(.+)` \| (.+) \|", row).groups() for row in rows if row.startswith("| `")
     )
     assert list(results) == quick, "run make validate"
-    # Those that a test can compare without running the command.
+    # The figures that can be compared without running the command.
     held = [line.split() for line in (ROOT / "benches" / "instructions.txt").read_text().splitlines()[1:]]
     counted = dict(re.findall(r"(\w+) (\d+)", results["cargo run --release -p flashtwin-bench held"]))
     for name, count in held:

@@ -119,7 +119,7 @@ def test_saturated_clients_keep_their_limit_in_flight():
     closed, _ = timed.run([("uniform:write=1", 32)], _core.Control())
     rates = [timed._rate(histograms).value for histograms in (open_loop, closed)]
     assert rates[0] == pytest.approx(rates[1], rel=0.1)
-    # Little's law: the mean response time is the number in flight by the rate.
+    # By Little's law, the mean response time is the number in flight divided by the rate.
     total = sum(ns * count for part in closed[0] for ns, count in part[1])
     count = sum(count for part in closed[0] for _, count in part[1])
     assert total / count / 1e9 == pytest.approx(32 / (rates[1] * 1000), rel=0.05)
@@ -141,7 +141,7 @@ def test_partly_filled_device_moves_less():
         for used in (None, 0.3, 0.2)
     ]
     assert uniform == sorted(uniform, reverse=True) and uniform[2] < 1.3
-    # Closed form at a fill of 0.8 of 128 units, less those that collection keeps free.
+    # Closed form for data on 0.8 of 128 units. The units that collection keeps free are not used.
     fill = 0.8 * 128 / (128 - int(untimed._words["low"]) - 1)
     greedy = flashtwin.placement_theory(fill)["uniform_greedy"]
     assert uniform[0] == pytest.approx(1.1 * greedy, rel=0.05)
@@ -241,7 +241,7 @@ def exact(value: float) -> Interval:
 
 
 def counted(spec, overhead: float, used: float, pattern: str = "uniform:write=1") -> float:
-    """Return the write amplification that counters of a modelled drive of 1 TiB give."""
+    """Return the write amplification computed from the counters of a modelled drive of 1 TiB."""
     untimed = Untimed(spec, 1024.0, 1, False)
     return untimed.waf(Rewrite(CapacityShare(used), pattern, 4.0), _core.Control())
 
@@ -266,7 +266,7 @@ def test_counters_identify_a_modelled_drive():
     ]
     found = identify(points, 1024 * GIB)
     assert found.overhead_percent.low <= 7 <= found.overhead_percent.high
-    # Free and open blocks of the drive hold no data: they are no part of the flash in use.
+    # Free and open blocks of the drive hold no data, so they do not belong to the flash in use.
     assert 21 <= found.reserve_percent["greedy"].value <= 22.2
     assert found.candidates[0].survivors == "together"
     greedy = {each.survivors: each.error_percent for each in found.candidates if each.rule == "greedy"}

@@ -1,4 +1,4 @@
-"""Invalid experiments: each error names file, line, key and remedy."""
+"""Invalid experiments: each error contains the file, the line, the key and a remedy."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""fio's formats and HdrHistogram's: the bins equal those of fio, and the numbers those of the run."""
+"""Formats of fio and HdrHistogram: bins equal those of fio, and numbers equal those of the run."""
 
 import json
 import math
@@ -27,7 +27,7 @@ def latencies(result, op):
     return [ps / 1000 for ps, what in zip(rows["response_ps"], rows["op"], strict=True) if what == op]
 
 
-# Printed by fio 3.33 as percentiles, which are middles of bins.
+# Percentiles printed by fio 3.33, which are middles of bins.
 FIO_PRINTED = (302, 326, 338, 386, 418, 524, 652, 772, 892, 980, 1512, 1752, 2192, 2640, 5664, 5728)
 
 
@@ -37,7 +37,7 @@ def test_bins_are_those_of_fio():
     assert [bins.index_of(ns) for ns in (0, 1, 127, 128, 129, 130, 255, 256, 260)] == [
         0, 1, 127, 128, 128, 129, 191, 192, 193
     ]  # fmt: skip
-    # Bins follow one another without a gap, each twice as wide from octave to octave.
+    # Bins are adjacent. In each octave they are twice as wide as in the octave below.
     for index in range(1855):
         middle = bins.middle_of(index)
         assert bins.index_of(middle) == index
@@ -131,7 +131,7 @@ def test_hgrm_matches_the_log(result, tmp_path):
     for path, ops in zip(written, (("read", "write"), ("read",), ("write",)), strict=True):
         exact = sorted(ns for op in ops for ns in latencies(result, op))
         *rows, mean, most, buckets = read_hgrm(path)
-        # HdrHistogram's levels: five to each halving of the distance to 100 %.
+        # HdrHistogram's levels: five for each halving of the distance to 100 %.
         levels = [
             0,
             0.1,

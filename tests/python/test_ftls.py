@@ -96,7 +96,7 @@ def test_a_device_runs_with_it(name):
 def test_the_command_line_takes_it(cli):
     shown = cli("device", "show", "demo", "--set", "ftl.kind=fast").stdout
     assert 'kind = "fast"' in shown
-    # 3 % of 2304 blocks, one of them for sequential writes.
+    # 3 % of 2304 blocks are 69 log blocks, one of which is for sequential writes.
     assert "rw_log_blocks = 68" in shown and "low_percent" not in shown
     wrong(
         cli("run", LOAD, "--device", "tlc-client", "--set", "ftl.kind=faster"),

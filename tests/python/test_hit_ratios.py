@@ -1,6 +1,6 @@
 """Hit counts compared with libCacheSim 0.3.5, an independent implementation.
 
-FLASHTWIN_TRACES can name further traces in flashtwin's own CSV form, separated as in PATH."""
+FLASHTWIN_TRACES can name further traces in flashtwin's own CSV form. Names are separated as in PATH."""
 
 import os
 import struct
@@ -41,7 +41,10 @@ def recorded_requests(path):
 
 
 def looping_requests():
-    """Return loops that slightly exceed the buffers, mixed with uneven popularity, which exercise ghosts."""
+    """Return loops slightly larger than the buffers, mixed with uneven popularity.
+
+    They exercise ghost entries.
+    """
     requests = []
     state = 1
     for i in range(200_000):
@@ -57,8 +60,10 @@ def looping_requests():
     scope="module", params=[RECORDED, *NAMED, None], ids=lambda path: path.stem if path else "loops"
 )
 def traces(request, tmp_path_factory):
-    """Write a trace of the same accesses for both programs: a text trace, and one object of size 1 per
-    page."""
+    """Write a trace of the same accesses for both programs.
+
+    For flashtwin it is a text trace; for libCacheSim each page is an object of size 1.
+    """
     requests = recorded_requests(request.param) if request.param else looping_requests()
     folder = tmp_path_factory.mktemp("hit_ratios")
     text = folder / "trace.csv"
@@ -69,7 +74,7 @@ def traces(request, tmp_path_factory):
         for _, offset, size in requests
         for page in range(offset // PAGE_BYTES, (offset + size - 1) // PAGE_BYTES + 1)
     ]
-    # Time, object, size, and when the object is accessed next.
+    # Each record has the time, the object, the size, and the time of the object's next access.
     records, later = [], {}
     for position in range(len(pages) - 1, -1, -1):
         page = pages[position]
@@ -95,9 +100,10 @@ def test_hits_equal_those_of_libcachesim(traces):
 
 
 def test_w_tinylfu_is_within_two_percent(traces):
-    """The two programs use different sketches, so single comparisons between pages have other outcomes.
+    """The two programs use different sketches, so a comparison of two pages may have different results.
 
-    With fewer than 100 pages, libCacheSim's window is empty, and it has no hits."""
+    With fewer than 100 pages, libCacheSim's window is empty, and it has no hits.
+    """
     text, binary, accesses = traces
     for row in flashtwin.hits(text, policies=["w-tinylfu"], capacities_pages=[777, 4096]):
         theirs = their_hits(lcs.WTinyLFU, binary, row.capacity_pages, accesses)
@@ -105,9 +111,10 @@ def test_w_tinylfu_is_within_two_percent(traces):
 
 
 def test_clock_pro_is_within_two_percent_of_lirs(traces):
-    """CLOCK-Pro approximates LIRS, except in the smallest buffers, where it finds more hits.
+    """CLOCK-Pro approximates LIRS. In the smallest buffers, it finds more hits.
 
-    libCacheSim's CLOCK-Pro differs from the article (docs/migration.md)."""
+    libCacheSim's CLOCK-Pro differs from the article (docs/migration.md).
+    """
     text, binary, accesses = traces
     for row in flashtwin.hits(text, policies=["clock-pro"], capacities_pages=[777, 4096]):
         lirs = their_hits(lcs.LIRS, binary, row.capacity_pages, accesses)
@@ -115,10 +122,10 @@ def test_clock_pro_is_within_two_percent_of_lirs(traces):
 
 
 def test_lirs_is_within_a_thousandth(traces):
-    """libCacheSim demotes an LIR page on a hit to a page of Q that is not in S, and evicts the front of Q.
+    """On a hit, libCacheSim demotes an LIR page to a page of Q that is not in S, and evicts the front of Q.
 
-    LIRS of the paper neither demotes to such a page nor evicts the front of Q on a hit. In libCacheSim, the
-    evicted page may be the one just hit, which then counts as cached.
+    LIRS of the paper neither demotes to such a page nor evicts on a hit. In libCacheSim, the evicted page may
+    be the page that was just hit, which then counts as cached.
     """
     text, binary, accesses = traces
     for row in flashtwin.hits(text, policies=["lirs"], capacities_pages=CAPACITIES_PAGES):

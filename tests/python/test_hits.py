@@ -30,7 +30,7 @@ def test_no_policy_hits_more_often_than_min():
         assert row.accesses == 3000
         if row.policy != "min":
             assert (row.reads + row.writes, row.read_hits + row.write_hits) == (row.accesses, row.hits)
-            # What came in and did not leave is in the buffer.
+            # Pages that were inserted and not evicted are in the buffer.
             assert row.accesses - row.hits - row.evicted_clean - row.evicted_dirty == row.capacity_pages
     assert table["min", 512].hits > table["lru", 512].hits > table["lru", 64].hits
 
@@ -40,7 +40,8 @@ def test_requests_are_cut_into_pages_in_order(tmp_path):
         tmp_path, ["W,4096,12288", "R,5000,4096", "T,4096,4096", "F,0,0", "R,4096,4096", "W,12288,100"]
     )
     row = next(iter(flashtwin.hits(path, ["lru"], [8])))
-    # W1x3; R1x2 hits; trim 1; R1 misses; W3 hits.
+    # Pages 1 to 3 are written, and reads of pages 1 and 2 hit. After a trim of page 1, its read misses. The
+    # write of page 3 hits.
     assert (row.accesses, row.reads, row.read_hits, row.writes, row.write_hits) == (7, 3, 2, 4, 1)
     large = next(iter(flashtwin.hits(path, ["lru"], [8], page_bytes=16384)))
     assert (large.accesses, large.hits) == (4, 2)

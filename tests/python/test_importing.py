@@ -1,4 +1,4 @@
-"""Parameter files of other simulators: the resulting devices and loads, and the rejection of bad files."""
+"""Parameter files of other simulators: the imported devices and loads, and rejected files."""
 
 import json
 import re
@@ -18,7 +18,7 @@ DATA = Path(__file__).parents[1] / "data"
 FILES = DATA / "importing"
 CASES = sorted(path.stem for path in (DATA / "msr").glob("*.json"))
 
-#: Names in DiskSim of the parameters of a case.
+#: DiskSim's names of the parameters of a case.
 NAMES = {
     "reserve_percent": "Reserve pages percentage",
     "min_free_percent": "Minimum free blocks percentage",
@@ -52,7 +52,7 @@ def parv(parameters):
 
 @pytest.mark.parametrize("case", CASES)
 def test_an_imported_device_reproduces_the_reference(case, tmp_path):
-    """The completions in DiskSim's log, which has nanoseconds, equal those of the imported device."""
+    """The completions in DiskSim's log, which are in nanoseconds, equal those of the imported device."""
     file, device = tmp_path / "ssd.parv", tmp_path / "ssd.toml"
     file.write_text(parv(json.loads((DATA / "msr" / f"{case}.json").read_text())))
     device.write_text(import_file(file).text)
@@ -122,7 +122,8 @@ def test_a_workload_becomes_commands_that_run(cli, tmp_path):
     device.write_text(import_file(FILES / "ssdconfig.xml").text)
     commands = [line for line in imported.text.splitlines() if line.startswith("flashtwin ")]
     assert len(commands) == 3
-    # Device numbers of 16 devices, which MQSim ignores; one request wraps at the end of the device.
+    # The trace has device numbers of 16 devices, which MQSim ignores. One request wraps at the end of the
+    # device.
     trace = tmp_path / "tpcc-small.trace"
     sectors = [100_000 * i for i in range(15)] + [100_000_000]
     trace.write_text("".join(f"{1000 * i} {i} {at} 16 {i % 2}\n" for i, at in enumerate(sectors)))
@@ -177,7 +178,7 @@ def test_like_flows_of_mqsim_run_at_the_same_time(tmp_path):
 
 
 def test_cached_writes_of_mqsim_take_the_time_that_they_take_there(tmp_path):
-    """Four single writes of 8 KiB take 43 us in MQSim with a burst length of 1, and 7 us with one of 8."""
+    """Four single writes of 8 KiB take as long as in MQSim: 43 us with a burst length of 1, 7 us with 8."""
     trace = tmp_path / "four.trace"
     trace.write_text("".join(f"{1 + 2 * i}000000 0 {16_000 * i} 16 0\n" for i in range(4)))
     for burst, mean_us in ((1, 43), (8, 7)):
@@ -225,7 +226,7 @@ granularity = "superblock"
 
 
 def test_drive_of_femu_runs_without_its_idle_threshold(tmp_path):
-    """The default threshold of idle collections exceeds the reserve; the error names the threshold."""
+    """The default threshold of idle collections exceeds the reserve. The error names the threshold."""
     device = tmp_path / "femu.toml"
     device.write_text(FEMU)
     with pytest.raises(DeviceError, match=r"idle_percent[^\n]* below geometry\.reserve_percent"):
@@ -234,7 +235,8 @@ def test_drive_of_femu_runs_without_its_idle_threshold(tmp_path):
     load = "uniform:write=1,requests=4000"
     summary = flashtwin.run(load, device, pacing=flashtwin.ClosedLoop(16)).summary
     assert summary["all"]["requests"] == 4000
-    # Of 11 reserved blocks of 128 in a die, collection keeps 7 free: about 1 / (2 * 4 / 128) by theory.
+    # Of 11 reserved blocks of 128 in a die, collection keeps 7 free. The closed form gives about 1 / (2 * 4 /
+    # 128).
     assert summary["flash"]["gc_write_amplification"] == pytest.approx(16, rel=0.15)
 
 
@@ -250,14 +252,16 @@ def changed(tmp_path, name, *changes):
 
 
 def keys_of(tmp_path, *changes):
-    """Return keys and values of the device of a changed configuration of MQSim."""
+    """Return the keys and values of the device of a changed configuration of MQSim."""
     text = changed(tmp_path, "ssdconfig.xml", *changes).text
     return {key: value.split("  # ")[0] for key, value in re.findall("^(\\w+) = (.*)$", text, re.MULTILINE)}
 
 
 def test_buffer_of_mqsim_has_its_back_pressure_and_the_time_of_its_memory(tmp_path):
-    """One page per plane may be in flight, on 16 planes; a page of 8192 bytes takes 1024 cycles of two bursts
-    of 4."""
+    """One page per plane may be in flight, on 16 planes.
+
+    A page of 8192 bytes takes 1024 cycles of two bursts of 4.
+    """
     keys = keys_of(tmp_path)
     assert keys["background_depth"] == "16"
     assert keys["latency_us"] == "0"
@@ -273,7 +277,7 @@ def test_mapping_cache_of_mqsim_that_is_too_small_becomes_dftl(tmp_path):
     cached = ("Mapping_Table>true", "Mapping_Table>false")
     assert "cmt_entries" not in keys_of(tmp_path, cached)
     small = keys_of(tmp_path, cached, (">2097152</CMT", ">65536</CMT"))
-    # 2^18 pages of 16 sectors: 7 bytes in the cache and 5 in the map.
+    # There are 2^18 pages of 16 sectors. An entry takes 7 bytes in the cache, and 5 in the map.
     assert small["cmt_entries"] == str(65536 // 7 // 8)
     assert small["entries_per_translation_page"] == str(8192 // 5)
     assert small["protected_entries"] == "0"
@@ -291,8 +295,10 @@ def test_reads_overtake_collections_of_mqsim_only_if_preemptible(tmp_path):
 
 
 def test_chips_and_channels_of_mqsim_are_as_it_runs_them(tmp_path):
-    """The dies of a chip start together, so the chip counts; the rate is in whole nanoseconds, without
-    metadata."""
+    """The dies of a chip start together, so chips count, not dies.
+
+    The rate is in whole nanoseconds, without metadata.
+    """
     imported = changed(
         tmp_path, "ssdconfig.xml", ("Die_No_Per_Chip>1", "Die_No_Per_Chip>2"), (">400<", ">800<")
     )
@@ -334,7 +340,7 @@ def commands_of(tmp_path, *changes, ssd=None):
 
 
 def test_working_set_of_mqsim_is_a_share_of_the_flow(tmp_path):
-    """Each of two flows uses half of the device, so a working set of 60 % is 30 % of the device."""
+    """Each of two flows uses half of the device. Therefore a working set of 60 % is 30 % of the device."""
     assert "range=30%" in commands_of(tmp_path)[0]
 
 
@@ -349,7 +355,10 @@ def test_flow_of_mqsim_ended_by_time_alone_gets_a_number_of_requests(tmp_path):
 
 
 def test_commands_for_a_device_of_mqsim_start_at_its_occupancy(tmp_path):
-    """70 % of the 85 % that the host sees are 59.5 %; the working set of 30 % is a part of these 70 %."""
+    """MQSim occupies 70 % of the 85 % that the host can access: 59.5 %.
+
+    The working set of 30 % is within them.
+    """
     commands = commands_of(tmp_path, ssd=FILES / "ssdconfig.xml")
     assert "--precondition sequential --set geometry.reserve_percent=40.5" in commands[0]
     assert "range=42.857142857%" in commands[0]
@@ -388,8 +397,10 @@ MQSIM = {
 
 @pytest.mark.parametrize("case", MQSIM)
 def test_default_device_of_mqsim_responds_as_in_mqsim(tmp_path, case):
-    """The imported default device of MQSim, given by its essential values, is within 10 % of MQSim's
-    results."""
+    """The imported default device of MQSim is within 10 % of MQSim's results.
+
+    It is described by its essential values.
+    """
     ideal, load, settings, mean_us, iops = MQSIM[case]
     changes = [
         (f"<{name}>{was}<", f"<{name}>{becomes}<")
@@ -399,7 +410,7 @@ def test_default_device_of_mqsim_responds_as_in_mqsim(tmp_path, case):
             ("Data_Cache_Capacity", 4194304, 268435456),
             ("Data_Cache_DRAM_Data_Rate", 800, 100),
             ("Data_Cache_DRAM_Data_Burst_Size", 4, 1),
-            # 75 % of what the host sees is occupied, as by the commands for its loads.
+            # 75 % of the exported capacity is occupied, as by the commands for its loads.
             ("Overprovisioning_Ratio", 0.15, 1 - 0.75 * 0.93),
             ("Preemptible_GC_Enabled", "true", "false"),
             ("Flash_Channel_Count", 4, 8),
@@ -411,7 +422,7 @@ def test_default_device_of_mqsim_responds_as_in_mqsim(tmp_path, case):
             ("Page_Program_Latency_MSB", 900000, 750000),
             ("Die_No_Per_Chip", 1, 2),
             ("Page_No_Per_Block", 128, 256),
-            # An eighth of the blocks: no collection either way.
+            # With an eighth of the blocks, nothing is collected either.
             ("Block_No_Per_Plane", 128, 256),
             *([] if ideal else [("Ideal_Mapping_Table", "true", "false")]),
         ]
@@ -536,7 +547,7 @@ def test_a_parameter_of_mqsim_out_of_range_is_refused(tmp_path, was, becomes, me
 
 
 def refuses(file, text, message):
-    """Check that the file is rejected with its name and a message."""
+    """Check that the file is rejected with a message that contains its name."""
     file.write_text(text)
     with pytest.raises(DeviceError) as refused:
         import_file(file)

@@ -19,7 +19,10 @@ def run(load: str, **how: Any) -> flashtwin.Result:
 
 
 def test_a_short_run_measures_a_full_buffer() -> None:
-    """1000 writes do not fill 1024 pages, so they are slow only if the buffer was full before the run."""
+    """1000 writes do not fill 1024 pages.
+
+    Therefore they are slow only if the buffer was full before the run.
+    """
     load = "uniform:write=1,requests={}"
     short = run(load.format(1000)).summary
     long = run(load.format(40_000), warmup_requests=30_000).summary
@@ -88,8 +91,7 @@ def test_a_snapshot_and_an_unknown_word(tmp_path: Any) -> None:
 
 
 def test_a_policy_with_blocks_of_its_own_starts_with_them_open() -> None:
-    """If all chips opened the policy's own blocks at the same time, the first requests would stall
-    (D-176)."""
+    """If all chips opened the policy's blocks at the same time, the first requests would stall (D-176)."""
     device = {
         "device": "cosmos",
         "set": {"geometry.blocks_per_plane": 64, "gc.low_percent": 0.8},
@@ -128,13 +130,13 @@ def test_a_warm_up_until_the_run_is_steady(cli: Any) -> None:
     assert steady["is_met"] and steady["after_requests"] in (2000, 4000, 8000, 16_000)
     assert result.summary["counts"]["writes"]["requests"] == 3000
     assert f"after {steady['after_requests'] // 1000} 000 requests" in str(result)
-    # A warm-up of fixed length that long measures the same.
+    # A warm-up with this fixed length gives the same results.
     after = {"warmup_requests": steady["after_requests"], "requests_max": steady["after_requests"] + 3000}
     fixed = run(load, **after).summary
     assert "steady" not in fixed
     same = {name: value for name, value in result.summary.items() if name not in ("steady", "pacing")}
     assert same == {name: value for name, value in fixed.items() if name != "pacing"}
-    # Of a workload that has its end before, more than half is measured.
+    # The workload ends before the warm-up would be long enough. More than half of it is measured.
     ending = [
         "run",
         "--workload",

@@ -74,7 +74,7 @@ def test_the_manual_page_has_every_command_and_option(cli):
     for command in ("run", "trace info", "device check", "doctor"):
         assert f"\n.SS flashtwin {command}\n" in page
     assert "\n\\fB--policies A,B,...\\fR\npolicies, optionally with parameters, or all (default: lru," in page
-    # A line that starts with a dot is a request of man(7), of those that are known.
+    # In man(7), a line that starts with a dot is a request. All requests in the page must be known.
     assert set(re.findall(r"^\.(\w*)", page, re.MULTILINE)) == {"TH", "SH", "SS", "PP", "TP", "B", "nf", "fi"}
     if shutil.which("groff"):
         command = ["groff", "-man", "-Tutf8", "-ww"]

@@ -52,8 +52,8 @@ run.warmup_requests = 1000
 run.requests_max = 4000
 seeds = [1, 2]
 """
-#: Script that clicks each head of each table twice, and records whether the rows are sorted, in both
-#: directions.
+#: Script that clicks each column head of each table twice. It records whether the rows are then sorted, in
+#: ascending and in descending order.
 CLICKS = """<pre id="probe"></pre><script>
 addEventListener("load", () => {
   const keys = (table, i) => [...table.tBodies[0].rows].map((row) => {
@@ -118,7 +118,7 @@ def test_every_number_comes_again_by_the_command_of_its_row(board, tmp_path):
 
 def test_the_baseline_takes_part_and_is_no_better_than_itself(board):
     _, outcome = board
-    # On the drive filled in order nothing is erased, so that those ranks have no ratio of erases.
+    # On the drive that was filled in order, no block is erased. Therefore its ranks have no ratio of erases.
     ranks = {rank["policy"]: rank for rank in outcome["ranks"] if rank["situation"] == "steady"}
     assert list(ranks) == ["lru", "cflru:window=64", "gcar-lru"]
     cases = {(rank["device"], rank["state"], rank["situation"]) for rank in outcome["ranks"]}
@@ -139,7 +139,8 @@ def test_the_page_sorts_by_each_column(board, tmp_path):
     dom, console = browser.visit(f"file://{tmp_path / 'clicked.html'}", tmp_path)
     assert not console
     found = json.loads(re.search(r'<pre id="probe">(\[.*?)</pre>', dom)[1])
-    # Which to use, ranks of both cases, winners, and every row: cases, policies, places, and both.
+    # Tables in order: the recommendation, the ranks of both cases, the winners, and all rows. The last has
+    # columns for cases, policies and places, and for the two cases.
     assert [rows for rows, *_ in found] == [2] * 6 + [3] * 14 + [3] * 7 + [len(outcome["rows"])] * 12
     assert all(first and second for _, first, second, _ in found)
     _, _, drawn, fetched = browser.look(place / "leaderboard.html", tmp_path)

@@ -77,7 +77,7 @@ def test_lifetime_compares_reserves(capsys):
 def test_lifetime_is_shown_by_reserve(capsys):
     found = flashtwin.lifetime(LOAD, "gcar", set=SMALL, pacing=ClosedLoop(8), repeat=2)
     text = str(found)
-    # 15 % of all blocks, in whole blocks of a plane.
+    # The reserve is 15 % of all blocks, rounded to whole blocks of a plane.
     assert "over-provisioning" in text and "17.6 %" in text
     assert "warning: less than one drive write was measured" in text
     assert found.rows[0].half_width_share is None

@@ -122,7 +122,7 @@ def test_flash_time_passes_and_dilation_stretches_it():
             report = server.stop()
         assert report.responses["read"]["requests"] == 20
         assert 25 <= report.responses["read"]["p50_us"] <= 60, "the chips' read and the transfer"
-    # 20 reads of 25 us at least, one after the other, 50 times slower.
+    # 20 reads of at least 25 us, one after the other, at a dilation of 50.
     assert times[1] >= 20 * 25e-6 * 50
 
 
@@ -189,7 +189,7 @@ def test_garbage_and_half_open_connections_harm_no_other_client(server, seed):
 def test_a_killed_client_leaves_a_server_that_serves(server):
     job = fio(server.uri, rw="randwrite", size="40M", time_based=1, runtime=600, verify=0, thread=1)
     need("fio")
-    # With threads: forked jobs of fio have their own sessions and would continue to write.
+    # With threads, because forked jobs of fio have sessions of their own and would continue to write.
     with started(*job, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
         wait_for_writes(server)
     still_serves(server)
@@ -197,7 +197,7 @@ def test_a_killed_client_leaves_a_server_that_serves(server):
 
 
 def disconnect_amid_responses(server, clients, offset=0):
-    """nbdkit before 1.34.2 aborted because of some of these clients."""
+    """Some of these clients made nbdkit before 1.34.2 abort."""
 
     def client():
         for _ in range(clients):
@@ -216,8 +216,8 @@ def test_clients_that_disconnect_amid_responses_harm_no_other_client():
 
 
 def test_clients_that_disconnect_amid_refusals_harm_no_other_client(monkeypatch):
-    # nbdkit itself refuses writes beyond the end, in threads that may never have called the plugin. If there
-    # are few threads, a larger part of them send responses at the same time.
+    # nbdkit itself refuses writes beyond the end, in threads that may never have called the plugin. With few
+    # threads, a larger part of them send responses at the same time.
     monkeypatch.setattr("flashtwin.live._IN_FLIGHT", 16)
     with serve(device="instant", set=None) as server:
         disconnect_amid_responses(server, 30, server.size_bytes)
@@ -225,7 +225,7 @@ def test_clients_that_disconnect_amid_refusals_harm_no_other_client(monkeypatch)
 
 def test_a_restarted_server_resumes_its_state():
     need("fio")
-    # So slow that requests are always under way.
+    # The device is so slow that requests are always in flight.
     with serve(dilation=50, set={**SMALL, "buffer": None}) as server:
         job = fio(server.uri, rw="randwrite", size="6M")
         with subprocess.Popen(job, stdout=subprocess.PIPE, text=True) as process:
@@ -244,7 +244,8 @@ def test_a_full_disk_is_an_error_of_the_write(tmp_path):
         said = qemu_io(server.uri, "write -P 4 1M 1M", "write -P 5 9M 1M", code=1)
         assert "No space left on device" in said
         qemu_io(server.uri, "read -P 4 1M 1M", "read -P 0 9M 1M")
-        # Room for the first part of a write and not for the second: what lies around it stays.
+        # The first part of a write fits into the file, and the second does not. Bytes around the write stay
+        # unchanged.
         said = qemu_io(server.uri, "write -P 6 7M 1M", "write -P 7 7680k 1M", code=1)
         assert "No space left on device" in said
         qemu_io(server.uri, "read -P 6 7M 512k", "read -P 0 8M 2M")

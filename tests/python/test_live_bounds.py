@@ -1,4 +1,4 @@
-"""Limits of a served device: threads, memory and connections of its clients, also after they disappear."""
+"""Limits of a served device: threads, memory and connections for its clients, also after they disconnect."""
 
 import contextlib
 import os
@@ -28,7 +28,7 @@ ROUNDS = 8 * SEEDS
 
 @contextlib.contextmanager
 def serve(folder, **options):
-    """Start a server; return it with the path of its socket, and its resource use without clients."""
+    """Start a server. Return it with the path of its socket, and its use of resources without clients."""
     need("nbdkit")
     path = folder / "nbd.sock"
     options = {"device": "instant", "size": "256M", "precondition": "none", "socket": path, **options}
@@ -85,7 +85,7 @@ def test_data_in_flight_are_bounded_for_a_client_that_reads_nothing(tmp_path):
 
 def test_large_requests_one_after_the_other_leave_no_buffers(tmp_path):
     with serve(tmp_path) as (server, path, (_, bytes_before)), Client(path) as large:
-        # Many workers, each of which gets a large request later.
+        # Requests start many workers, each of which receives a large request later.
         for handle in range(64):
             large.ask(READ, 0, 4096, handle)
         for _ in range(64):
@@ -135,7 +135,7 @@ def write_too_much(path):
     "wrong", [break_off_in_a_header, break_off_in_the_data, send_garbage, write_too_much]
 )
 def test_an_invalid_request_ends_its_connection_only(tmp_path, wrong):
-    """nbdkit before 1.34.2 aborted on each of the invalid requests if it was sending responses meanwhile."""
+    """nbdkit before 1.34.2 aborted on each of these requests if it was sending responses meanwhile."""
     with serve(tmp_path) as (server, path, (before, _)):
         with Client(path) as kept:
             for _ in range(ROUNDS):
@@ -150,7 +150,7 @@ def test_an_invalid_request_ends_its_connection_only(tmp_path, wrong):
                             amid.socket.shutdown(socket.SHUT_WR)
                         else:
                             amid.socket.sendall(b"\xee" * 28)
-            # What was not received whole is not written.
+            # A write that was not received completely is not executed.
             assert kept.read(8192, 65536) == bytes(65536)
         assert settled(server.pid, before + 1) <= before + 1
 
@@ -191,7 +191,7 @@ def test_nbdkit_without_the_preloaded_plugin_is_refused(tmp_path):
 
 
 def verify(path, number, start, end):
-    """Verify data as a client while other clients do the same; return the reason if the client is refused."""
+    """Verify data while other clients do the same. Return the reason if the server refuses the client."""
     start.wait()
     try:
         with Client(path) as connection:
@@ -208,7 +208,7 @@ def verify(path, number, start, end):
 
 
 def crowd(path, clients, forks):
-    """Connect clients at the same time, while the host starts processes; return the reasons of refusals."""
+    """Connect clients at the same time, while the host starts processes. Return the reasons of refusals."""
     start, end = threading.Event(), threading.Event()
     with ThreadPoolExecutor(clients) as pool:
         running = [pool.submit(verify, path, number, start, end) for number in range(clients)]
@@ -222,7 +222,7 @@ def crowd(path, clients, forks):
 
 @pytest.fixture
 def pids_group():
-    """Create a control group with at most 2000 processes and threads, of either version."""
+    """Create a control group, of version 1 or 2, with at most 2000 processes and threads."""
     for root in (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup")):
         group = root / f"flashtwin-{os.getpid()}"
         with contextlib.suppress(OSError):

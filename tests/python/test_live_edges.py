@@ -33,7 +33,7 @@ def lines_of(record):
 
 
 def wait_for_a_write(record):
-    """Wait until the server writes to the record, even if the disk is full."""
+    """Wait until the server writes to the file, also if the disk is full."""
     before = record.stat().st_mtime_ns
     wait_for(lambda: record.stat().st_mtime_ns > before)
 
@@ -47,7 +47,7 @@ def test_a_recording_on_a_full_disk_has_whole_lines_and_reports_missing_ones(tmp
     record = tmp_path / "live.csv"
     with serve(record=record, store="none") as server:
         unlimited = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
-        # More than the report takes, less than the record.
+        # The limit is above the size of the report, and below the size of the record.
         resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (30_001, unlimited[1]))
         for _ in range(2):
             write_pages(server, 3000)
@@ -96,7 +96,7 @@ def test_a_reader_of_a_report_can_give_commands(tmp_path):
     done = subprocess.run([*command, f"report={report}", f"control={nowhere}"], check=False, **run)
     assert done.returncode == 1 and b"cannot listen on" in done.stderr
     assert not report.exists(), "it said that it was ready, and took no commands"
-    # And a socket nobody listens on is not left behind.
+    # No socket without a listener remains.
     (tmp_path / "sock").unlink()
     control = tmp_path / "ctl"
     done = subprocess.run([*command, f"report={nowhere}", f"control={control}"], check=False, **run)

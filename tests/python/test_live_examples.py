@@ -1,4 +1,4 @@
-"""The scripts of examples/live: their effects, their messages about missing tools, and their cleanup."""
+"""The scripts of examples/live: their effects, messages about missing tools, and cleanup."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "live"
 
 @pytest.fixture
 def environment(tmp_path, short_path):
-    """Create an environment whose `flashtwin` is the tested one, and whose files are in one directory."""
+    """Create an environment whose `flashtwin` is the tested one. All files are in one directory."""
     bin_dir, place = tmp_path / "bin", short_path
     bin_dir.mkdir()
     command = bin_dir / "flashtwin"
@@ -61,7 +61,7 @@ def test_fio_verifies_and_other_clients_follow(environment):
     assert process.returncode == 0, said
     assert "err= 0" in said and "the same" in said
     assert "Pattern verification failed" not in said
-    # 64 MiB read and verified, and as many writes, trims and flushes as were asked for.
+    # fio reads and verifies 64 MiB, and issues as many writes, trims and flushes as the job requests.
     issued = next(line for line in said.splitlines() if "issued rwts" in line)
     reads, writes, trims, flushes = map(int, issued.partition("total=")[2].split()[0].split(","))
     assert (reads, writes, trims) == (4096, 4096 + 2048, 2048)

@@ -12,7 +12,7 @@ from clients import client, need
 SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
 MIB = 1 << 20
 
-#: Beginning of every session: a data pattern, and a function that checks that a call fails with an errno.
+#: Beginning of every session: a pattern of data, and a function that checks that a call fails with an errno.
 _BEGIN = """
 import errno, os
 data = os.urandom(3 << 20)
@@ -138,7 +138,7 @@ def test_between_two_servers_and_through_filters(server, tmp_path):
         session(server, "h.connect_uri(URI)\nh.pwrite(data, 5 << 20)")
         client("nbdcopy", server.uri, other.uri)
         client("qemu-img", "compare", "-f", "raw", "-F", "raw", server.uri, other.uri)
-        # What has nothing written in it is not copied.
+        # Extents that were never written are not copied.
         written = [e for e in json.loads(client("nbdinfo", "--map", "--json", other.uri)) if e["type"] == 0]
         assert 3 * MIB <= sum(extent["length"] for extent in written) < server.size_bytes / 2
     filters = ["--filter=cow", "--filter=blocksize", "--filter=error", "nbd", f"uri={server.uri}"]

@@ -12,7 +12,7 @@ from clients import need, qemu_io
 from flashtwin._support import memory
 
 TIB = 1 << 40
-#: 64 TiB in pages of this size are 10^8 pages, on flash and in the map.
+#: With pages of this size, 64 TiB are 10^8 pages, on flash and in the map.
 LARGE_PAGES = {"geometry.page_bytes": "1 MiB", "geometry.flash_page_bytes": "1 MiB"}
 
 
@@ -30,7 +30,8 @@ def test_64_tib_take_less_than_a_gib_of_memory():
         assert server.stop().responses["write"]["requests"] == 1
 
 
-#: Settings that need far more address space than is left, and the memory that the error names.
+#: Settings that need far more address space than is free. Each has the amount of memory that the error must
+#: contain.
 TOO_LARGE = {
     "serve('demo', size='4T', store='none', precondition='none')": "the device takes 8.7",
     "serve('demo', size='4T', store='none')": "2 times the device takes 17.2",

@@ -1,4 +1,4 @@
-"""Servers stopped by several threads, without their directory, amid bursts of clients, with bad keys."""
+"""Servers stopped by several threads, without their directory, during bursts of clients, or with bad keys."""
 
 import json
 import os
@@ -78,7 +78,7 @@ def test_removed_private_directory_loses_no_report(tmp_path, short_path):
         ready = json.loads(process.stdout.readline())
         for private in short_path.iterdir():
             shutil.rmtree(private)
-        # A later report than those that had the directory.
+        # This report is later than all reports that could be written to the directory.
         first = json.loads(asked(ready["metrics"], "/report.json")[1])["elapsed_s"]
         wait_for(lambda: json.loads(asked(ready["metrics"], "/report.json")[1])["elapsed_s"] > first + 1)
         process.terminate()
@@ -121,7 +121,7 @@ def silent(server, n):
 def test_burst_of_connections_is_accepted_at_once(page):
     begin = time.monotonic()
     clients = silent(page, 128)
-    # One SYN that is dropped is sent again after a second.
+    # If a SYN is dropped, it is sent again only after a second.
     assert time.monotonic() - begin < 0.9
     for client in clients:
         client.close()
@@ -129,7 +129,7 @@ def test_burst_of_connections_is_accepted_at_once(page):
 
 def test_burst_is_accepted_while_the_page_is_busy():
     server = metrics.MetricsServer(0)
-    # Nothing accepts yet: the backlog alone holds them.
+    # No thread accepts connections yet. Only the backlog holds them.
     begin = time.monotonic()
     clients = silent(server, 128)
     assert time.monotonic() - begin < 0.9

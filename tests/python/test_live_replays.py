@@ -15,7 +15,7 @@ SMALL = {
     "geometry.reserve_percent": 20,
     "buffer.capacity": "1 MiB",
 }
-#: A burst of simultaneous writes that a full buffer would delay, then reads among writes.
+#: A burst of simultaneous writes, which a full buffer would delay, then reads among writes.
 BURST = {
     "verify": 0,
     "verify_fatal": 0,
@@ -29,7 +29,10 @@ BURST = {
 
 
 def recorded(place, **options):
-    """Serve a device under the burst and record it; return the recording and the server's report."""
+    """Serve a device under the burst, and record the requests.
+
+    Return the recording and the server's report.
+    """
     need("nbdkit", "fio")
     record = place / "live.csv"
     with flashtwin.serve("demo", set=SMALL, dilation=10, record=record, **options) as server:
@@ -42,7 +45,7 @@ def assert_same_times(report, result):
         live, replayed = report.responses[op], result.summary[op]
         assert live["requests"] == replayed["requests"] > 100
         for name in ("p50_us", "p99_us", "p999_us"):
-            # A report has the end of a bucket, a summary no more than the longest time.
+            # A percentile in a report is the end of a bucket. In a summary it is limited to the longest time.
             assert replayed[name] == pytest.approx(min(live[name], replayed["max_us"]), abs=0.1), (op, name)
 
 
@@ -68,7 +71,7 @@ def test_options_replace_the_start_of_a_recording(tmp_path, cli, monkeypatch):
     own = flashtwin.run(record)
     assert own.summary["precondition"] == "snapshot (preconditioned: steady, seed 1)"
     assert flashtwin.run(record, precondition="none").summary["precondition"] == "none"
-    # With a snapshot, the precondition decides whether the buffer starts full.
+    # With a snapshot, the precondition determines only whether the buffer starts full.
     full = flashtwin.run(record, snapshot=state).summary
     assert full["write"]["mean_us"] > 1.1 * own.summary["write"]["mean_us"]
     monkeypatch.chdir(tmp_path)

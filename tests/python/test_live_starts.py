@@ -57,7 +57,7 @@ def limited(limit, soft):
         resource.setrlimit(limit, before)
 
 
-#: Failures: options, a directory to create first, and the expected error.
+#: Failing starts: options, a directory that exists before, and the expected error.
 FAILURES = {
     "snapshot": ({"snapshot": "none.state"}, None, "none.state: cannot open"),
     "record": ({"record": "none/live.csv"}, None, "create it first"),
@@ -148,7 +148,7 @@ def test_directories_of_other_programs_are_kept(tmp_path, monkeypatch):
 
 @contextlib.contextmanager
 def slow_start(tmp_path, place, *words):
-    """Start a server whose nbdkit stops itself after creating its files; yield both processes."""
+    """Start a server whose nbdkit stops itself (SIGSTOP) after creating its files. Yield both processes."""
     waits = tmp_path / "waits"
     real = shutil.which("nbdkit")
     slow = tmp_path / "bin" / "nbdkit"
@@ -180,7 +180,7 @@ def test_next_start_removes_the_empty_store_of_a_killed_one(tmp_path, short_path
         process.kill()
         process.wait(60)
         os.kill(nbdkit, signal.SIGKILL)
-        # A dead process, even one that nobody has waited for, has no working directory.
+        # A dead process has no working directory, even if its parent has not waited for it.
         wait_for(lambda: not Path(f"/proc/{nbdkit}/cwd").exists())
     with disk.open("r+b") as file:
         file.write(data)

@@ -83,7 +83,7 @@ def serve(at, disk, **options):
 
 
 def holds(at, disk):
-    """Check that the next start loads the state, and that the data are intact."""
+    """Check that the next start loads the state, and that the data are unchanged."""
     state = Path(f"{disk}.state")
     with flashtwin.serve("demo", set=SMALL, store=disk, socket=at) as server:
         assert str(state) in server.started_from

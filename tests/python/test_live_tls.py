@@ -8,7 +8,7 @@ import flashtwin
 from clients import client, need
 
 SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
-#: Script that writes and reads back; it runs under the system's Python, which has the module.
+#: Script that writes and reads back. It runs under the system's Python, which has the required module.
 _SESSION = """
 import os
 h.set_uri_allow_local_file(True)
@@ -93,7 +93,7 @@ def test_certificates(tmp_path):
     (trusting / "ca-cert.pem").write_bytes((ours / "ca-cert.pem").read_bytes())
     with served(tls_certificates=ours) as server:
         session(f"{server.uri}?tls-certificates={trusting}")
-        # Who trusts another authority takes this server for an impostor.
+        # A client that trusts another authority rejects this server.
         others = authority(tmp_path / "others", "others")
         refused(f"{server.uri}?tls-certificates={others}")
         refused(server.uri.replace("nbds://", "nbd://"))

@@ -21,7 +21,7 @@ from flashtwin.live_report import LiveReport
 
 SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
 CHIPS = 6
-#: Script that repeatedly counts the colours of each canvas; the last count is that of the final page.
+#: Script that counts the colours of each canvas repeatedly. The last count is that of the final page.
 _PROBE = """<pre id="probe"></pre><script>
 setInterval(() => {
   const colours = {};
@@ -75,7 +75,7 @@ def counts(requests, p99_us):
 
 
 def made_up(second):
-    """Return the report of a given second; in the last one, all numbers are different."""
+    """Return the report of a given second. In the last report, all numbers are different."""
     none = counts(0, 0)
 
     def responses(of):
@@ -132,7 +132,7 @@ def made_up(second):
 
 @pytest.fixture
 def served():
-    """Return a source of reports that are one second apart, one for each call."""
+    """Return a source of reports. Each call returns a report that is one second later."""
     server = metrics.MetricsServer(0)
     seconds = iter(range(1, 10_000))
     server.start(lambda: made_up(next(seconds)))
@@ -205,7 +205,7 @@ def test_lateness_is_shown_with_its_remedy():
 
 
 def test_host_later_than_the_device_is_reported():
-    """A delayed client measures the delays of the host; if the device is slower than these, it does not."""
+    """A delayed client measures delays of the host, unless the device is slower than these delays."""
     report = made_up(1)
     took = {kind: of["p99_us"] for kind, of in report.responses.items() if of["requests"]}
     fast = dataclasses.replace(report, lateness={**report.lateness, "p99_us": 10 * max(took.values()) + 1})
@@ -256,7 +256,7 @@ def test_reset_connections_print_no_traceback(served, capfd):
                 # Reset instead of closed.
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     assert asked(served.url, "/")[0] == 200
-    # A thread for each connection, which prints before it ends.
+    # Each connection has a thread, which prints before it ends.
     wait_for(lambda: threading.active_count() <= before)
     assert capfd.readouterr().err == ""
 
@@ -267,7 +267,7 @@ def test_a_page_needs_nothing_but_its_server():
 
 
 def samples(text):
-    """Return samples by name and labels; each must follow the type of its metric."""
+    """Return samples by name and labels. Each sample must follow the type of its metric."""
     found, kinds = {}, {}
     for line in text.splitlines():
         if line.startswith("# TYPE "):

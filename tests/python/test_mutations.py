@@ -1,6 +1,6 @@
 """The rule of SECURITY.md for inputs read in Python: a result or an error of flashtwin, no other exception.
 
-FLASHTWIN_SEEDS=N tries N times as many random mutations."""
+FLASHTWIN_SEEDS=N multiplies the number of random mutations by N."""
 
 import contextlib
 import json
@@ -62,7 +62,7 @@ def records(tmp_path_factory):
 
 
 def attempt(work, *arguments):
-    """Call a function that may reject its input with an error of flashtwin."""
+    """Call a function. It may reject its input with an error of flashtwin."""
     with contextlib.suppress(FlashtwinError):
         work(*arguments)
 
@@ -75,7 +75,7 @@ def content(path):
 
 
 def draw_all(path):
-    """Draw every figure of a record, and compare it with itself."""
+    """Draw every figure of a record, and compare the record with itself."""
     flashtwin.report([path, path], path.with_suffix(".html"))
     record = load_record(path)
     for function in (
@@ -103,7 +103,7 @@ def test_mutated_records_are_read_or_refused(records, which, tmp_path):
 
 def test_record_without_any_one_key_is_read_or_refused(records, tmp_path):
     path = tmp_path / "bad.run"
-    # Elements of a list are alike: the first stands for all.
+    # All elements of a list have the same form, so only the first is mutated.
     keys = [way for way in paths(records[0]) if not any(isinstance(step, int) and step for step in way)]
     for *way, key in keys:
         record = json.loads(json.dumps(records[0]))

@@ -24,7 +24,8 @@ def batches(times_us, **more):
 def test_the_interval_is_that_of_the_ratio_of_sums():
     base = batches([100.0] * 10)
     ours = batches([50.0, 70.0] * 5)
-    # Mean 60, deviation of the ten sums 10.54; of the ratio of the means, its logarithm.
+    # The mean is 60, and the standard deviation of the ten sums is 10.54. The interval is that of the
+    # logarithm of the ratio.
     half = student_t(0.95, 9) * 10 * math.sqrt(10 * 10 / 9) / 600
     low, high = ratio_interval(ours, base, MEAN)
     assert (low, high) == pytest.approx((0.6 * math.exp(-half), 0.6 * math.exp(half)))
@@ -50,7 +51,7 @@ def test_intervals_of_percentiles_are_above_zero():
 
 
 def with_work(name, values, **more):
-    """Ten batches with these counts of the flash."""
+    """Return ten batches with these counts of the flash."""
     one = batches([100.0] * 10, **more)
     return [batch | {name: value} for batch, value in zip(one, values, strict=True)]
 
@@ -68,7 +69,8 @@ def test_counts_of_the_flash_have_the_interval_of_their_sums(name, path):
     half = student_t(0.95, 9) * 1 * math.sqrt(10 * 10 / 9) / 60
     found = ratio_interval(with_work(name, [5, 7] * 5), base, path)
     assert found == pytest.approx((0.6 * math.exp(-half), 0.6 * math.exp(half)))
-    # The same counts at the same requests differ in nothing, and one erase more in nothing that is certain.
+    # With the same counts at the same requests, the interval has no width. With one more erase, it includes
+    # 1.
     assert ratio_interval(base, base, path) == (1.0, 1.0)
     few = [0] * 9 + [1]
     low, high = ratio_interval(with_work(name, [1, *few[1:]]), with_work(name, few), path)
@@ -79,7 +81,7 @@ def test_counts_of_the_flash_have_the_interval_of_their_sums(name, path):
 def test_quotients_of_counts_vary_by_both():
     path = ("flash", "gc_write_amplification")
     base = with_work("programs", [30] * 10, host_programs=10)
-    # The programs follow the host's: the quotient is 2 in all batches.
+    # The number of programs follows the host's. The ratio is 2 in all batches.
     ours = with_work("programs", [20, 60] * 5)
     ours = [batch | {"host_programs": batch["programs"] // 2} for batch in ours]
     assert ratio_interval(ours, base, path) == pytest.approx((2 / 3, 2 / 3))
@@ -143,7 +145,7 @@ def test_batches_are_of_the_same_requests(compared):
 def test_ratios_are_marked_as_in_sweeps(compared):
     text = repr(compared)
     rows = {row.measure.label.strip(): row for row in rows_of(list(compared))}
-    # With an empty window CFLRU is LRU: no ratio differs from 1. Zeros have none.
+    # With an empty window, CFLRU is LRU, so no ratio differs from 1. Zeros have no ratio.
     cflru = [row.cells[2] for row in rows.values() if row.has_intervals]
     assert all(cell.mark == "?" for cell in cflru if cell.ratio is not None)
     _, arc, _ = rows["hit ratio"].cells

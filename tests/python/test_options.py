@@ -104,7 +104,7 @@ def test_the_default_device_is_named_in_the_documentation():
     page = (PAGE.parent / "devices.md").read_text()
     assert f"Where no device is named, commands and functions use `{DEFAULT_DEVICE}`" in page
     for function in (*(function for function, _ in FUNCTIONS.values()), flashtwin.pts):
-        # None stands for the device of a recording, or the default.
+        # None means the device of a recording or, without one, the default.
         default = None if function in (flashtwin.run, flashtwin.compare) else DEFAULT_DEVICE
         assert inspect.signature(function).parameters["device"].default == default
 

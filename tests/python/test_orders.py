@@ -35,7 +35,7 @@ def test_dies_collect_when_ordered(capsys):
     with serve() as server:
         assert server.report().flash["erases"] == 0
         assert server.collect() == 4
-        # A block in each of four planes of each of four chips.
+        # One block in each of the four planes of each of the four chips is erased.
         wait_for(lambda: server.report().flash["erases"] == 16)
         assert command(capsys, path_of(server), "collect", "--die", 3) == {"dies": 1}
         wait_for(lambda: server.report().flash["erases"] == 20)
@@ -99,7 +99,8 @@ def test_a_member_is_slow(capsys):
         socket = path_of(server)
         chosen = [command(capsys, socket, "slow", member, "--times", 200) for member in range(3)]
         assert chosen == [{"times": 200}] * 3
-        # At least 200 times 20 us for a page of each of them, never before its time.
+        # Each page takes at least 20 us, 200 times longer because of the slow member; no read completes
+        # earlier.
         assert read_all() >= 3 * 0.004
         for member in range(3):
             server.slow_member(member, 1)

@@ -1,4 +1,4 @@
-"""Incomplete files: their names, those that killed processes leave, and similar files of other programs."""
+"""Incomplete files: their names, files left by killed processes, and similar files of other programs."""
 
 import fcntl
 import os
@@ -16,7 +16,7 @@ from flashtwin._support.files import write_text
 from flashtwin._support.partials import Partial
 
 NAME = re.compile(r"\.(.+)\.flashtwin-\d+-[0-9a-f]{16}\.partial")
-#: Script that runs a command; the kernel kills it when it first writes to a file.
+#: Script that runs a command. The kernel kills it at its first write to a file.
 KILLED = """
 import resource, signal, sys
 from flashtwin_command import main

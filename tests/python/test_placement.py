@@ -357,7 +357,7 @@ def test_log_pages_are_those_of_the_standard(cli, tmp_path):
     assert runs == SETUP["unit_pages"] * 4096
     assert sum(int(handle["hbmw"]) for handle in usage["ruh"]) == int(sums["hbmw"])
     assert int(sums["mbe"]) % runs == 0
-    # What is on flash was programmed, and not yet erased.
+    # Bytes on flash are the bytes that were programmed and not yet erased.
     written = int(sums["mbmw"]) - int(sums["mbe"])
     assert 0 < written <= SETUP["units"] * runs
     assert (host["total"], host["events"]) == (0, [])

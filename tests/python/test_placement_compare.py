@@ -18,7 +18,7 @@ OPTIONS = {
 
 
 class ByHandle(flashtwin.Placement):
-    """Does what the included scheme `handle` does with four handles."""
+    """A scheme in Python that equals the included scheme `handle` with four handles."""
 
     classes = 4
 
@@ -27,7 +27,7 @@ class ByHandle(flashtwin.Placement):
 
 
 class Greedy(flashtwin.Victim):
-    """Does what the included rule `greedy` does."""
+    """A rule in Python that equals the included rule `greedy`."""
 
     def choose(self, pool):
         return min(pool.units, key=lambda unit: (unit.valid, -unit.age), default=None)
@@ -38,7 +38,7 @@ def compare(**more):
 
 
 def figures(result):
-    """Return the summary without the names of rules; events have handles only if classes are handles."""
+    """Return the summary without the names of rules. Events have handles only if classes are handles."""
     summary = json.loads(result.to_json())
     for name in ("logs", "scheme", "victim"):
         del summary["placement"][name]

@@ -12,7 +12,7 @@ need("nbdkit", "fio")
 
 
 class Counting(flashtwin.Placement):
-    """Does what the included scheme does with four handles, and counts the pages of each."""
+    """A scheme that equals the included one with four handles, and counts the pages of each handle."""
 
     classes = 4
 
@@ -25,7 +25,7 @@ class Counting(flashtwin.Placement):
 
 
 class Greedy(flashtwin.Victim):
-    """Does what the included rule does, and keeps the units that it chose."""
+    """A rule that equals the included one, and records the units that it chose."""
 
     def __init__(self):
         self.chosen = []

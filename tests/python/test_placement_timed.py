@@ -46,13 +46,13 @@ def test_counts_by_owner_agree_with_those_of_the_flash():
     assert sum(owner["moved_out_pages"] for owner in owners.values()) == came
     caused = summary["placement"]["caused"]
     assert sum(row["pages"] for row in caused) <= came
-    # A unit is a block of each of the eight dies.
+    # A unit has one block of each of the eight dies.
     assert sum(owner["erases"] for owner in owners.values()) * 8 == ops["erase"]
     by_handle = {row["handle"]: row["host_bytes"] for row in summary["placement"]["handles"]}
     assert by_handle[0] == by_handle[3] == 0
     written = summary["counts"]["writes"]["bytes"]
     assert by_handle[1] + by_handle[2] == written
-    # One page of five is hot, and four writes of five.
+    # One of five pages is hot, and gets four of five writes.
     assert by_handle[1] / written == pytest.approx(0.8, abs=0.01)
 
 
@@ -81,7 +81,7 @@ def test_log_pages_of_a_run(cli, tmp_path):
     assert configuration["configurations"][0]["runs"] == 8 * 64 * 4096
     assert [row["ruhid"] for row in usage["ruh"]] == [0, 1, 2, 3]
     assert int(sums["hbmw"]) == sum(int(row["hbmw"]) for row in usage["ruh"])
-    # Handle 7 does not exist: each command that names it is an event, and writes through handle 0.
+    # Handle 7 does not exist. Each write that names it is an event, and goes through handle 0.
     assert host["total"] > 1000
     assert {event["type"] for event in host["events"]} == {"03h"}
     assert {event["type"] for event in controller["events"]} <= {"80h", "81h"}
@@ -243,7 +243,7 @@ def test_rules_of_users_do_in_time_what_the_shipped_ones_do():
     )
     assert named == shipped
     assert (own["placement"]["scheme"], own["placement"]["victim"]) == ("ByHandle", "Greedy")
-    # Events have handles only where classes are handles.
+    # Events have handles only if classes are handles.
     for name in ("logs", "scheme", "victim"):
         own["placement"].pop(name), shipped["placement"].pop(name)
     assert own == shipped

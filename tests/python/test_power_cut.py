@@ -117,7 +117,7 @@ def test_responses_are_delayed_and_reads_fail_on_demand(capsys):
         server.disturb(latency_us=200_000)
         began = time.monotonic()
         assert connection.read(0, PAGE) == contents(0, 1)
-        # Never before its time; how long after is the host's affair.
+        # It must not complete earlier. How much later depends on the host.
         assert time.monotonic() - began >= 0.2
         code, said, _ = command(capsys, server.control, "disturb")
         assert (code, json.loads(said)["latency_us"]) == (0, 0)
@@ -138,7 +138,7 @@ def test_members_fail_and_are_replaced():
         with pytest.raises(flashtwin.FlashtwinError, match="99"):
             server.replace_member(99)
         server.replace_member(2)
-        # While that one is rebuilt no other may fail.
+        # While this member is rebuilt, no other member may fail.
         server.fail_member(5)
         with Connection(path_of(server)) as connection, pytest.raises(RefusedError):
             connection.read(0, PAGE)
@@ -165,7 +165,7 @@ def test_garbage_on_the_control_socket_harms_no_client():
 def test_idle_control_connections_do_not_delay_others():
     with serve() as server, contextlib.ExitStack() as open_:
         silent = [open_.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(80)]
-        # Retried, since a busy machine may take longer than the timeout of idle connections.
+        # Retried, because a busy machine may take longer than the timeout of idle connections.
         for attempt in range(5):
             one = silent[attempt * 16 : attempt * 16 + 16]
             for connection in one:
@@ -178,7 +178,7 @@ def test_idle_control_connections_do_not_delay_others():
             break
         else:
             pytest.fail("the command waited for idle connections")
-        # Beyond the maximum, the oldest connections are closed.
+        # When the maximum is exceeded, the oldest connections are closed.
         for _ in range(100):
             open_.enter_context(socket.socket(socket.AF_UNIX)).connect(str(server.control))
         assert server.power_cut().lost == []

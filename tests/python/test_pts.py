@@ -22,10 +22,10 @@ SMALL = {
     ("values", "steady"),
     [
         ([100, 100, 100, 100, 100], True),
-        # The range is a fifth of the average exactly, and a little more.
+        # The range is exactly a fifth of the average; then slightly more.
         ([110, 90, 100, 90, 110], True),
         ([110.1, 90, 100, 90, 110], False),
-        # A rise of a tenth across the window exactly, and a little more.
+        # The rise across the window is exactly a tenth; then slightly more.
         ([95, 97.5, 100, 102.5, 105], True),
         ([94.9, 97.5, 100, 102.5, 105.1], False),
         ([105.1, 102.5, 100, 97.5, 94.9], False),
@@ -41,7 +41,8 @@ def test_steady_is_defined_as_in_the_standard(values, steady):
 
 def test_the_fitted_line_is_that_of_least_squares():
     window = window_of([7, 1, 10, 14, 9, 20, 17])
-    # By hand: rounds 3 to 7, mean 14 at round 5; slope (-2*-4 + 1*6 + 2*3 - 1*0 + 0*-5) / 10.
+    # Computed by hand: rounds 3 to 7 have the mean 14 at round 5, and the slope (-2*-4 + 1*6 + 2*3 - 1*0 +
+    # 0*-5) / 10.
     assert (window.first, window.last, window.average) == (3, 7, 14)
     assert window.slope == pytest.approx((-2 * -4 + -1 * 0 + 0 * -5 + 1 * 6 + 2 * 3) / 10)
     assert window.intercept == pytest.approx(14 - 5 * window.slope)
@@ -50,7 +51,10 @@ def test_the_fitted_line_is_that_of_least_squares():
 
 
 class MadeUp:
-    """An invented drive: writes of 4 KiB have given figures; all others change from round to round."""
+    """An invented drive.
+
+    Writes of 4 KiB give the figures passed to it; all other figures change in each round.
+    """
 
     def __init__(self, figures):
         self.figures = iter(figures)

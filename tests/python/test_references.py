@@ -1,4 +1,4 @@
-"""Each citation is in references.bib, and all other citations of the paper agree with it."""
+"""Each citation is in references.bib, and all other citations of the paper agree with that entry."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The refit of a published drive takes no step after which a figure is worse than in its profile."""
+"""The refit of a published drive takes no step that makes a figure worse than with the drive's profile."""
 
 import importlib.util
 from pathlib import Path
@@ -18,8 +18,10 @@ def refit():
 
 def test_no_figure_is_worse_than_by_hand(refit):
     def measured(x):
-        """Return two errors that depend on the first value in opposite ways, and one of the second value
-        alone."""
+        """Return three errors.
+
+        Two depend on the first value in opposite ways; one depends on the second value.
+        """
         return {"a": 0.05 - x[0], "b": 0.01 + x[0] / 10, "c": 0.03 - x[1]}
 
     found = refit.search(measured, 2, 4, 1)

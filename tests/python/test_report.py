@@ -1,4 +1,4 @@
-"""Reports: one file, no network access, every chart is drawn, and the numbers are those of the runs."""
+"""Reports: a single file without network access, all charts are drawn, and numbers are those of the runs."""
 
 import json
 import re
@@ -29,7 +29,7 @@ def data_of(page):
 
 
 def check(page, tmp_path, charts, *options):
-    """Check that the console has no messages, nothing was fetched, and each chart is present and drawn."""
+    """Check that the console has no messages, nothing was fetched, and every chart is drawn."""
     dom, console, drawn, fetched = look(page, tmp_path, *options)
     assert console == []
     assert fetched == []
@@ -68,7 +68,7 @@ def test_the_percentile_curve_is_that_of_the_histogram():
     assert curve[10.0] == 1
     assert curve[round(10 ** (41 / 40), 3)] == 2
     assert curve[100.0] == 2
-    # With 100 requests nothing can be said beyond p99.
+    # With 100 requests, no percentile above p99 is known.
     assert max(curve) == 100.0
 
 
@@ -154,7 +154,7 @@ def test_a_sweep_of_many_axes_has_panels_and_whole_labels(tmp_path):
     for load in loads:
         for size in ("1 MiB", "2 MiB"):
             assert f"Response times by percentile: workload {load}, buffer_capacity {size}" in dom
-    # What is drawn has no ellipsis, and the lines of a label hold all of it.
+    # Drawn texts have no ellipsis, and the lines of a label contain all of its text.
     chart = re.search(r'id="chart-mean-all_mean_us".*?</svg>', dom, re.DOTALL)[0]
     drawn = "".join(re.findall(r"<text[^>]*>([^<]*)", chart)).replace(" ", "")
     assert "..." not in drawn

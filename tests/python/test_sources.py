@@ -24,7 +24,7 @@ def test_no_crate_has_tests_outside_its_test_program():
     assert sorted(path.parent.name for path in ROOT.glob("crates/*/tests")) == CRATES
 
 
-# Declarations and blocks; not the type of a function of another language.
+# Declarations and blocks. The type of a function of another language is no match.
 UNSAFE = re.compile(r"\bunsafe (?:\{|fn \w|impl|trait)")
 
 
@@ -58,25 +58,25 @@ PYTHON = sorted(
     if "target" not in path.parts
 )
 
-#: Words that begin a doc comment without its subject, or that need the sentence before them.
+#: Words with which a doc comment lacks its subject or depends on the sentence before it.
 OPENING = re.compile(
     r"(?:What|Which|Who|Whoever|The same|It|Its|Those|They|That|Them|Their|These|Such|Both,|Likewise|Also|And"
     r"|But|See the field|Of (?:it|these|those|them)|Does the same|So (?:many|much|often|long))\b"
 )
-#: Words that are no terms of computing. In a name they are separated by `_`, or are its parts in CamelCase.
+#: Words that are not terms of computing. In names, they are separated by `_` or are parts of CamelCase.
 RIDDLES = re.compile(
     r"\b(?:go on|goes on|going on|went on|came|tell|tells|told|telling|untold|say|says|said|saying|hear|hears"
     r"|heard|answer|answers|answered|answering|under way|heir|heirs|who|whoever|whom|nobody|anybody|somebody"
     r"|everybody|leave off|leaves off|left off|let go|lets go|take up|takes up|taken up)\b"
 )
 TEST_RIDDLES = re.compile(r"(?:test_)?(?:what|who|whoever|whatever|where|it|its|they|those|that|these)_")
-#: Refused in comments in addition to the words of `tests/words.txt`.
+#: Words refused in comments, in addition to those of `tests/words.txt`.
 COMMENT_RIDDLES = re.compile(r"\b(?:goes on|go on|going on|went on|came|somebody|everybody)\b")
-#: Names in files that other programs read, and of events whose text the golden results hash.
+#: Names in files that other programs read, and names of events whose text the golden results hash.
 KEPT = {"gc_left_off", "Came", "Answered"}
 
 RUST_DOC = re.compile(r"^\s*//[/!] ?(.*)$")
-#: A comment, a string or a character, all of which are skipped; or a name.
+#: Matches a comment, a string or a character, which are skipped, or a name.
 RUST_NAME = re.compile(r"""//[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])'|\b[A-Za-z_]\w*""", re.DOTALL)
 RUST_TEST = re.compile(r"#\[test\]\s*(?:#\[[^\]]*\]\s*)*fn (\w+)")
 PYTHON_TEST = re.compile(r"^ *def (test_\w+)", re.MULTILINE)
@@ -114,7 +114,7 @@ def rust_names(text):
 
 
 def unclear(text, is_rust):
-    """Return what is unclear in a source file: kind, line and text of each place."""
+    """Return the unclear places of a source file, each with its kind, its line and its text."""
     for line, doc in rust_docs(text) if is_rust else python_docs(text):
         if OPENING.match(doc):
             yield "doc comment without its subject", line, doc

@@ -1,4 +1,4 @@
-"""Differences between a generated load and a trace: each figure is compared with those of a small trace."""
+"""Differences between a generated load and a trace: each figure is compared with that of a small trace."""
 
 import json
 
@@ -7,7 +7,8 @@ import pytest
 from flashtwin import FlashtwinError
 from flashtwin._support.stand_in import against
 
-#: 2000 writes of one page, one per millisecond, to 500 pages in turn; a buffer of 1 MiB holds 256 of them.
+#: 2000 writes of one page, one per millisecond, to 500 pages in turn. A buffer of 1 MiB holds 256 of the
+#: pages.
 LINES = [f"{i * 1000},W,{i % 500 * 4096},4096" for i in range(2000)]
 LOAD = "sequential:range=2000k,write=1,size=4k,interval=1ms,arrival=constant"
 
@@ -26,7 +27,7 @@ def test_a_load_that_is_the_trace_has_its_figures(laps):
     assert known["writes"] == "100.00 %"
     assert known["footprint"] == "1.953 MiB"
     assert known["bytes accessed per byte of footprint"] == "4.000"
-    # LRU loses a page just before its next turn; a buffer of all pages misses each once.
+    # LRU evicts each page just before its next access. A buffer for all pages misses each page only once.
     assert known["hit ratio of LRU with 1 MiB"] == "0.00 %"
     assert known["hit ratio of LRU with 32 MiB"] == "75.00 %"
 

@@ -17,7 +17,7 @@ from flashtwin._support.words import shown
 
 SETTINGS = [part for key, value in SMALL.items() for part in ("--set", f"{key}={value}")]
 RUN = ["run", "--workload", LOAD, "--device", "demo", *SETTINGS]
-#: A name that would colour the terminal and forge a line.
+#: A name that changes the colour of the terminal and fakes a line.
 NAME = "x\x1b[31m\x07\u202egnp.csv"
 
 

@@ -1,4 +1,4 @@
-"""Modules import only those below them, and few files import each other (ARCHITECTURE.md)."""
+"""A module imports only modules below it, and few files import each other (ARCHITECTURE.md)."""
 
 import ast
 import re
@@ -55,7 +55,7 @@ class Crate:
         }
 
     def used(self, module):
-        """Return the paths from the crate's root that a module uses, and record its exports."""
+        """Return the paths, from the crate's root, that a module uses. Records the exports of the module."""
         paths = [path.split("::")[1:] for path in PATH.findall(self.texts[module])]
         for public, tree in USE.findall(self.texts[module]):
             for words in paths_of(tree):
@@ -67,7 +67,7 @@ class Crate:
         return paths
 
     def from_root(self, module, path):
-        """Return a path of `module` from the crate's root; None if it belongs to another crate."""
+        """Return a path in `module` as a path from the crate's root; None if it belongs to another crate."""
         if path[0] == "super":
             ups = path.count("super")
             return [*module[: len(module) - ups], *path[ups:]]
@@ -121,9 +121,10 @@ def is_part(inner, outer):
 
 
 def circles(imports, largest):
-    """Return groups of more than `largest` modules in which each module reaches all others.
+    """Return groups of more than `largest` modules in which each module reaches all others by imports.
 
-    Imports of a module from its own parts, as in a folder's `mod.rs`, do not count."""
+    Imports of a module from its own parts, as in a folder's `mod.rs`, do not count.
+    """
     imports = {module: {to for to in found if not is_part(to, module)} for module, found in imports.items()}
     reached = {}
     for module in imports:
@@ -142,12 +143,12 @@ def circles(imports, largest):
 
 @pytest.mark.parametrize("root", CRATES, ids=lambda root: root.parent.name)
 def test_no_circle_in_rust_has_more_than_two_files(root):
-    """Two files that use each other can be read together; three are too hard to read."""
+    """Two files that use each other can be read together. Three are too hard to read."""
     assert circles(Crate(root).imports, 2) == []
 
 
 def test_python_has_no_circle():
-    """Find circles also through imports within functions."""
+    """Imports within functions count, too."""
     found = {
         module: {to for to in targets if not is_part(module, to)}
         for module, targets in python_imports().items()
@@ -156,7 +157,7 @@ def test_python_has_no_circle():
 
 
 def test_modules_of_the_model_call_only_those_above_them_in_the_table():
-    """The table of ARCHITECTURE.md has each module of the model, beginning with the lowest."""
+    """The table of ARCHITECTURE.md lists the modules of the model, beginning with the lowest."""
     text = (ROOT / "ARCHITECTURE.md").read_text()
     table = text.split("| module | content |")[1].split("\n\n")[0]
     rows = [
@@ -174,8 +175,8 @@ def test_modules_of_the_model_call_only_those_above_them_in_the_table():
     assert up == []
 
 
-#: Tables of components: their folder and its `mod.rs`, the lines of the table, and other files that name a
-#: component.
+#: Tables of components: the folder of each kind, the number of lines of the table in its `mod.rs`, and other
+#: files that name a component.
 TABLES = {
     "policy": ("flashtwin/src/buffer/policies", r"^ {12}([a-z]\w+)::\w+", {"lru": {("buffer", "chosen")}}),
     "victim rule": ("flashtwin/src/gc/rules", r"^ {12}(\w+)::\w+", {}),
@@ -194,7 +195,7 @@ TABLES = {
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_a_component_is_named_by_its_table_only(kind):
-    """A further component needs changes in two files only, as CONTRIBUTING.md states."""
+    """Adding a component changes only two files, as CONTRIBUTING.md states."""
     folder, line, others = TABLES[kind]
     path = ROOT / "crates" / folder
     names = set(re.findall(line, (path / "mod.rs").read_text(), re.MULTILINE))
@@ -221,6 +222,6 @@ def test_public_names_for_type_checkers_are_those_of_the_package():
 
 
 def test_no_public_function_shares_its_name_with_a_module():
-    """A module of the same name would hide the function once the module is imported."""
+    """A module of the same name would hide the function after the module has been imported."""
     modules = {module[1] for module in python_imports() if len(module) == 2}
     assert modules.intersection(flashtwin.__all__) == {"plot"}

@@ -1,4 +1,4 @@
-"""Studies: reading files, judging claims, and the consistency of shipped outcomes and pages."""
+"""Studies: reading files, judging claims, and the consistency of the shipped outcomes and pages."""
 
 import json
 import shlex
@@ -169,7 +169,7 @@ def test_a_study_is_run_judged_and_resumed(small, tmp_path, cli):
     assert (slow["points"], both["points"], slow["seeds"]) == (2, 4, 2)
     assert slow["low"] < slow["value"] < slow["high"]
     assert slow["value"] <= both["value"]
-    # The base of the figure is its own first place.
+    # The base of the figure is the first value of its own line.
     lru = found["figures"][0]["lines"][0]
     assert (lru["name"], lru["values"][0]) == ("lru", [1.0, 1.0, 1.0])
     assert "1 reproduced, 1 not reproduced, 1 not tested" in ran.stdout
@@ -219,7 +219,7 @@ def test_an_undecided_claim_gets_more_seeds(small, tmp_path):
     first = study.run_study(study.read(str(small)), tmp_path / "first", variant="full")
     slow = first["claims"][0]["measures"][0]
     assert slow["seeds"] == 3
-    # No effect would decide it, so the sign is asked for where the estimate lies, far from none.
+    # Instead of no effect, the claim asks for a threshold at the estimate itself, so that it stays undecided.
     changed = text.replace('printed = "-20 %" }', f'printed = "-20 %", below = {slow["value"]} }}', 1)
     fast = first["claims"][0]["readings"][0]["value"]
     small.write_text(changed.replace("holds = [-99, 99]", "holds = [-99, -98]") + SECOND.format(fast))
@@ -257,7 +257,7 @@ def test_a_study_counts_steady_runs(small, tmp_path):
     assert counts["runs"] == table.num_rows == 16
     assert counts["met"] == sum(table["steady_is_met"].to_pylist())
     assert set(table["steady_after_requests"].to_pylist()) <= {500, 1000}
-    # Each measures as many requests, whenever its measurement began.
+    # Each run measures the same number of requests, whenever its measurement began.
     assert set(table["all_requests"].to_pylist()) == {1500}
     page = markdown(found)
     assert f"{counts['met']} of the 16 runs whose warm-up ends by a criterion were steady by then" in page
@@ -274,7 +274,7 @@ def test_a_change_is_measured_and_not_judged(small, tmp_path):
     assert section.startswith("\n\n**GCaR**: what it adds to LRU\n\n| case | measured")
     assert "| in fast arrivals |" in section
     assert "It costs a look at each chip." in section
-    # It has no verdict, so no count contains it.
+    # A claim without a verdict is in no count.
     assert sum(counts_of(found["claims"]).values()) == 3
     write_html(found, tmp_path / "page.html")
     assert "in fast arrivals" in (tmp_path / "page.html").read_text()
@@ -327,7 +327,7 @@ def test_a_trace_on_disk_is_run_and_a_missing_one_is_named(small, tmp_path, cli)
     found = json.loads((tmp_path / "out" / "study.json").read_text())
     assert [load["name"] for load in found["workloads"]] == ["busy (trace)", "other"]
     assert "| busy (trace) | `the trace` |" in (tmp_path / "out" / "study.md").read_text()
-    # Its requests ran, not those of the stand-in.
+    # The requests of the given trace ran, not those of the stand-in.
     table = results(tmp_path / "out" / "main.sweep").table
     recorded = [row for row in table.to_pylist() if row["workload"].endswith("hm_0.csv.zst")]
     direct = run(
@@ -448,13 +448,14 @@ def claim_of(**given):
         ({}, OPPOSITE, {"D-1": AS_PRINTED}, [], CONDITIONAL, "depends on D-1"),
         ({}, OPPOSITE, {"D-1": NO_EFFECT}, [], NOT_REPRODUCED, "robust"),
         ({}, NO_EFFECT, {}, [], NOT_REPRODUCED, "printed"),
-        # Nothing is not reproduced with an undecided reading, a missed pin or a stand-in in place of a trace.
+        # A claim is not judged as not reproduced if a reading is undecided, a pin is missed, or a stand-in
+        # replaces a trace.
         ({}, OPPOSITE, {"D-1": UNDECIDED}, [], OPEN, "printed"),
         ({}, OPPOSITE, {"D-1": UNMEASURED}, [], OPEN, "printed"),
         ({}, OPPOSITE, {}, ["P-1"], OPEN, "printed"),
         ({"footing": "stand-in"}, OPPOSITE, {}, [], OPEN, "stand-in"),
         ({}, UNDECIDED, {}, [], OPEN, "printed"),
-        # Nor is anything simply reproduced on another drive than the paper's.
+        # A claim is not judged as reproduced without conditions on a drive that differs from the paper's.
         ({}, AS_PRINTED, {}, ["P-1"], CONDITIONAL, "printed"),
         ({"footing": "vacuous"}, AS_PRINTED, {}, [], UNTESTED, "vacuous"),
         ({"footing": "self-contradictory"}, AS_PRINTED, {}, [], CONTRADICTORY, "self-contradictory"),
@@ -512,9 +513,9 @@ def test_the_shipped_outcome_is_of_the_shipped_study(name):
         assert judged["text"] == claim.text
         assert [measure["name"] for measure in judged["measures"]] == [m.name for m in claim.measures]
         assert judged["verdict"] != UNMEASURED
-        # What is not reproduced as it stands has a reason.
+        # Every verdict other than reproduced has a reason.
         assert judged["verdict"] == REPRODUCED or judged["reason"], claim.id
-        # What is not reproduced was tried otherwise, on the paper's drive.
+        # Before a claim is judged as not reproduced, other readings are tried on the paper's drive.
         assert judged["verdict"] != NOT_REPRODUCED or (judged["readings"] and not judged["missed_pins"])
     assert not any(matrix["failed"] for matrix in found["matrices"])
 
@@ -598,8 +599,8 @@ def test_file_of_a_study_is_printed(cli, tmp_path):
     assert study.read(str(copy)).matrices == study.read("ecr").matrices
 
 
-#: The claims of the five papers that can be tested, or whose reason for not being testable is stated, by
-#: figure or table.
+#: Claims of the five papers, by figure or table. They are the claims that can be tested, and claims for which
+#: the study states why they cannot be tested.
 CLAIMS = {
     "gcar": "GCAR-: F2 F6a F6b F6c F7 F8a F8b F9a F9b F9c F10 F11 F12 F13 F14 T5",
     "harmonia": "HAR-: F1 F2 T3 T4 F3 T6 F4 F6 F7a F7b F8 F9 F10 F11a F11b F12 F13 T10",

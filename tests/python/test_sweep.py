@@ -1,5 +1,4 @@
-"""Sweeps: equal bytes with any workers, finished cells are neither lost nor repeated, errors have a
-position."""
+"""Sweeps: the same bytes with any number of workers; finished cells are kept; errors have a line."""
 
 import errno
 import io
@@ -138,7 +137,7 @@ def test_kill_9_three_times_loses_and_repeats_nothing(tmp_path):
             said = process.stderr.read()
         assert process.returncode == -signal.SIGKILL, said
         assert not (out / "results.parquet").exists()
-        # What was finished before is still the same file.
+        # Cells that were finished before still have the same files.
         assert all(path.stat().st_mtime_ns == stamp for path, stamp in kept.items())
         kept = {path: path.stat().st_mtime_ns for path in finished(out)}
     (out / "cells" / f".0.cell.flashtwin-{process.pid}-{0:016x}.partial").write_text("half")
@@ -235,7 +234,7 @@ def test_ctrl_c_keeps_finished_cells(tmp_path):
 
 
 def test_sweep_reads_a_table_with_columns_and_compact_addresses(tmp_path):
-    """The trace has other columns than usual, and its second page is beyond the device."""
+    """The columns of the trace have unusual names, and its second page is beyond the device."""
     table = tmp_path / "table.csv"
     table.write_text("".join(f"{i};{'RD' if i % 4 else 'WR'};{i % 2 << 50};4096\n" for i in range(400)))
     mapping = {

@@ -14,7 +14,7 @@ from theory import POINTS, keys, measure
 
 #: A small device of 512 blocks; docs/theory.md uses 4096.
 BLOCKS = 512
-#: Largest permitted differences for runs of this size; those in docs/theory.md are below half a percent.
+#: Largest permitted relative difference for runs of this size. In docs/theory.md it is below half a percent.
 NEAR = 0.015
 
 
@@ -38,7 +38,7 @@ def test_a_run_prints_the_closed_form_beside_its_value():
     (beside,) = long.beside
     assert beside.warning() is None
     assert f"GC WA {beside.measured:.2f} (closed form {beside.expected:.2f}: greedy, uniform)" in repr(long)
-    # Too short, of another state, or of other writes.
+    # Runs that are too short, that start in another state, or whose writes are different.
     for load, changed in [
         (f"{point.load},requests={pages // 2}", {}),
         (f"{point.load},requests={2 * pages}", {"precondition": "sequential"}),
@@ -48,7 +48,7 @@ def test_a_run_prints_the_closed_form_beside_its_value():
 
 
 def test_a_run_warns_if_it_differs_from_its_closed_form():
-    # The host writes during collections, so that pages of the victim become invalid before they are moved.
+    # The host writes during collections, so pages of the victim may become invalid before they are moved.
     one_die = {"geometry.chips": 1, "geometry.channels": 1}
     result = flashtwin.run(
         "uniform:write=1,requests=260000", "qlc", set=one_die, pacing=flashtwin.ClosedLoop(16)

@@ -33,7 +33,7 @@ MODERN = {
     "nand.cached_commands": True,
     "nand.copy_back": False,
 }
-# A device, its settings, and what must be found there.
+# A device, its settings, and names that must be in its timeline.
 CASES: dict[str, tuple[str, dict[str, Any], set[str]]] = {
     "msr": ("ecr", {}, {"destage", "fill", "gc_move", "erase", "gc", "victim"}),
     "units": ("demo", {}, {"destage", "gc_move"}),
@@ -67,7 +67,7 @@ class Slice:
 
 @dataclass
 class Trace:
-    """A trace, read without any knowledge of flashtwin."""
+    """A trace that is read without any knowledge of flashtwin."""
 
     slices: dict[int, list[Slice]] = field(default_factory=lambda: defaultdict(list))
     instants: list[Slice] = field(default_factory=list)
@@ -173,7 +173,7 @@ def test_slices_do_not_overlap_and_links_connect(case: str) -> None:
     for flow, cause in starts.items():
         assert cause.begin <= ends[flow].begin
         assert cause is not ends[flow]
-    # What the host waits for has a request behind it.
+    # Every operation that the host waits for is linked to a request.
     of_host = [each for each in trace.all() if each.name in {"host_read", "fill"} and "die" in each.path]
     assert of_host or case == "planes"
     assert all(each.ends for each in of_host)
@@ -206,7 +206,7 @@ def test_durations_and_counts_are_the_model_s(case: str) -> None:
     counted = {op["name"]: op["count"] for op in flash["ops"]}
     for name in ("host_read", "fill", "host_write", "destage", "map_read", "merge_copy", "erase"):
         assert pages[name] == counted[name], name
-    # Requests: as long as the log of requests has them.
+    # Slices of requests have the durations in the request log.
     assert result.requests is not None
     logged = dict(zip(*(result.requests[key].to_pylist() for key in ("request", "response_ps")), strict=True))
     shown = {e.details["request"]: duration(e) for e in trace.all() if e.path.startswith("requests/")}

@@ -84,7 +84,7 @@ def test_damaged_table_is_an_error_with_its_name(cli, tmp_path):
 def test_request_log_replays_as_the_run_that_wrote_it(tmp_path, name):
     options = {"device": "demo", "set": SMALL, "precondition": "none"}
     log = tmp_path / "log.parquet"
-    # Bursts of requests at one instant, which complete in another order.
+    # Bursts of requests at the same instant. They complete in a different order.
     load = "uniform:write=0.7,size=list(4k*50+64k*50),on_rate=1e7/s,on_length=30,duty=0.001,requests=2000"
     first = json.loads(flashtwin.run(load, log=log, **options).to_json())
     rows = pq.read_table(log)
@@ -99,7 +99,7 @@ def test_request_log_replays_as_the_run_that_wrote_it(tmp_path, name):
 
 
 class Stream:
-    """A table of another package: it has only the Arrow PyCapsule interface."""
+    """A table of another package, which has only the Arrow PyCapsule interface."""
 
     def __init__(self, rows):
         self.rows = rows
@@ -186,7 +186,8 @@ def test_keys_alone_are_enough_for_hits(cli, tmp_path):
                "--capacity", "400KiB", "--json")  # fmt: skip
     assert done.returncode == 0, done.stderr
     rows = {row["policy"]: row["hits"] for row in json.loads(done.stdout)["rows"]}
-    # A loop over 300 pages through 100: LRU keeps none of them in time, MIN keeps 99 of a round and more.
+    # The load is a loop over 300 pages in a buffer of 100. LRU evicts each page before its next access. MIN
+    # hits at least 99 pages per round.
     assert rows["lru"] == 0
     assert 99 * 4 <= rows["min"] <= 100 * 4 + 4
     wrong(cli("policy", "hits", path, "--capacity", "400KiB"), "--columns offset=1:pages")
@@ -200,7 +201,7 @@ def test_trace_without_times_runs_in_a_closed_loop(cli, tmp_path):
     done = cli("run", untimed, "--columns", columns, "--device", "demo", *SETTINGS, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["pacing"] == "closed loop at queue depth 32"
-    # All requests at the same time, in a form that has times.
+    # All requests arrive at the same time, in a form of trace that has times.
     same = tmp_path / "same.csv"
     same.write_text("".join(f"7,{line[-2]},{i * 4096},4096\n" for i, line in enumerate(lines)))
     assert json.loads(flashtwin.run(same, device="demo", set=SMALL).to_json())["pacing"].startswith("closed")

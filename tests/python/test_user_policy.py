@@ -1,4 +1,4 @@
-"""Policies written in Python: results equal those of Rust, and every mistake is reported."""
+"""Policies written in Python. Their results equal those of Rust, and every mistake is reported."""
 
 import json
 import traceback
@@ -77,8 +77,10 @@ class Gcar(Lru):
 
 
 def numbers(result):
-    """Return a summary without the parts that only a policy in Rust has: names, counters, entries
-    inspected."""
+    """Return a summary without the parts that only a policy in Rust has.
+
+    These are names, counters, and entries inspected.
+    """
     own = ("policy_counters", "entries_inspected")
     summary = {key: value for key, value in result.summary.items() if key not in ("policy", "buffer")}
     return summary | {"buffer": {k: v for k, v in result.summary["buffer"].items() if k not in own}}
@@ -141,7 +143,7 @@ def test_a_policy_receives_each_event():
     result = tiny(load, Watcher, precondition="steady:empty-buffer")
     kinds = [kind for kind, _, _ in told]
     accesses = [access for _, _, access in told]
-    # Reads of a page that is being evicted are hits of which the policy is not told.
+    # A read of a page that is being evicted is a hit of which the policy is not notified.
     assert 0 < kinds.count("hit") <= result.summary["hits"]["pages"]
     evicted = result.summary["buffer"]
     assert kinds.count("evict") == evicted["evicted_clean_pages"] + evicted["evicted_dirty_pages"]
@@ -325,7 +327,7 @@ def test_ctrl_c_stops_a_run_with_it():
 
 
 class NumberGhosts(Lru):
-    """A faulty policy: it remembers evicted pages by numbers, which are reused for other pages."""
+    """A faulty policy: it remembers evicted pages by number, but numbers are reused for other pages."""
 
     def __init__(self):
         super().__init__()
@@ -342,7 +344,7 @@ class NumberGhosts(Lru):
 
 
 class LpnGhosts(NumberGhosts):
-    """A correct policy: it remembers evicted pages by their logical pages."""
+    """A correct policy: it remembers evicted pages by logical page."""
 
     def insert(self, page, access):
         self.known = access.lpn in self.ghosts

@@ -33,11 +33,11 @@ KEY_ROW = re.compile(
 PRINTED = ("array-claims.md", "live-claims.md")
 ROW = re.compile(r"^\|.*$", re.MULTILINE)
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|\]\([^)]*\)", re.DOTALL | re.MULTILINE)
-#: The name of an argument that a docstring explains.
+#: Name of an argument in the part of a docstring that explains arguments.
 ARGUMENT = re.compile(r"^ +\w+:", re.MULTILINE)
 
 DECISION = re.compile(r"(?<![A-Za-z])D-(\d+)\b")
-#: Sections of a specification that readers do not have, such as "F1.7" or "policies.md C5".
+#: References to sections of a specification that readers do not have, such as "F1.7" or "policies.md C5".
 SPECIFICATION = re.compile(
     r"\bF1\.\d|(?<!/)\bpolicies\.md (?:[A-F]\d*|0)\b|reference-models|peers-and-users|\bspec/policies"
 )
@@ -53,7 +53,7 @@ def written_by_hand(page):
 
 
 def prose(page):
-    """Return the words of a page: no code, no link targets, no generated parts."""
+    """Return the prose of a page: without code, link targets and generated parts."""
     text = written_by_hand(page)
     if page.name in PRINTED:
         text = ROW.sub("", text)
@@ -61,7 +61,10 @@ def prose(page):
 
 
 def texts(source):
-    """Return the texts of a module that users may read, each with its line: all strings of several words."""
+    """Return the texts of a module that users may read, each with its line.
+
+    They are all strings of several words.
+    """
     tree = ast.parse(source.read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip():
@@ -72,7 +75,7 @@ def rust_comments(text):
     """Return the comments of a Rust file, consecutive lines together, each with its first line."""
     lines = text.splitlines()
     found = [RUST_COMMENT.search(line) for line in lines]
-    # Two slashes in a string, as in an address, begin no comment.
+    # Two slashes within a string, as in an address, begin no comment.
     found = [None if f and '"' in line[: f.start()] else f for f, line in zip(found, lines, strict=True)]
     for has, group in itertools.groupby(enumerate(found, 1), lambda numbered: numbered[1] is not None):
         if has:
@@ -152,7 +155,7 @@ def test_the_word_check_finds_a_word_and_ignores_code():
 
 
 def named_decisions():
-    """Return the decisions that any file names, each with the files that name it."""
+    """Return the numbers of the decisions that any file names, each with the files that name it."""
     found = {}
     for folder in ("docs", "crates", "python", "devices", "experiments", "benches", "tools", "tests"):
         for path in (ROOT / folder).rglob("*"):

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-#: Commands that the tutorial uses; the PATH contains no others.
+#: Commands that the tutorial uses. The PATH contains no others.
 SYSTEM = ("bash", "cat", "sed")
 #: Processors without AVX, as qemu names them.
 BASELINE = ("Nehalem", "core2duo")
@@ -48,7 +48,7 @@ def user(tmp_path_factory):
     # pip is told where packages come from.
     pip = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_"))}
     environment = {"HOME": str(home), "PATH": str(tools), "WHEEL": str(only("*.whl")), **pip}
-    # The interpreter runs under its own name: a link elsewhere would hide its library.
+    # The interpreter is started by its own name. Through a link elsewhere it would not find its library.
     install = "\n".join(line.removeprefix("$ ") for block in blocks("console") for line in block.splitlines())
     install = install.replace("python3 -m venv", f"'{Path(sys.executable).resolve()}' -m venv")
     subprocess.run(["bash", "-euc", install], cwd=home, env=environment, check=True, timeout=300)
@@ -78,7 +78,8 @@ def test_a_processor_without_avx_gives_the_same_bytes(user, processor):
         pytest.skip("no qemu-x86_64 (Debian: qemu-user)")
 
     def demo(*emulated):
-        # An emulator resolves no `#!`, and a virtual environment's Python finds its packages by its own name.
+        # An emulator does not support `#!`, and the Python of a virtual environment finds its packages by its
+        # own path.
         packages = next((home / "twin" / "lib").glob("python*/site-packages"))
         command = [*emulated, Path(sys.executable).resolve(), "-c", DEMO]
         given = {**environment, "PYTHONPATH": str(packages)}

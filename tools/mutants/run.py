@@ -1,12 +1,14 @@
 """Mutation testing of the model crate: `python tools/mutants/run.py --shard 1/14`.
 
-`cargo mutants --list` names the mutants. All mutants of a shard are built together: in a copy of the crate
-outside the checkout, each mutated place checks whether the variable MUTANT selects one of its mutants, so one
-build serves all (`schemata.py`). First, each test runs once without a mutant to find which mutants it reaches
-and how much processor time it takes. Then each mutant runs the tests that reach it, the shortest first, until
-one fails. Mutants that survive run the Python tests that reach them, a file at a time, on a module built from
-the same sources. Mutants are judged in random order and results are appended to out/mutants/SHARD.jsonl, so
-an interrupted run has judged a random sample and can continue.
+`cargo mutants --list` lists the mutants. All mutants of a shard are built together, in a copy of the crate
+outside the checkout: at each mutated place, the code checks whether the variable MUTANT selects one of the
+mutants there (`schemata.py`). Thus a single build contains all of them.
+
+First, each test runs once without a mutant, to find which mutants it reaches and how much processor time it
+takes. Then each mutant runs the tests that reach it, the shortest first, until one fails. If a mutant
+survives, the Python tests that reach it run, too, one file at a time, with a module built from the same
+sources. Mutants are judged in random order and results are appended to out/mutants/SHARD.jsonl. Therefore an
+interrupted run has judged a random sample and can continue.
 """
 
 from __future__ import annotations
@@ -34,23 +36,23 @@ from schemata import Mutant, Schemata
 ROOT = Path(__file__).parents[2]
 OUT = ROOT / "out" / "mutants"
 CRATES = ("flashtwin", "flashtwin-sim")
-#: Crates that Python tests run. They are built together, so that all have the same dependencies. Empty
-#: without pytest.
+#: Crates that Python tests run. They are built together, so that all have the same dependencies. Without
+#: pytest there are none.
 MODULE_CRATES = ("flashtwin-nbdkit", "flashtwin-python") if importlib.util.find_spec("pytest") else ()
-#: Processor time of a traced test above which the test is not used.
+#: Processor time in seconds of a traced test. A test that takes longer is not used.
 LONG_S = 60.0
-#: Python tests that are not used: they wait for the wall clock, so that other load could fail them, or never
-#: run the model.
+#: Python tests that are not used. Some wait for the wall clock, so that other load could make them fail; the
+#: others never run the model.
 TIMED = re.compile(r"live|power_cut|starts|calibrate|fio|site|report|structure|sources|words")
-#: Files with fast paths, which have a general path beside them; half of a sample is from these files.
+#: Files with fast paths, beside which there is a general path. Half of a sample is from these files.
 FAST_PATHS = re.compile(
     r"src/(device/(plain|port|cache/in_order)|array/(jobs/pair|raid/(short|direct)|member/(drive|ahead))"
     r"|nand/msr/(short|serve)|nand/modern/(ahead|collect)|ssd/short)\.rs"
 )
-#: A test that takes this multiple of its processor time without a mutant has detected an endless mutant.
-#: Processor time is used, since it does not depend on other load.
+#: If a test takes this multiple of its processor time without a mutant, the mutant is endless and counts as
+#: detected. Processor time is used, because it does not depend on other load.
 PATIENCE = 4.0
-#: A test that takes this many seconds of wall-clock time has detected a mutant that waits forever.
+#: If a test takes this many seconds of wall-clock time, the mutant waits forever and counts as detected.
 WALL_S = 1200.0
 MEMORY_MAX = 6 << 30
 #: Module that is added to the copy of the crate.
@@ -134,7 +136,7 @@ def used_s() -> float:
 def chosen(shard: str, seed: int, pattern: str | None) -> list[Mutant]:
     """Return the mutants of a shard, or those whose names match a pattern.
 
-    A shard is a random sample of two strata of the same size: the files of fast paths, and all others.
+    A shard is a random sample of two strata of equal size: the files of fast paths, and all other files.
     """
     command = ["cargo", "mutants", "--list", "--json", "-p", "flashtwin"]
     text = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -148,19 +150,19 @@ def chosen(shard: str, seed: int, pattern: str | None) -> list[Mutant]:
     for mutant in mutants:
         strata[bool(FAST_PATHS.search(mutant.name))].append(mutant)
     drawn = [stratum[(number - 1) * count : number * count] for stratum in strata]
-    # Alternating, so that what has been judged at any time is a sample of this kind.
+    # The two strata alternate, so that the mutants judged so far are always a sample of this kind.
     return [mutant for pair in zip_longest(*drawn) for mutant in pair if mutant is not None]
 
 
 def put(file: Path, data: bytes) -> None:
-    """Write a file only if its contents differ, so that Cargo rebuilds nothing for unchanged files."""
+    """Write a file only if its contents differ, so that Cargo does not rebuild unchanged files."""
     if not file.exists() or file.read_bytes() != data:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
 
 
 def copy(work: Path, but: set[str]) -> None:
-    """Copy all files that git does not ignore, except `but`."""
+    """Copy all files that git does not ignore, without those in `but`."""
     tracked = subprocess.run(
         ["git", "ls-files", "-z", "-co", "--exclude-standard"],
         cwd=ROOT,
@@ -175,7 +177,7 @@ def copy(work: Path, but: set[str]) -> None:
             target.symlink_to(source.readlink())
         elif source.is_file() and not (name in but and target.exists()):
             put(target, source.read_bytes())
-    # A source that was renamed would be there twice.
+    # A source that has been renamed would otherwise exist twice.
     for file in work.glob("crates/**/*.rs"):
         if file.name != "mutant.rs" and not (ROOT / file.relative_to(work)).exists():
             file.unlink()
@@ -196,7 +198,7 @@ def cargo(work: Path, command: list[str], crates: tuple[str, ...]) -> list[dict]
 
 
 def build(work: Path, mutants: list[Mutant], left_out: Path) -> tuple[Schemata, list[dict]]:
-    """Build all mutants; those that do not compile are removed step by step and recorded."""
+    """Build all mutants. Those that do not compile are removed step by step, and recorded."""
     schemata = Schemata(ROOT, mutants)
     if left_out.exists():
         names = set(left_out.read_text().splitlines())
@@ -273,7 +275,10 @@ def python_tests(work: Path) -> list[Test]:
 
 
 def traced(test: Test) -> tuple[float | None, set[int]]:
-    """Return a test's processor time without mutants (`None` if it fails or is too long), and its mutants."""
+    """Return a test's processor time without mutants, and the mutants that it reaches.
+
+    The time is `None` if the test fails or takes too long.
+    """
     trace = OUT / f"trace-{os.getpid()}"
     trace.unlink(missing_ok=True)
     start = used_s()
@@ -284,7 +289,7 @@ def traced(test: Test) -> tuple[float | None, set[int]]:
 
 
 def reached(tests: list[Test], jobs: int) -> tuple[dict[Test, float], dict[int, list[Test]]]:
-    """Return each test's time without mutants; for each mutant, the tests that reach it, shortest first."""
+    """Return the times of the tests without mutants, and the tests that reach each mutant, shortest first."""
     seconds: dict[Test, float] = {}
     reaching: dict[int, list[Test]] = {}
     with ProcessPoolExecutor(jobs) as pool:
@@ -301,7 +306,7 @@ def reached(tests: list[Test], jobs: int) -> tuple[dict[Test, float], dict[int, 
 
 
 def judge(number: int, tests: list[Test], seconds: dict[Test, float], limit_s: float) -> tuple[str, str]:
-    """Return whether a test detects a mutant, and which test."""
+    """Return whether a test detects a mutant, and the name of that test."""
     end = used_s() + limit_s
     for test in tests:
         if used_s() > end:
@@ -315,12 +320,12 @@ def judge(number: int, tests: list[Test], seconds: dict[Test, float], limit_s: f
 
 
 class Judge(NamedTuple):
-    """Data with which a worker judges its mutants."""
+    """Data that a worker needs to judge its mutants."""
 
     viable: set[int]
     untried: set[int]
     seconds: dict[Test, float]
-    #: Tests in Rust, and tests in Python, that reach each mutant.
+    #: For each mutant, the tests in Rust and the tests in Python that reach it.
     reaching: tuple[dict[int, list[Test]], dict[int, list[Test]]]
     limit_s: float
 
@@ -338,7 +343,7 @@ class Judge(NamedTuple):
 
 
 def interval(hits: int, of: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share, in percent."""
+    """Return Wilson's 95 % confidence interval of a fraction, in percent."""
     z, share = 1.96, hits / of
     middle = share + z * z / (2 * of)
     half = z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
@@ -346,7 +351,7 @@ def interval(hits: int, of: int) -> tuple[float, float]:
 
 
 def report(journal: Path) -> None:
-    """Print the mutants that no test detected, and the counts of both strata."""
+    """Print the mutants that no test detected, and the counts of the two strata."""
     lines = [json.loads(line) for line in journal.read_text().splitlines()]
     for line in lines:
         if line["outcome"] == "missed":
@@ -404,7 +409,7 @@ def main() -> None:
         done = {json.loads(line)["mutant"] for line in journal.read_text().splitlines()}
     left = [(number, mutant) for number, mutant in enumerate(mutants) if mutant.name not in done]
     with ProcessPoolExecutor(args.jobs) as pool:
-        # In their order, so that what is in the journal is a random sample at any time.
+        # Results are in the order of the sample, so that the journal is a random sample at any time.
         for line in pool.map(judging.line, *zip(*left, strict=True)):
             with journal.open("a") as file:
                 print(line, file=file)

@@ -1,8 +1,8 @@
 """Source files in which every mutated place checks whether one of its mutants is selected.
 
-For example, `a + b` becomes `(if crate::mutant::is(7) { (a) - (b) } else { a + b })`; a body starts with `if
-crate::mutant::is(8) { return 0; }`; an arm of a match gets a guard. Comments around these parts map the
-compiler's errors back to the mutants.
+For example, `a + b` becomes `(if crate::mutant::is(7) { (a) - (b) } else { a + b })`. The body of a function
+starts with `if crate::mutant::is(8) { return 0; }`. An arm of a match gets a guard. Comments around these
+parts map the compiler's errors back to the mutants.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MARK = re.compile(rb"/\*(<|>)(\d+)\*/")
 
 
 class Mutant(NamedTuple):
-    """A mutant as `cargo mutants` lists it; places are (line, column) from 1, in characters."""
+    """A mutant as `cargo mutants` lists it. Positions are (line, column) in characters; both count from 1."""
 
     name: str
     file: str
@@ -45,12 +45,12 @@ def runs(number: int) -> bytes:
 
 
 def marked(number: int, text: bytes) -> bytes:
-    """Mark a text as belonging to a mutant."""
+    """Enclose a text in comments that name the mutant to which it belongs."""
     return b"/*<%d*/%s/*>%d*/" % (number, text, number)
 
 
 class Source:
-    """A file and the places in it that are mutated, each with its mutants."""
+    """A source file, the places in it that are mutated, and the mutants of each place."""
 
     def __init__(self, text: bytes, mutants: dict[int, Mutant]) -> None:
         self.text = text
@@ -88,7 +88,7 @@ class Source:
 
     @staticmethod
     def pattern(arm: tree_sitter.Node) -> tuple[int, int]:
-        """Return where the pattern of a match arm, the part before `=>`, begins and ends."""
+        """Return the start and the end of the pattern of a match arm, the part before `=>`."""
         pattern = arm.child_by_field_name("pattern")
         return pattern.start_byte, pattern.end_byte
 
@@ -98,7 +98,10 @@ class Source:
         return self.part(0, len(self.text), order)
 
     def part(self, start: int, end: int, places: list[tuple[int, int, str]]) -> bytes:
-        """Return the text from `start` to `end` with the mutated places in it, the outer ones first."""
+        """Return the text from `start` to `end`, with the mutated places in it.
+
+        `places` has outer places before inner ones.
+        """
         parts, at, i = [], start, 0
         while i < len(places):
             place = places[i]
@@ -112,7 +115,7 @@ class Source:
         return b"".join([*parts, self.text[at:end]])
 
     def place(self, place: tuple[int, int, str], inner: list[tuple[int, int, str]]) -> bytes:
-        """Return a place with its mutants."""
+        """Return the text of a place, with its mutants."""
 
         def text(node: tree_sitter.Node) -> bytes:
             within = [p for p in inner if node.start_byte <= p[0] and p[1] <= node.end_byte]
@@ -148,7 +151,7 @@ class Source:
     def mutated(
         self, mutant: Mutant, node: tree_sitter.Node, text: Callable[[tree_sitter.Node], bytes]
     ) -> bytes:
-        """Return the text of an expression after the mutation."""
+        """Return the text of the expression that the mutation creates."""
         replacement = mutant.replacement.encode()
         if mutant.genre == "BinaryOperator":
             left, right = (node.child_by_field_name(side) for side in ("left", "right"))
@@ -165,17 +168,18 @@ class Source:
 
 
 class Schemata:
-    """All files of a crate with their mutants, and which of the mutants compile."""
+    """All files of a crate with their mutants, and the mutants that compile."""
 
     def __init__(self, root: Path, mutants: list[Mutant]) -> None:
         self.mutants = dict(enumerate(mutants))
         self.sources = {mutant.file: (root / mutant.file).read_bytes() for mutant in mutants}
-        # A body of one type and a value of another are no `impl Trait` together.
+        # A body and the value that replaces it have different types. A function that returns `impl Trait`
+        # permits only one.
         self.untried = {n for n, m in self.mutants.items() if m.genre == "FnValue" and "-> impl " in m.name}
         self.viable = set(self.mutants) - self.untried
 
     def write(self, work: Path) -> None:
-        """Write each file that has mutants, with the mutants that may compile."""
+        """Write each file that has mutants. Mutants that do not compile are omitted."""
         for file, source in self.sources.items():
             here = {n: m for n, m in self.mutants.items() if m.file == file and n in self.viable}
             text = Source(source, here).render()
@@ -202,7 +206,10 @@ class Schemata:
         return before - len(self.viable)
 
     def uncovered(self, error: dict) -> set[int]:
-        """Return the mutant that makes a match incomplete: the mutant of a named arm, or of the last arm."""
+        """Return the mutant that makes a match incomplete.
+
+        It is the mutant of the named arm or, without a name, of the last arm.
+        """
         (span,) = (span for span in error["spans"] if span["is_primary"])
         tree = PARSER.parse((self.work / span["file_name"]).read_bytes())
         node = tree.root_node.descendant_for_byte_range(span["byte_start"], span["byte_end"])
@@ -220,7 +227,10 @@ class Schemata:
         return named or last
 
     def at(self, file: str, start: int, end: int) -> set[int]:
-        """Return the innermost mutant around a place of a written file, or else all mutants in the place."""
+        """Return the innermost mutant around a place in a written file.
+
+        If there is none, return all mutants within the place.
+        """
         path = self.work / file
         if not path.is_file():
             return set()

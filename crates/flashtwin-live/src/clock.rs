@@ -8,13 +8,13 @@ use flashtwin::Time;
 
 use crate::LiveError;
 
-/// Largest device time, at which a server's clock stops. `Time` counts picoseconds in 64 bits; a request submitted
+/// Largest device time; a server's clock stops there. `Time` counts picoseconds in 64 bits, and the request submitted
 /// last must still complete before the count overflows.
 const LAST: Time = Time::from_s(18_000_000);
 const MILLION: u128 = 1_000_000;
 
-/// Dilation: the factor by which the device's time is slower than the wall clock. With 10, ten wall-clock seconds are
-/// one second of device time.
+/// Dilation: the factor by which device time is slower than the wall clock. With 10, ten wall-clock seconds are one
+/// second of device time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dilation {
     /// Dilation in millionths.
@@ -64,11 +64,11 @@ impl Dilation {
     }
 }
 
-/// The monotonic clock since the server's start, read as time of the device.
+/// The monotonic clock since the server's start, converted to device time.
 #[derive(Debug)]
 pub(crate) struct Clock {
     start: Instant,
-    /// Device time at the server's start, in ps, plus the device time that [`Clock::skip_to`] has skipped since.
+    /// Device time at the server's start, in ps, plus the device time that [`Clock::skip_to`] has skipped since then.
     at_start: AtomicU64,
     pub dilation: Dilation,
 }
@@ -88,7 +88,7 @@ impl Clock {
         self.start.elapsed().as_nanos() as u64
     }
 
-    /// Returns the device's time at `now_ns`; `None` once it has reached [`LAST`].
+    /// Returns the device time at `now_ns`; `None` after it has reached [`LAST`].
     #[inline]
     pub fn device(&self, now_ns: u64) -> Option<Time> {
         let since = self.dilation.device(now_ns);
@@ -103,7 +103,7 @@ impl Clock {
     }
 
     /// Advances the device time to `time` if that is later than now, because the device has run ahead of the wall
-    /// clock. All later times are shifted by the same difference, so that no caller waits for it.
+    /// clock. All later times are shifted by the difference, so that no caller waits for it.
     pub fn skip_to(&self, time: Time) {
         let now = Time(
             self.at_start()
@@ -114,8 +114,8 @@ impl Clock {
         self.at_start.store(at_start.0, Ordering::Relaxed);
     }
 
-    /// Returns the device time at the server's start. A thread that changes it holds the device
-    /// lock; so does a thread that must not read an outdated value.
+    /// Returns `at_start`. A thread that changes it holds the device lock. So does a thread that must not read an
+    /// outdated value.
     fn at_start(&self) -> Time {
         Time(self.at_start.load(Ordering::Relaxed))
     }

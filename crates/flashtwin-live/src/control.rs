@@ -1,5 +1,5 @@
-//! A separate socket on which a running server accepts commands. A client sends one line of JSON and receives one,
-//! and the connection is closed. Only users with access to the server's files may connect.
+//! A separate socket on which a running server accepts commands. A client sends one line of JSON and receives one line;
+//! then the connection is closed. Only users with access to the server's files may connect.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -22,7 +22,7 @@ use crate::{LiveError, Server};
 const LINE_BYTES_MAX: usize = 4096;
 /// Maximum number of concurrent connections.
 const CLIENTS_MAX: usize = 64;
-/// Time in which a client must send its command; after that it is disconnected.
+/// Time in which a client must send its command. A client that takes longer is disconnected.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Commands of the control socket.
@@ -42,7 +42,7 @@ enum Command {
     Replace { member: usize },
     /// Multiplies a member's response times by a factor.
     Slow { member: usize, times: f64 },
-    /// Orders one die or all dies to collect a block now.
+    /// Orders one die or all dies to collect one block now.
     Collect {
         member: Option<usize>,
         die: Option<u32>,
@@ -78,7 +78,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Starts to listen at `path`, which must not exist yet.
+    /// Starts to listen at `path`. No file may exist there.
     ///
     /// # Errors
     /// Fails if the path exists or no socket can be made there.
@@ -95,7 +95,7 @@ impl Control {
                     if stopping.load(Ordering::Acquire) {
                         break;
                     }
-                    // A client that goes away is its own loss.
+                    // Errors are ignored: they concern only the client, which may have disconnected.
                     let _ = client.and_then(|client| clients.add(&server, client));
                 }
                 clients.stop();
@@ -111,7 +111,7 @@ impl Control {
     /// Stops listening.
     pub fn stop(self) {
         self.ended.store(true, Ordering::Release);
-        // Wakes the listening thread; if the connection fails, no thread is listening.
+        // Connecting wakes the listening thread. If that fails, no thread is listening.
         let woken = UnixStream::connect(&self.path);
         let _ = fs::remove_file(&self.path);
         if woken.is_ok() {
@@ -136,9 +136,9 @@ impl Clients {
         let thread = thread::Builder::new()
             .name("flashtwin-ctl".into())
             .spawn(move || {
-                // Errors are ignored: a client that has disconnected needs no response. Shutting down is necessary
-                // because `stop` has a second handle of the stream: dropping only this one would not close the
-                // stream, and a client that reads to the end would wait.
+                // Errors are ignored, because a client that has disconnected needs no response. The connection must be
+                // shut down: `stop` has a second handle of the stream, so dropping this one would not close the stream,
+                // and a client that reads to the end would wait.
                 let _ = serve(&server, &client);
                 let _ = client.shutdown(Shutdown::Both);
             })?;
@@ -146,16 +146,16 @@ impl Clients {
         Ok(())
     }
 
-    /// Stops reading from all clients; completes the commands received so far.
+    /// Stops reading from all clients, and completes the commands received so far.
     fn stop(self) {
         for client in self.0 {
-            // Fails only for a client that has already disconnected.
+            // Fails only if the client has already disconnected.
             let _ = end(client);
         }
     }
 }
 
-/// Stops reading from a client, and waits for its response.
+/// Stops reading from a client, and waits until its command has completed.
 fn end((client, thread): (UnixStream, JoinHandle<()>)) -> io::Result<()> {
     let shut = client.shutdown(Shutdown::Read);
     // Its panic has been printed.
@@ -244,7 +244,7 @@ fn carry_out(server: &Server, command: &Command) -> Value {
         Command::PlacementUpdate { ids } => server.placement_update(ids).map(handles),
         Command::Disturb(how) => server.disturb(*how).map(|()| json!(how)),
         Command::Stop {} => {
-            // SAFETY: the arguments are numbers; the signal is for this process, whose server handles it.
+            // SAFETY: the arguments are numbers. The signal goes to this process, whose server handles it.
             unsafe { libc::kill(libc::getpid(), libc::SIGTERM) };
             Ok(json!({}))
         }

@@ -1,5 +1,5 @@
 //! The calls in flight on the device, without clock and threads. A call is submitted at an instant and returned once,
-//! at or after the instant at which the device completes it.
+//! when the device has run to its completion or later.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use flashtwin::{Op, OutOfRange, PlacementId, PowerCut, Request, Status, Time};
 use crate::recording::Recording;
 use crate::Twin;
 
-/// Largest request that the device receives. A host's block layer also splits larger requests before a drive receives
-/// them.
+/// Largest request in bytes that the device receives; longer calls are split into pieces. A host's block layer also
+/// splits larger requests.
 const PIECE_BYTES_MAX: u64 = 1 << 20;
-/// Largest number of pieces of a call; the caller splits longer calls ([`Core::batch_bytes`]).
+/// Largest number of pieces of a call. Callers split longer calls ([`Core::batch_bytes`]).
 pub const BATCH_PIECES: u64 = 64;
 
 /// A caller's request.
@@ -83,7 +83,7 @@ impl<W> Core<W> {
         &*self.twin
     }
 
-    /// Returns the device, for callers that stop it.
+    /// Returns the device, for a caller that stops it.
     pub fn twin_mut(&mut self) -> &mut dyn Twin {
         &mut *self.twin
     }
@@ -93,14 +93,14 @@ impl<W> Core<W> {
         self.places.len() - self.free.len()
     }
 
-    /// Lets the device run until `now` and moves completed calls to `finished`. If `now` is before the device's time,
-    /// the device's time is used.
+    /// Runs the device until `now`, and appends completed calls to `finished`. If `now` is before the device's own
+    /// time, the device does not run further.
     pub fn advance(&mut self, now: Time, finished: &mut Vec<(W, Response)>) {
         self.twin.advance(now.max(self.twin.now()));
         self.hand_out(finished);
     }
 
-    /// Submits a call at `now`; the call may already be in `finished` when this returns.
+    /// Submits a call at `now`. The call may have completed, and be in `finished`, when this function returns.
     ///
     /// # Errors
     /// Fails if the call ends beyond the device.
@@ -126,7 +126,7 @@ impl<W> Core<W> {
         let place = self.take_place(caller, now);
         let (mut at, end) = (call.offset, call.offset + call.bytes);
         loop {
-            // Pieces end between pages; a page in two pieces would be processed twice.
+            // Pieces end between pages, because a page in two pieces would be processed twice.
             let piece_end = end.min((at / self.piece_bytes + 1) * self.piece_bytes);
             let request = Request {
                 arrival: now,
@@ -164,7 +164,7 @@ impl<W> Core<W> {
         finished.extend(callers.map(|caller| (caller, failed)));
     }
 
-    /// Simulates a power loss: all calls in flight fail. Returns `None` if the device cannot be used any more.
+    /// Simulates a power loss: all calls in flight fail. Returns `None` if the device cannot be used afterwards.
     pub fn cut_power(&mut self, finished: &mut Vec<(W, Response)>) -> Option<PowerCut> {
         self.abandon(finished);
         self.places.clear();

@@ -1,5 +1,5 @@
-//! Injected disturbances: longer response times, failed reads. They are applied between the device and the driver:
-//! clients see them, the model does not, and the device's own report does not contain them.
+//! Injected disturbances: longer response times and failed reads. They are applied between the device and the driver.
+//! Clients are affected by them, the model is not, and the device's own report does not contain them.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub struct Disturbance {
     pub read_error_share: f64,
 }
 
-/// One hour. With a longer latency, the server would seem to hang.
+/// Largest extra latency: one hour. With a longer one, the server would seem to hang.
 const LATENCY_US_MAX: u64 = 3_600_000_000;
 
 impl Disturbance {
@@ -81,7 +81,7 @@ impl Disturbed {
         share > 0.0 && self.rng.below(PARTS) < (share * PARTS as f64) as u64
     }
 
-    /// Takes the device's completions, and releases those that are due.
+    /// Takes the completions of the device, and releases those whose extra latency has passed.
     fn pass_on(&mut self) {
         if !self.twin.completions().is_empty() {
             let mut new = std::mem::take(self.twin.completions());
@@ -187,8 +187,8 @@ mod tests {
     use super::*;
     use flashtwin::{DeviceSpec, Ssd};
 
-    /// Alternates reads and writes of pages, one every few milliseconds. Returns the number of failed reads and the
-    /// extra latency of each response in us.
+    /// Reads and writes pages alternately, one every few milliseconds. Returns the number of failed reads and the extra
+    /// latency of each response in µs.
     fn outcome(how: Disturbance) -> (u64, Vec<u64>) {
         let profile = flashtwin::spec::builtin("demo").expect("demo is built in");
         let spec =

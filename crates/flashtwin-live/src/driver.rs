@@ -1,9 +1,10 @@
 //! A device in real time. The calling thread runs the device until now and submits its request. Unless the request
-//! completes immediately, the thread then waits (`wait`): most waiting threads poll the clock and run the device when
-//! its next event is due. While no thread polls, a background thread, the pacer, sleeps until shortly before that
-//! event, spins until the event is due, runs the device and wakes the waiters whose calls have completed.
+//! completes immediately, the thread waits (module `wait`). Most waiting threads poll the clock, and run the device
+//! when its next event is due. While no thread polls, a background thread, the pacer, does this work: it sleeps until
+//! shortly before the next event, spins until the event is due, runs the device, and wakes the waiters whose calls have
+//! completed.
 //!
-//! The device time never passes the wall clock, so a call finds the device in its state of that instant.
+//! Device time never passes the wall clock, so the device is never ahead of a call that arrives.
 
 mod core_affinity;
 mod cpu_latency_hint;
@@ -37,12 +38,13 @@ struct Inner {
     /// Buffer for completed calls, reused.
     finished: Finished,
     stopping: bool,
-    /// Keeps overwritten contents; it is notified of programs.
+    /// Keeps overwritten contents. The device notifies it of programs.
     undo: Arc<Undo>,
 }
 
 impl Inner {
-    /// Passes the device's program notifications on to [`Undo`]. Must be called before any caller sees their effects.
+    /// Passes the device's program notifications to [`Undo`]. Must be called before a caller can notice the effects of
+    /// these programs.
     fn notify_undo(&mut self) {
         let undo = &self.undo;
         self.core
@@ -51,7 +53,7 @@ impl Inner {
     }
 }
 
-/// Error: no call can complete any more, because the device's clock has reached its end, the user's placement rules have
+/// Error: no call can complete any more. Either the device's clock has reached its end, the user's placement rules have
 /// failed, or a bug has broken the model.
 struct Broken;
 
@@ -59,7 +61,7 @@ struct Shared {
     inner: Mutex<Inner>,
     lateness: Mutex<LatenessLog>,
     clock: Clock,
-    /// Instant of the device's next event, in ns of the wall clock.
+    /// Time of the device's next event, in ns of the wall clock.
     target_ns: AtomicU64,
     /// Calls in flight.
     waiting: AtomicUsize,
@@ -67,20 +69,21 @@ struct Shared {
     affinity: CoreAffinity,
     hint: LatencyHint,
     pacer: OnceLock<Thread>,
-    /// End of the pacer's sleep, in ns of the wall clock; 0 while it is awake.
+    /// Time at which the pacer's sleep ends, in ns of the wall clock; 0 while it is awake.
     asleep_until_ns: AtomicU64,
     spin_ns: AtomicU64,
     /// Whether the device accepts no more writes.
     read_only: AtomicBool,
-    /// Number of power losses so far; only changed under the lock.
+    /// Number of power losses so far. Changed only under the lock.
     cuts: AtomicU64,
-    /// Whether new calls are rejected; only changed under the lock.
+    /// Whether new calls are rejected. Changed only under the lock.
     closed: AtomicBool,
     /// Set once the user's placement rules have failed.
     rules_failed: Arc<AtomicBool>,
 }
 
-/// Fails all waiting calls if a bug in the model ends a thread.
+/// Guard of a thread that runs the model. If a bug in the model makes the thread panic, the guard fails all waiting
+/// calls when it is dropped.
 struct FailWaitersOnPanic<'a>(&'a Shared);
 
 impl Drop for FailWaitersOnPanic<'_> {
@@ -91,7 +94,7 @@ impl Drop for FailWaitersOnPanic<'_> {
     }
 }
 
-/// A device that completes calls at their time.
+/// A device that completes each call when its time has come on the wall clock.
 pub struct Driver {
     shared: Arc<Shared>,
     pacer: Mutex<Option<JoinHandle<()>>>,
@@ -159,12 +162,12 @@ impl Driver {
         let pacer = thread::Builder::new()
             .name("flashtwin-pacer".into())
             .spawn(move || {
-                // A bug in the model must not leave callers waiting.
+                // After a panic caused by a bug in the model, callers must not wait forever.
                 if catch_unwind(AssertUnwindSafe(|| paced.pace())).is_err() {
                     paced.fail_all();
                 }
             })?;
-        // Only this handle wakes the pacer; no call can have been made yet.
+        // No call can have been made yet, and only calls through this handle wake the pacer.
         let _ = shared.pacer.set(pacer.thread().clone());
         Ok(Driver {
             shared,
@@ -186,7 +189,7 @@ impl Driver {
         self.page_bytes
     }
 
-    /// Whether the device has refused a write and accepts no more.
+    /// Whether the device has refused a write because it accepts no more writes.
     pub fn is_read_only(&self) -> bool {
         self.shared.read_only.load(Ordering::Relaxed)
     }
@@ -196,10 +199,10 @@ impl Driver {
         self.shared.cuts.load(Ordering::Acquire)
     }
 
-    /// Simulates a power loss: all calls in flight fail, and so do later calls with an earlier value of
-    /// [`Driver::cuts`]. `then` runs before any other operation on the device, with the lost pages and the number of
-    /// failed calls. The counters of the report start again at zero. Returns `None` if the device cannot be used any
-    /// more.
+    /// Simulates a power loss. All calls in flight fail, and so do later calls with an earlier value of
+    /// [`Driver::cuts`]. `then` receives the lost pages and the number of failed calls. It runs before any other
+    /// operation on the device. The counters of the report start again at zero. Returns `None` if the device cannot be
+    /// used afterwards.
     pub(crate) fn cut_power<T>(&self, then: impl FnOnce(&PowerCut, usize) -> T) -> Option<T> {
         let _guard = FailWaitersOnPanic(&self.shared);
         let mut reported = self.reported();
@@ -208,19 +211,19 @@ impl Driver {
         Some(done)
     }
 
-    /// Applies `how` to the device at this instant; returns `None` if a bug has broken the device.
+    /// Applies `how` to the device at its current time. Returns `None` if a bug has broken the device.
     pub(crate) fn change<T>(&self, how: impl FnOnce(&mut dyn Twin) -> T) -> Option<T> {
         let _guard = FailWaitersOnPanic(&self.shared);
         self.shared.change(how)
     }
 
-    /// Executes a call and returns when the device has completed it. Long calls are executed in parts, one after the
-    /// other. `cuts` is the value of [`Driver::cuts`] of the caller's connection; after a further power loss the call
-    /// fails.
+    /// Executes a call, and returns when the device has completed it. Long calls are executed in parts, one after the
+    /// other. `cuts` is the value of [`Driver::cuts`] when the caller's connection was made; after a further power loss
+    /// the call fails.
     ///
     /// # Errors
-    /// Fails if the call ends beyond the device, the device refuses it or has lost what it needs, the power was lost,
-    /// or the server is stopping.
+    /// Fails if the call ends beyond the device, the device refuses it or has lost the data, the power was lost, or the
+    /// server is stopping.
     pub fn call(&self, call: &Call, cuts: u64) -> Result<(), Failure> {
         let _guard = FailWaitersOnPanic(&self.shared);
         let mut part = *call;
@@ -247,7 +250,7 @@ impl Driver {
         let twin = inner.core.twin();
         let (device, waiting) = (twin.name(), inner.core.waiting());
         let read_only = twin.is_read_only();
-        // The device can run while the rest is computed.
+        // The device can run on other threads while the rest is computed.
         drop(inner);
         let recent = counts.since(&reported);
         let all = counts.since(&Counts::default());
@@ -279,15 +282,15 @@ impl Driver {
         }
     }
 
-    /// Rejects new calls and fails those in flight. The device still executes what was submitted.
+    /// Rejects new calls, and fails the calls in flight. The device still executes the requests submitted so far.
     pub(crate) fn close(&self) {
         let inner = self.shared.lock_ignoring_poison();
         self.shared.closed.store(true, Ordering::Release);
         self.shared.fail_all_of(inner);
     }
 
-    /// Stops the pacer, lets the device come to rest, then passes it to `then`. Returns `None` if the device does not
-    /// come to rest, its rules have failed or a bug has broken it. Must be the last call on the driver.
+    /// Stops the pacer, completes the device's pending work, then passes the device to `then`. Returns `None` if the
+    /// work does not end, the rules have failed, or a bug has broken the device. Must be the last call on the driver.
     pub fn stop<T>(&self, then: impl FnOnce(&dyn Twin) -> T) -> Option<T> {
         {
             let mut inner = self.shared.lock_ignoring_poison();
@@ -310,7 +313,7 @@ impl Driver {
 }
 
 impl Shared {
-    /// Returns the lock, even if a thread that panicked has left the data in an intermediate state.
+    /// Returns the lock even if a thread panicked while it held it. The data may then be in an intermediate state.
     fn lock_ignoring_poison(&self) -> MutexGuard<'_, Inner> {
         match self.inner.lock() {
             Ok(inner) => inner,
@@ -322,7 +325,7 @@ impl Shared {
         if self.rules_failed.load(Ordering::Relaxed) {
             return Err(Broken);
         }
-        // The lock is never held for long, and waking a sleeping thread takes longer than trying again.
+        // The lock is never held for long. Trying again takes less time than being woken.
         for _ in 0..LOCK_TRIES {
             match self.inner.try_lock() {
                 Ok(inner) => return Ok(inner),
@@ -333,7 +336,7 @@ impl Shared {
         self.inner.lock().map_err(|_| Broken)
     }
 
-    /// Lets the device run until now, and completes the calls that it has finished.
+    /// Runs the device until now, and adds the completed calls to `finished`.
     fn run(&self, inner: &mut Inner, finished: &mut Finished) -> Result<Time, Broken> {
         let now = self.clock.device(self.clock.now_ns()).ok_or(Broken)?;
         inner.core.advance(now, &mut finished.0);
@@ -342,7 +345,7 @@ impl Shared {
         Ok(now)
     }
 
-    /// Publishes the device's new state. Must be called whenever the device has run, before any caller sees the
+    /// Publishes the device's new state. Must be called each time the device has run, before a caller can notice the
     /// effects.
     fn ran(&self, inner: &mut Inner) {
         inner.notify_undo();
@@ -380,7 +383,7 @@ impl Shared {
         }
     }
 
-    /// Releases the lock, then wakes the completed callers, and returns their buffer.
+    /// Releases the lock, then wakes the callers whose calls have completed. Returns their buffer for reuse.
     fn release_and_wake(
         &self,
         mut inner: MutexGuard<'_, Inner>,
@@ -400,7 +403,7 @@ impl Shared {
         }
     }
 
-    /// Wakes the pacer if no thread polls. Must be called by a thread that could run the device but does not.
+    /// Wakes the pacer if no thread polls. Called by a thread that has stopped running the device.
     fn rely_on_pacer(&self) {
         if self.pollers.none()
             && self.target_ns.load(Ordering::SeqCst) < self.asleep_until_ns.load(Ordering::SeqCst)
@@ -415,7 +418,7 @@ impl Shared {
         }
     }
 
-    /// Notifies all waiters that there will be no response.
+    /// Fails all waiting calls.
     fn fail_all(&self) {
         self.fail_all_of(self.lock_ignoring_poison());
     }
@@ -426,7 +429,7 @@ impl Shared {
         drop(inner);
     }
 
-    /// Returns the value of `then`, and the counts right after.
+    /// Returns the value of `then`, and the counts directly after the power loss.
     fn cut_power<T>(&self, then: impl FnOnce(&PowerCut, usize) -> T) -> Option<(T, Counts)> {
         let mut inner = self.lock().ok()?;
         let mut finished = Finished::default();
@@ -435,7 +438,7 @@ impl Shared {
         self.cuts.fetch_add(1, Ordering::AcqRel);
         let cut = inner.core.cut_power(&mut finished.0);
         self.complete(&finished);
-        // The work that the flash did without power, until it was idle, took no wall-clock time.
+        // After the loss, the flash ran until it was idle. That took device time, but no wall-clock time.
         self.clock.skip_to(inner.core.twin().now());
         self.ran(&mut inner);
         if cut.is_none() {

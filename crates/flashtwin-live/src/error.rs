@@ -1,4 +1,4 @@
-//! Errors: messages for a failed start, an errno for a failed call.
+//! Errors: a message if a start fails, an errno if a call fails.
 
 use std::fmt;
 use std::io;
@@ -89,13 +89,13 @@ pub enum Failure {
     Beyond,
     /// The device accepts no more writes: it is at the end of its life.
     ReadOnly,
-    /// The data are lost with a die, an array has lost data, or the server is broken.
+    /// Data are lost with a die or in an array, or the server is broken.
     Lost,
     /// Power was lost after the connection was made.
     Cut,
     /// The server is stopping.
     Stopping,
-    /// The request asks for fast zeroing, which is not possible here.
+    /// The request asks for fast zeroing, which is not possible for its range.
     Slow,
     /// The store refused a read or write.
     Store(io::Error),
@@ -111,7 +111,7 @@ impl Failure {
             Failure::Stopping => libc::ESHUTDOWN,
             Failure::Slow => libc::EOPNOTSUPP,
             Failure::Store(e) => match e.raw_os_error() {
-                // No room is no room, whatever its cause.
+                // All causes that mean that there is no room are reported as ENOSPC.
                 Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG | libc::ENOMEM) => libc::ENOSPC,
                 _ => libc::EIO,
             },

@@ -1,4 +1,4 @@
-//! Commands to a running device that are not client requests, such as those of the control socket. An SSD and an
+//! Commands to a running device that are no client requests, such as commands from the control socket. An SSD and an
 //! array execute them in different ways.
 
 use flashtwin::placement::Placed;
@@ -9,8 +9,8 @@ use crate::LiveError;
 
 /// A device that takes orders.
 pub trait Orders {
-    /// Orders a die, or all of them, to collect one block each. On an array the order is for one member, or for all.
-    /// Returns the number of dies.
+    /// Orders one die, or all dies if `die` is `None`, to collect one block each. On an array, the order is for one
+    /// member, or for all members if `member` is `None`. Returns the number of dies.
     ///
     /// # Errors
     /// Fails if there is no such member or die, or if the device cannot collect a single block.
@@ -18,7 +18,7 @@ pub trait Orders {
     /// Makes a die fail and returns the number of pages lost.
     ///
     /// # Errors
-    /// Fails if there is no such die, or if the device cannot do without it.
+    /// Fails if there is no such die, or if the device cannot work without it.
     fn kill_die(&mut self, die: u32) -> Result<u32, LiveError>;
     /// Sets the policy of the buffer.
     ///
@@ -31,11 +31,11 @@ pub trait Orders {
     fn placement(&mut self) -> Option<&mut Placed> {
         None
     }
-    /// Changes keys of the buffer's policy and returns all of them with their values. A new policy of that kind
-    /// replaces the present one, as by [`Orders::set_policy`].
+    /// Changes keys of the buffer's policy. Returns all keys of the policy with their values. The present policy is
+    /// replaced by a new one of the same kind, as by [`Orders::set_policy`].
     ///
     /// # Errors
-    /// Fails if there is no buffer, if a key is not one of its policy, or if a value is wrong.
+    /// Fails if there is no buffer, if a key does not belong to its policy, or if a value is wrong.
     fn set_keys(&mut self, changes: &[(&str, &str)]) -> Result<PolicyKeys, LiveError> {
         let no_buffer =
             || LiveError::Setting("the device has no buffer, whose policy has keys".into());

@@ -1,8 +1,8 @@
 //! The recording of a device's requests: a trace in our own text form, in device time.
 //!
-//! Adding a request appends a line in memory. Lines are written to the file with the report, whole lines only, so
-//! that the file of a killed server is readable to its end. If the file system is full, lines stay in memory until
-//! the next attempt; if the memory for lines is full, requests are counted as missing.
+//! Adding a request appends a line in memory. Lines are written to the file together with the report, and only whole
+//! lines, so that the file of a killed server can be read to its end. If the file system is full, lines stay in memory
+//! until the next attempt. If the memory for lines is full, further requests are only counted as missing.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -16,7 +16,8 @@ use flashtwin_workload::CsvColumns;
 
 use crate::LiveError;
 
-/// Bytes of lines in memory, separately for lines to be written and for lines being written.
+/// Limit in bytes for lines in memory. It applies separately to lines that wait to be written and to lines being
+/// written.
 const ROOM_BYTES: usize = 32 << 20;
 
 /// A running recording.
@@ -39,14 +40,14 @@ struct Added {
 #[derive(Debug)]
 struct Out {
     file: File,
-    /// Number of bytes in the file that belong to whole lines.
+    /// Number of bytes of whole lines in the file.
     bytes: u64,
-    /// Lines to be written to the file next.
+    /// Lines that are being written, or will be written next.
     taken: Vec<u8>,
 }
 
 impl Out {
-    /// Writes the taken lines. After an error the file ends with the last line that was written whole.
+    /// Writes the taken lines. After an error, the file ends with the last line that was written completely.
     fn put(&mut self) -> io::Result<()> {
         let mut written = 0;
         let put = loop {
@@ -68,7 +69,7 @@ impl Out {
         self.bytes += whole as u64;
         self.taken.drain(..whole);
         if put.is_err() {
-            // If this fails as well, the next attempt overwrites the partial line.
+            // If this fails as well, the next attempt overwrites the incomplete line.
             let _ = self.file.set_len(self.bytes);
         }
         put
@@ -84,7 +85,8 @@ fn count(lines: &[u8]) -> u64 {
 }
 
 impl Recording {
-    /// Creates the file, which must not exist. Requests have placement ids only on a device that writes by units.
+    /// Creates the file at `path`, which must not exist. `has_placement` adds a column of placement ids, for a device that
+    /// writes by units.
     ///
     /// # Errors
     /// Fails if the file exists or cannot be made.
@@ -128,7 +130,7 @@ impl Recording {
         })
     }
 
-    /// Adds a request in memory; the file is written later.
+    /// Adds a request in memory. The file is written later.
     pub fn add(&self, request: &Request) {
         let mut added = lock(&self.added);
         if added.lines.len() >= self.room_bytes {
@@ -139,7 +141,7 @@ impl Recording {
         let _ = self.columns.write_request(&mut added.lines, request);
     }
 
-    /// Writes the added lines to the file; after an error they are kept for the next attempt.
+    /// Writes the lines added so far to the file. After an error they are kept for the next attempt.
     pub fn write(&self) -> Result<(), LiveError> {
         self.put()
             .map_err(|e| LiveError::io(&self.path, "write", e))
@@ -152,7 +154,7 @@ impl Recording {
         out.put()
     }
 
-    /// Writes the remaining lines. An error states how many requests are missing.
+    /// Writes the remaining lines. An error message contains the number of missing requests.
     pub fn end(&self) -> Result<(), LiveError> {
         let put = self.put();
         let (added, out) = (lock(&self.added), lock(&self.out));

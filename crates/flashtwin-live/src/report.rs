@@ -7,10 +7,10 @@ use flashtwin::{Cause, Op, Time};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Largest recorded lateness; a longer one counts as this.
+/// Largest lateness recorded, in ns. A longer one is recorded as this value.
 const LATENESS_NS_MAX: u64 = 3_600_000_000_000;
 
-/// Percentiles in microseconds, exact to three digits, named as in the summary of a run.
+/// Percentiles in microseconds, exact to three digits. Names are those in the summary of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Percentiles {
     /// Median.
@@ -55,10 +55,10 @@ pub struct CallCounts {
     pub pages: u64,
     /// Page accesses that hit the buffer.
     pub hits: u64,
-    /// Number of further requests that were refused because the device accepts no more writes.
+    /// Number of requests, in addition to `requests`, that were refused because the device accepts no more writes.
     pub refused: u64,
-    /// Number of further requests that failed because the device has lost their data. Injected failures are not
-    /// counted.
+    /// Number of requests, in addition to `requests`, that failed because the device has lost their data. Injected
+    /// failures are not counted.
     pub failed: u64,
     /// Sum of the response times of the requests completed without an error, in seconds.
     pub total_s: f64,
@@ -86,7 +86,7 @@ impl CallCounts {
     }
 }
 
-/// Calls of every kind, by the model's count.
+/// Calls of every kind, as the model counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Responses {
     /// Reads.
@@ -99,7 +99,7 @@ pub struct Responses {
     pub flush: CallCounts,
 }
 
-/// Delay from the device's completion of calls to their return, in microseconds of the wall clock.
+/// Delay from the device's completion of a call to the call's return, in microseconds of the wall clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Lateness {
     /// Calls counted.
@@ -118,9 +118,9 @@ pub struct FlashCounts {
     pub host_pages: u64,
     /// Pages moved within the flash.
     pub moved_pages: u64,
-    /// Bytes programmed per byte that the host wrote; `None` while the host has written nothing.
+    /// Bytes programmed per byte that the host wrote; `None` if the host has written nothing.
     pub device_write_amplification: Option<f64>,
-    /// Pages programmed per page programmed for the host; `None` while there is no such page.
+    /// Pages programmed per page programmed for the host; `None` if no page was programmed for the host.
     pub gc_write_amplification: Option<f64>,
     /// Blocks erased.
     pub erases: u64,
@@ -131,8 +131,8 @@ pub struct FlashCounts {
 }
 
 impl FlashCounts {
-    /// Counts since `before`. The counts of a failed array member are no longer in `now`; differences below zero are
-    /// 0.
+    /// Returns the counts since `before`. `now` lacks the counts of array members that have failed since; negative
+    /// differences become 0.
     fn since(
         before: &FlashReport,
         now: &FlashReport,
@@ -205,7 +205,7 @@ impl LatenessLog {
     }
 }
 
-/// Returns the values recorded after `before`; all values if `before` is not a part of `now`.
+/// Returns the values recorded after `before`. If `before` is not a part of `now`, returns all values of `now`.
 fn since(before: &Histogram<u64>, now: &Histogram<u64>) -> Histogram<u64> {
     let mut left = now.clone();
     match before.is_empty() || left.subtract(before).is_ok() {
@@ -214,8 +214,8 @@ fn since(before: &Histogram<u64>, now: &Histogram<u64>) -> Histogram<u64> {
     }
 }
 
-/// Everything counted up to an instant. The counts are copied while the device is stopped; everything derived from
-/// them is computed afterwards.
+/// All counts at an instant. They are copied while the device is stopped. Values derived from them are computed
+/// afterwards.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     /// Time since the start, in seconds of the wall clock.
@@ -258,7 +258,7 @@ pub struct Report {
     pub exported_bytes: u64,
     /// Bytes of a page.
     pub page_bytes: u32,
-    /// Factor by which the device's time is slower than the wall clock.
+    /// Factor by which device time is slower than the wall clock.
     pub dilation: f64,
     /// Time since the server's start, in seconds of the wall clock.
     pub elapsed_s: f64,
@@ -268,12 +268,11 @@ pub struct Report {
     pub read_only: bool,
     /// Pages in buffers that flash lacks.
     pub dirty_pages: u64,
-    /// Pages whose newest contents could not be written to flash, or were on a die that failed.
+    /// Pages whose newest contents could not be written to flash or were on a die that failed.
     pub pages_lost: u64,
-    /// Dead dies, ascending, numbered as the chips of `chips_gc_s`.
+    /// Dead dies in ascending order, numbered like the chips of `chips_gc_s`.
     pub dead_dies: Vec<u32>,
-    /// Time for which the pacer spins before an instant at which the device must run, in
-    /// microseconds.
+    /// Time in microseconds for which the pacer spins before each instant at which the device must run.
     pub spin_margin_us: f64,
     /// Whether the kernel allows the server to keep idle cores from halting while requests arrive.
     pub cores_ready: bool,

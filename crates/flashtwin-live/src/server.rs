@@ -29,9 +29,9 @@ use crate::{
 
 /// Polling period while calls in flight complete.
 const DRAIN_POLL: Duration = Duration::from_millis(10);
-/// Time for failed calls to return; only a blocked store can exceed it.
+/// Time in which failed calls must return. Only calls that wait for a blocked store take longer.
 const FAIL_TIMEOUT: Duration = Duration::from_secs(1);
-/// Names of the open files of a process.
+/// Directory with the open files of this process.
 const OPEN_FILES: &str = "/proc/self/fd";
 /// Largest factor by which a member may be slowed down; a slower member would count as failed.
 const SLOW_TIMES_MAX: f64 = 1000.0;
@@ -47,7 +47,7 @@ pub struct Extent {
     pub hole: bool,
 }
 
-/// A device that is ready, but whose clock has not started. The clock and the threads start only after the server has
+/// A device that is ready, but whose clock has not started. The clock and the threads must start after the server has
 /// forked.
 pub struct PreparedServer {
     twin: Box<dyn Twin>,
@@ -64,7 +64,7 @@ pub struct Server {
     pub(crate) driver: Driver,
     pub(crate) store: Store,
     pub(crate) undo: Arc<Undo>,
-    /// Locked for reading while the store changes, and for writing during a power loss.
+    /// Held for reading while the store changes, and for writing during a power loss.
     pub(crate) powered: RwLock<()>,
     recording: Option<Arc<Recording>>,
     size_bytes: u64,
@@ -90,7 +90,7 @@ impl Drop for InFlight<'_> {
 pub struct Cut {
     /// Calls in flight, which have failed.
     pub unfinished: usize,
-    /// Pages, ascending, whose last writes are lost. They have their earlier contents again.
+    /// Pages whose last writes are lost, in ascending order. They have their earlier contents again.
     pub lost: Vec<u64>,
 }
 
@@ -101,13 +101,13 @@ pub(crate) fn state_path(store: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Connects to the process that has the user's placement rules.
+/// Connects to the process that runs the user's placement rules.
 fn connect_rules(path: &Path) -> Result<RemoteRules, LiveError> {
     let remote = UnixStream::connect(path).and_then(RemoteRules::connect);
     remote.map_err(|e| LiveError::io(path, "reach the placement rules", e))
 }
 
-/// Adds a file that the start has created to the list in `Settings::made`.
+/// Adds a file to the list in `Settings::made` of files that the start has created.
 fn list_made(settings: &Settings, file: &Path) -> Result<(), LiveError> {
     let Some(list) = &settings.made else {
         return Ok(());
@@ -136,8 +136,8 @@ fn write(report: Option<(&Path, Report)>) -> Result<(), LiveError> {
     written.map_err(|e| LiveError::io(path, "write", e))
 }
 
-/// Writes a text to an open file that cannot be replaced. The text is written twice, so that a reader can detect an
-/// incomplete one.
+/// Writes a text to a file that is open elsewhere and cannot be replaced. The text is written twice, so that a reader
+/// can detect an incomplete text.
 fn write_twice(path: &Path, text: &str) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(path)?;
     let twice = text.repeat(2);
@@ -145,7 +145,7 @@ fn write_twice(path: &Path, text: &str) -> io::Result<()> {
     file.set_len(twice.len() as u64)
 }
 
-/// Runs a step of the stop; a panic in it must not prevent the other steps.
+/// Runs a step of the stop. A panic in it becomes an error, so that the other steps still run.
 fn unbroken<T>(otherwise: &str, what: impl FnOnce() -> T) -> Result<T, LiveError> {
     catch_unwind(AssertUnwindSafe(what)).map_err(|_| {
         LiveError::Setting(format!(
@@ -155,7 +155,7 @@ fn unbroken<T>(otherwise: &str, what: impl FnOnce() -> T) -> Result<T, LiveError
 }
 
 impl PreparedServer {
-    /// Reads the device and its state, and opens the store.
+    /// Reads the device file and the saved state, and opens the store.
     ///
     /// # Errors
     /// Fails if a setting, the device file or the saved state is wrong, or if the store cannot be opened.
@@ -266,12 +266,12 @@ impl Server {
         self.session(self.driver.cuts())
     }
 
-    /// Returns the session of a connection that was made after `cuts` power losses ([`Session::cuts`]).
+    /// Returns the session of a connection that was made when `cuts` power losses had happened ([`Session::cuts`]).
     pub fn session(&self, cuts: u64) -> Session<'_> {
         Session::new(self, cuts)
     }
 
-    /// Admits a call unless the server is stopping.
+    /// Counts a call as in flight.
     ///
     /// # Errors
     /// Fails if the server is stopping.
@@ -290,8 +290,8 @@ impl Server {
         self.store.announce_release();
     }
 
-    /// Waits until the calls in flight have completed (D-200). Calls that are still in flight after `timeout`, or
-    /// when `abort` returns true, fail. `abort` may block for the time that it receives.
+    /// Waits until the calls in flight have completed (D-200). Calls fail if they are still in flight after `timeout`
+    /// or when `abort` returns true. `abort` may block for the time that it receives.
     pub fn drain(&self, timeout: Duration, mut abort: impl FnMut(Duration) -> bool) {
         let began = Instant::now();
         while self.in_flight.load(Ordering::SeqCst) > 0 {
@@ -306,12 +306,12 @@ impl Server {
         }
     }
 
-    /// Simulates a power loss: pages whose writes this device would lose at this instant have their earlier contents
-    /// again, all calls in flight fail, and connections made before cannot be used any more. With `torn`, a page
-    /// whose program is interrupted may have new contents in its first sectors and old contents in the others.
+    /// Simulates a power loss. Pages whose writes this device would lose now have their earlier contents again. All
+    /// calls in flight fail, and earlier connections cannot be used any more. With `torn`, a page whose program is
+    /// interrupted may have new contents in its first sectors and old contents in the others.
     ///
     /// # Errors
-    /// Fails if the device cannot be restarted or the contents of the store cannot be restored; then all later calls
+    /// Fails if the device cannot be restarted or the contents of the store cannot be restored. All later calls then
     /// fail, too.
     pub fn cut_power(&self, torn: bool) -> Result<Cut, LiveError> {
         let _alone = self.powered.write();
@@ -337,10 +337,10 @@ impl Server {
         })
     }
 
-    /// Replaces the present disturbances.
+    /// Replaces the disturbances in effect by `how`.
     ///
     /// # Errors
-    /// Fails if a part of `how` is out of its range; the present disturbances then remain.
+    /// Fails if a part of `how` is out of its range. The disturbances in effect then remain.
     pub fn disturb(&self, how: Disturbance) -> Result<(), LiveError> {
         how.check()?;
         self.change(|twin| {
@@ -349,8 +349,8 @@ impl Server {
         })
     }
 
-    /// Orders a die, or all of them, to collect one block each ([`flashtwin::Ssd::collect`]); on an array those of
-    /// one member, or of all. Returns the number of dies.
+    /// Orders one die, or all dies if `die` is `None`, to collect one block each ([`flashtwin::Ssd::collect`]). On an
+    /// array, the order is for one member, or for all members if `member` is `None`. Returns the number of dies.
     ///
     /// # Errors
     /// Fails if the device has no such member or die, or cannot collect a single block.
@@ -358,8 +358,8 @@ impl Server {
         self.order(|device| device.collect(member, die))
     }
 
-    /// Returns the placement id of the writes of clients that open the export `name`: `h3` is id 3, and the default
-    /// export, whose name is empty, has none. Devices that do not write by units give all exports none.
+    /// Returns the placement id of writes by clients that open the export `name`. The export `h3` has id 3. The default
+    /// export, whose name is empty, has no id. On a device that does not write by units, no export has an id.
     ///
     /// # Errors
     /// Fails if the device writes by units, and no placement handle has this id.
@@ -385,7 +385,8 @@ impl Server {
         })
     }
 
-    /// Returns the status of the placement handles. Each entry has the placement id, the number of the reclaim unit handle, and the bytes left in the unit of that handle.
+    /// Returns the status of the placement handles. Each entry has the placement id, the number of the reclaim unit
+    /// handle, and the bytes left to write in the unit of that handle.
     ///
     /// # Errors
     /// Fails if the device does not write by units.
@@ -403,8 +404,8 @@ impl Server {
         self.placement(|device| Ok(placement_logs(device, page_bytes).into()))
     }
 
-    /// Closes the units that the handles of the given placement ids write, although they may not be
-    /// full; returns the new status.
+    /// Closes the units to which the handles of the given placement ids write, even if these are not full. Returns the
+    /// new status.
     ///
     /// # Errors
     /// Fails if the device does not write by units, or if an id is not valid; then no unit is closed.
@@ -439,7 +440,7 @@ impl Server {
     /// Makes a die fail ([`flashtwin::Ssd::kill_die`]) and returns the number of pages lost.
     ///
     /// # Errors
-    /// Fails if the device is an array or has no such die, or if the device cannot go without that die.
+    /// Fails if the device is an array or has no such die, or if it cannot work without that die.
     pub fn kill_die(&self, die: u32) -> Result<u32, LiveError> {
         self.order(|device| device.kill_die(die))
     }
@@ -452,7 +453,7 @@ impl Server {
         self.order(|device| device.set_policy(name, settings))
     }
 
-    /// Changes keys of the buffer's policy ([`Orders::set_keys`]) and returns all of them with their values.
+    /// Changes keys of the buffer's policy ([`Orders::set_keys`]). Returns all keys of the policy with their values.
     ///
     /// # Errors
     /// Fails if the device has no buffer, or a key or value is wrong for its policy.
@@ -476,8 +477,7 @@ impl Server {
         self.change_array(|array| array.replace_member(member))
     }
 
-    /// Multiplies the response times of a member by a factor from now on; 1 restores them
-    /// ([`Array::slow_member`]).
+    /// Multiplies the response times of a member by `times` from now on ([`Array::slow_member`]). 1 restores them.
     ///
     /// # Errors
     /// Fails if the device is not an array or has no such member, or if the factor is below 1.
@@ -527,7 +527,7 @@ impl Server {
         self.store.has_stretches()
     }
 
-    /// Lists written and unwritten extents until `each` ends the list. Takes no device time.
+    /// Lists written and unwritten extents until the range or `each` ends the list. Takes no device time.
     ///
     /// # Errors
     /// Fails if the range is beyond the device, the power was lost, or the store cannot be read.
@@ -560,8 +560,8 @@ impl Server {
         }
     }
 
-    /// Writes the requests recorded since the last call, and the report to the file that the settings name. The report
-    /// is replaced as a whole or not at all.
+    /// Writes the requests recorded since the last call, and writes the report to the file in the settings. The report
+    /// is replaced completely or not at all.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
@@ -570,16 +570,15 @@ impl Server {
         recorded.and(write(self.wanted_report()))
     }
 
-    /// Returns the report, and the path to which the settings direct it; `None` if the settings
-    /// name no path.
+    /// Returns the report and the path for it in the settings; `None` if the settings have no path.
     fn wanted_report(&self) -> Option<(&Path, Report)> {
         let path = self.settings.report.as_deref()?;
         Some((path, self.report()))
     }
 
-    /// Ends the server: writes the data to disk, the state of the flash to a file beside it, the last report, and the
-    /// remaining recorded requests. All steps are executed even if one fails or panics; the first error is returned.
-    /// No call may be in flight ([`Server::drain`]).
+    /// Stops the server. Writes the data to disk, the state of the flash to a file beside them, the last report, and
+    /// the remaining recorded requests. All these steps are executed even if one fails or panics. No call may be in
+    /// flight ([`Server::drain`]).
     ///
     /// # Errors
     /// Returns the first error of these steps.
@@ -592,7 +591,7 @@ impl Server {
             let synced = self.store.sync();
             synced.map_err(|e| LiveError::io(path, "write", e))
         });
-        // The report describes the state before the stop, but is written only after the state is saved.
+        // The report describes the state before the stop. It is written only after the state is saved.
         let report = unbroken("the last report was not made", || self.wanted_report());
         let stopped = unbroken("the device did not come to rest", || {
             self.driver.stop(|twin| {

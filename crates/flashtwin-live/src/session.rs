@@ -1,8 +1,8 @@
 //! The requests of a client over its connection.
 //!
-//! Order (D-126): a write puts its data in the store before it is submitted to the device; a read takes its data from
-//! the store after the device has completed it. So a read returns at least the writes acknowledged before it was
-//! requested. It may return parts of concurrent writes, as NBD permits.
+//! Order of operations (D-126): a write puts its data in the store before it is submitted to the device. A read takes
+//! its data from the store after the device has completed it. Therefore a read returns all writes that were
+//! acknowledged before the read was requested. It may also return parts of concurrent writes, as NBD permits.
 
 use std::io;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use flashtwin::{Op, PlacementId};
 use crate::undo::Undo;
 use crate::{Call, Failure, Server};
 
-/// A connection to a [`Server`]. After a power loss all its calls fail until the client connects again, since the
+/// A connection to a [`Server`]. After a power loss, all its calls fail until the client connects again, because the
 /// client's host would have lost its power, too.
 #[derive(Clone, Copy)]
 pub struct Session<'a> {
@@ -30,7 +30,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns the session with a placement id for all its writes.
+    /// Returns the session with `placement` as the placement id of all its writes.
     pub fn placed(self, placement: PlacementId) -> Session<'a> {
         Session { placement, ..self }
     }
@@ -50,7 +50,7 @@ impl<'a> Session<'a> {
         self.still_there()
     }
 
-    /// Writes a range; with `fua` the data are on the medium when this returns.
+    /// Writes a range. With `fua`, the data are on the medium when this function returns.
     ///
     /// # Errors
     /// Fails if the range is beyond the device, the device takes no more writes, the power was lost, or the store
@@ -67,7 +67,7 @@ impl<'a> Session<'a> {
         self.put(bytes, fua)
     }
 
-    /// Flushes: returns once all acknowledged writes are on the medium.
+    /// Flushes: returns when all acknowledged writes are on the medium.
     ///
     /// # Errors
     /// Fails if data were lost, the power was lost, or the store cannot be written.
@@ -79,7 +79,7 @@ impl<'a> Session<'a> {
         self.still_there()
     }
 
-    /// Trims a range: its bytes are zero afterwards.
+    /// Trims a range. Its bytes are zero afterwards.
     ///
     /// # Errors
     /// Fails as [`Session::write`] does.
@@ -90,11 +90,11 @@ impl<'a> Session<'a> {
         self.call(Op::Trim, offset, bytes, false)
     }
 
-    /// Makes a range zero: trims whole pages, if that is allowed, and writes the other bytes (D-150). With
-    /// `fast_only` it fails if no page can be trimmed.
+    /// Makes a range zero: trims whole pages if that is allowed, and writes zeros to the other bytes (D-150). With
+    /// `fast_only`, fails if no page can be trimmed.
     ///
     /// # Errors
-    /// Fails as [`Session::write`] does, and with `fast_only` if it would take as long as writing.
+    /// Fails as [`Session::write`] does. With `fast_only`, also fails if zeroing would take as long as writing.
     pub fn zero(
         &self,
         offset: u64,
@@ -129,16 +129,16 @@ impl<'a> Session<'a> {
         self.call(Op::Read, offset, bytes, false)
     }
 
-    /// Returns a range of bytes to be changed. Fails if the range is not within the device or the
-    /// device is read-only.
+    /// Returns a range of bytes that may be changed. Fails if the range ends beyond the device or the device is
+    /// read-only.
     fn range(&self, offset: u64, bytes: u64) -> Result<Range<u64>, Failure> {
         self.server.within(offset, bytes)?;
         self.server.refuse_if_read_only()?;
         Ok(offset..offset + bytes)
     }
 
-    /// Changes the store. Fails after a power loss of this connection, and waits while one is simulated, so that no
-    /// call made before it changes the store after it.
+    /// Changes the store. Fails if a power loss has ended this connection. Waits while a power loss is simulated, so
+    /// that no call from before the loss changes the store after it.
     fn change(&self, how: impl FnOnce(&Undo) -> io::Result<()>) -> Result<(), Failure> {
         let _no_cut = self.server.powered.read();
         self.still_there()?;
@@ -158,7 +158,7 @@ impl<'a> Session<'a> {
         self.put(bytes, fua)
     }
 
-    /// Writes bytes of the store to the device.
+    /// Submits a write of bytes that are already in the store to the device.
     fn put(&self, bytes: Range<u64>, fua: bool) -> Result<(), Failure> {
         let undo = &self.server.undo;
         let number = if fua { undo.flush_asked() } else { 0 };
@@ -181,7 +181,7 @@ impl<'a> Session<'a> {
         self.server.driver.call(&call, self.cuts)
     }
 
-    /// Fails if a power loss may have undone the call.
+    /// Fails if a power loss may have reverted the call.
     fn still_there(&self) -> Result<(), Failure> {
         match self.server.driver.cuts() == self.cuts {
             true => Ok(()),

@@ -21,13 +21,13 @@ pub enum Kept {
 pub struct Settings {
     /// The device's TOML file.
     pub device: Option<PathBuf>,
-    /// Snapshot with the initial state of the flash, used if the store has no state.
+    /// Snapshot with the initial state of the flash. Used only if the store has no saved state.
     pub snapshot: Option<PathBuf>,
     /// Place of the data.
     pub store: Kept,
     /// Bytes of the device that clients see; `None` for the whole device.
     pub size_bytes: Option<u64>,
-    /// Factor by which the device's time is slower than the wall clock.
+    /// Factor by which device time is slower than the wall clock.
     pub dilation: Dilation,
     /// File of the report, written every second.
     pub report: Option<PathBuf>,
@@ -37,16 +37,16 @@ pub struct Settings {
     pub record: Option<PathBuf>,
     /// The socket that clients connect to; a stop removes it.
     pub listen: Option<PathBuf>,
-    /// Unix socket at which the process with the user's placement rules listens.
+    /// Unix socket of the process that runs the user's placement rules.
     pub rules: Option<PathBuf>,
-    /// The umask for a new store, in place of the process's umask.
+    /// The umask for a new store, instead of the process's umask.
     pub umask: Option<u32>,
-    /// File that lists the files created by the start, for the caller to remove if it fails.
+    /// File that lists the files that the start created. If the start fails, the caller removes them.
     pub made: Option<PathBuf>,
 }
 
 impl Settings {
-    /// Help text: the keys and their values. Ends in a zero byte for a server in C.
+    /// Help text: the keys and their values. It ends in a zero byte, as a server in C requires.
     pub const HELP: &str = "\
 device=FILE        (required) the device, as written by `flashtwin device show`
 snapshot=FILE      state of the flash, as written by `flashtwin snapshot save` (default: never written)
@@ -62,7 +62,7 @@ rules=PATH                Unix socket at which the process with the user's place
 umask=OCTAL               umask for a new store (default: umask of the server)
 made=FILE                 list of the files that the start creates, one per line (default: none)\0";
 
-    /// Sets one setting. Paths are made absolute, because servers change their directory.
+    /// Sets one setting. Paths are made absolute, because a server changes its working directory.
     ///
     /// # Errors
     /// Fails if the key is unknown or the value is invalid.

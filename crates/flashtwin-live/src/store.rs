@@ -1,11 +1,11 @@
-//! The data of the device: a sparse file, in memory or on disk, or nothing at all.
+//! The data of the device: a sparse file in memory or on disk, or no data at all.
 //!
-//! A store in memory is a file without a name. The kernel copies data in and out, so that clients that write to the
-//! same bytes at the same time race for these bytes only, and a host without free memory returns an error instead of
-//! a signal. Only written data take memory or disk space; trimming releases it.
+//! A store in memory is a file without a name. The kernel copies data in and out of it. Therefore, clients that write
+//! to the same bytes at the same time race only for these bytes. A host without free memory returns an error instead of
+//! sending a signal. Only written data take memory or disk space; trimming releases it.
 //!
-//! Nothing is forced to disk before [`Store::sync`]: the model decides what the emulated device would lose in a
-//! power loss, and a crash of the machine is not emulated (D-127).
+//! No data are forced to disk before [`Store::sync`]. The model decides which data the emulated device would lose in a
+//! power loss. A crash of the machine is not emulated (D-127).
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::LiveError;
 
-/// Zeros to write, piece by piece, if the file system cannot make holes.
+/// Zeros that are written, piece by piece, if the file system does not support holes.
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
 /// Place of the data.
@@ -37,7 +37,7 @@ pub struct Sparse {
     punches: AtomicBool,
 }
 
-/// An extent: bytes that are all written or all unwritten, starting where the previous extent ended.
+/// An extent: bytes that are all written or all unwritten. It starts at the end of the previous extent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
     /// Number of bytes.
@@ -62,11 +62,11 @@ impl Store {
         Store::of(file, bytes)
     }
 
-    /// Opens the sparse file at `path`, and creates it if it does not exist. One server at a time may use it. Returns
-    /// true if the file existed.
+    /// Opens the sparse file at `path`, or creates it if it does not exist. Only one server at a time may use it.
+    /// Returns true if the file existed.
     ///
     /// # Errors
-    /// Fails if the file cannot be opened or made, has another size, or belongs to another server.
+    /// Fails if the file cannot be opened or created, has another size, or is used by another server.
     pub fn file(path: &Path, bytes: u64) -> Result<(Store, bool), LiveError> {
         let wrong =
             |message: String| Err(LiveError::Store(format!("{}: {message}", path.display())));
@@ -80,7 +80,7 @@ impl Store {
             }
             Err(e) => return Err(LiveError::io(path, "make", e)),
         };
-        // SAFETY: the descriptor is open; the call accesses no memory of this process.
+        // SAFETY: the descriptor is open. The call accesses no memory of this process.
         if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
             return wrong("another server uses this store; stop it, or give another file".into());
         }
@@ -103,7 +103,7 @@ impl Store {
             Ok(store) => Ok((store, was_there)),
             Err(e) => {
                 if !was_there {
-                    // The file is removed, because the next start would reject an empty store.
+                    // The file is removed, because an empty store would make the next start fail.
                     let _ = fs::remove_file(path);
                 }
                 wrong(format!(
@@ -137,7 +137,7 @@ impl Store {
         }
     }
 
-    /// Writes `from` at `offset`. After an error a part of it may have been written.
+    /// Writes `from` at `offset`. After an error, a part of it may have been written.
     ///
     /// # Errors
     /// Fails if the system call fails.
@@ -148,7 +148,7 @@ impl Store {
         }
     }
 
-    /// Writes as [`Store::write`] does, except that a `from` of zeros only releases its space.
+    /// Writes as [`Store::write`] does. If `from` consists of zeros, only releases its space.
     ///
     /// # Errors
     /// Fails if a system call fails.
@@ -179,7 +179,7 @@ impl Store {
         Ok(())
     }
 
-    /// Makes the lock of the file shared. The next server thus sees that this one is stopping, and can wait for the
+    /// Makes the lock of the file shared. Thus the next server can detect that this one is stopping, and wait for the
     /// store.
     pub fn announce_release(&self) {
         if let Store::Sparse(sparse) = self {
@@ -189,7 +189,7 @@ impl Store {
         }
     }
 
-    /// Whether the store can list its written extents.
+    /// Whether the store can list its written extents. They are called stretches here.
     pub fn has_stretches(&self) -> bool {
         matches!(self, Store::Sparse(_))
     }
@@ -225,7 +225,7 @@ impl Store {
         Ok(())
     }
 
-    /// Returns once all written data are on disk.
+    /// Returns when all written data are on disk.
     ///
     /// # Errors
     /// Fails if the system call fails.
@@ -262,7 +262,8 @@ impl Sparse {
         }
     }
 
-    /// Returns the next byte of data, or of a hole, from `at` on; the end of the file if there is none.
+    /// Returns the position of the next data, or of the next hole, from `at` on. Returns the end of the file if there
+    /// is none.
     fn seek(&self, at: u64, whence: i32) -> io::Result<u64> {
         // SAFETY: the descriptor is open as long as `self`; the call accesses no memory of this process. It moves the
         // file's position, which is not used.

@@ -1,5 +1,5 @@
-//! A trait for the two kinds of devices, SSD and array. Dynamic dispatch costs nothing noticeable in comparison with
-//! the socket.
+//! A trait for the two kinds of devices, SSD and array. Compared with the socket, dynamic dispatch takes no noticeable
+//! time.
 
 #[cfg(test)]
 pub(crate) mod made_up;
@@ -18,7 +18,7 @@ use flashtwin_sim::{Drivable, SimError};
 use crate::disturb::Disturbance;
 use crate::{LiveError, Orders};
 
-/// Largest number of events until a device without requests is idle. Collecting all its blocks takes fewer.
+/// Largest number of events until a device without requests is idle. Collecting all its blocks takes fewer events.
 const REST_STEPS_MAX: u64 = 100_000_000;
 
 /// A device as the driver sees it.
@@ -48,22 +48,23 @@ pub trait Twin: Send {
     fn metrics(&self) -> &Metrics;
     /// Counters of the flash, without wear.
     fn flash_report(&self) -> FlashReport;
-    /// Returns the event after which a write survives a power loss.
+    /// Returns the event after which a write is safe from a power loss.
     fn durable(&self) -> Durable;
-    /// Passes on the program notifications since the last call; none for pages that a power loss cannot affect.
+    /// Passes the program notifications since the last call to `each`. There are none for pages that a power loss
+    /// cannot affect.
     fn take_programs(&mut self, each: &mut dyn FnMut(PageProgram));
     /// Simulates a power loss and returns the lost pages; `None` if the flash does not become idle.
     fn cut_power(&mut self) -> Option<PowerCut>;
     /// Returns the device as an array, if it is one.
     fn array(&mut self) -> Option<&mut Array>;
-    /// Returns the device as one that accepts orders; `None` if it accepts none.
+    /// Returns the device as one that executes orders; `None` if it cannot execute any.
     fn orders(&mut self) -> Option<&mut dyn Orders> {
         None
     }
-    /// Replaces the disturbances, if this device has any.
+    /// Replaces the disturbances, if the device supports any.
     fn disturb(&mut self, _how: Disturbance) {}
-    /// Writes back the buffer and completes all pending work, in no real time. Returns false if the work does not
-    /// end.
+    /// Writes back the buffer and completes all pending work without waiting for real time. Returns false if the work
+    /// does not end.
     fn come_to_rest(&mut self) -> bool;
     /// Writes the state of the flash to a file; the device must be at rest.
     ///
@@ -159,8 +160,7 @@ impl Powered for Array {
     }
 }
 
-/// Creates the device that the file at `path` describes, with the user's placement rules, if there
-/// are any.
+/// Creates the device that the file at `path` describes, with the user's placement rules if any are given.
 pub(crate) fn of_file(path: &Path, rules: Option<UserRules>) -> Result<Box<dyn Twin>, LiveError> {
     let text = std::fs::read_to_string(path).map_err(|e| LiveError::io(path, "read", e))?;
     let origin = path.display().to_string();
@@ -183,7 +183,7 @@ pub(crate) fn of_file(path: &Path, rules: Option<UserRules>) -> Result<Box<dyn T
     })
 }
 
-/// Makes the device report its programs, if a power loss could affect pages before the next flush.
+/// Makes the device log its programs if a power loss could affect pages that are not flushed.
 fn logged<B: Backend>(mut device: Device<B>) -> Device<B> {
     device.set_program_log(device.durable() == Durable::Programmed);
     device

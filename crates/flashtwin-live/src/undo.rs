@@ -1,9 +1,9 @@
-//! Contents to restore after a power loss: the last safe contents of every page whose newest contents are not safe
-//! yet.
+//! Contents to restore after a power loss: for each page whose newest contents are not yet safe, the last safe
+//! contents.
 //!
-//! The store has the newest contents. Beside it, this module keeps the earlier contents of each page that a power
-//! loss could affect: those on flash, and those that running programs write. Contents are copied just before a write
-//! replaces them; contents that have not been replaced are in the store itself.
+//! The store has the newest contents. In addition, this module keeps the earlier contents of each page that a power
+//! loss could affect: the contents on flash, and those that running programs write. Contents are copied just before a
+//! write replaces them. Contents that have not been replaced are in the store itself.
 //!
 //! Nothing is kept for a device whose buffer survives a power loss, or for a server without a store.
 
@@ -16,7 +16,8 @@ use flashtwin::{Durable, Lpn, PageProgram, Rng};
 
 use crate::store::Store;
 
-/// Number of pages written under the lock at a time; the device's clock waits for the lock.
+/// Number of pages that are written under the lock at a time. The driver waits for the lock, so it must not be held
+/// long.
 const PAGES_AT_ONCE: u64 = 16;
 const SECTOR_BYTES: usize = 512;
 
@@ -32,8 +33,8 @@ enum Contents {
 /// A page in flight.
 #[derive(Debug)]
 struct Page {
-    /// The safe contents, then those in flight, oldest first. Each has the number of the flush that makes it safe (0
-    /// if programs do). All contents after a [`Contents::Current`] are `Current`, too.
+    /// The safe contents, then the contents in flight, oldest first. Each has the number of the flush that makes it
+    /// safe, or 0 if programs do. If one is [`Contents::Current`], all later ones are, too.
     versions: VecDeque<(Contents, u64)>,
     /// Number of flushes that had been requested when the page was last written.
     written: u64,
@@ -42,9 +43,9 @@ struct Page {
 #[derive(Debug, Default)]
 struct Pages {
     of: HashMap<u64, Page>,
-    /// Number of flushes and forced writes that were requested.
+    /// Number of flushes and forced writes requested so far.
     flushes: u64,
-    /// Room to read a page into.
+    /// Buffer into which a page is read.
     room: Vec<u8>,
 }
 
@@ -67,7 +68,7 @@ impl Undo {
         }
     }
 
-    /// Returns the lock. A thread that panicked while it held the lock has left the pages in a valid state.
+    /// Returns the lock, even if a thread panicked while it held it. The pages are then still in a valid state.
     fn lock(&self) -> MutexGuard<'_, Pages> {
         match self.pages.lock() {
             Ok(pages) => pages,
@@ -75,7 +76,7 @@ impl Undo {
         }
     }
 
-    /// Lets `put` change bytes of the store, a part of them at a time.
+    /// Calls `put` to change bytes of the store, for one part of the bytes at a time.
     pub fn change(
         &self,
         store: &Store,
@@ -108,7 +109,8 @@ impl Undo {
         bytes.start.div_ceil(self.page_bytes)..end
     }
 
-    /// Returns the part of `bytes` that covers whole pages; without whole pages the empty range at `bytes.start`.
+    /// Returns the part of `bytes` that consists of whole pages. If it has no whole page, returns the empty range at
+    /// `bytes.start`.
     pub fn whole(&self, bytes: &Range<u64>) -> Range<u64> {
         let pages = self.whole_pages(bytes);
         match pages.is_empty() {
@@ -117,7 +119,8 @@ impl Undo {
         }
     }
 
-    /// Runs `put`, which makes trimmed bytes zero. A power loss does not restore the earlier contents of whole pages.
+    /// Runs `put`, which makes trimmed bytes zero. After that, a power loss does not restore the earlier contents of
+    /// whole pages.
     pub fn forget(
         &self,
         bytes: Range<u64>,
@@ -133,7 +136,7 @@ impl Undo {
             if !forgotten.contains(at) {
                 return true;
             }
-            // Running programs still end, but their contents are not needed any more.
+            // Running programs will still end, but the contents that they write are not needed any more.
             page.versions
                 .iter_mut()
                 .for_each(|(contents, _)| *contents = Contents::Current);
@@ -142,7 +145,7 @@ impl Undo {
         Ok(())
     }
 
-    /// Copies the contents of a page in the store, because a write is about to replace them.
+    /// Copies the contents of a page from the store before a write replaces them.
     fn keep(&self, pages: &mut Pages, store: &Store, at: u64) -> io::Result<()> {
         let (flushes, room) = (pages.flushes, &mut pages.room);
         let Some(page) = pages.of.get_mut(&at) else {
@@ -194,7 +197,8 @@ impl Undo {
         Ok(bytes)
     }
 
-    /// Processes a notification of the device about a program. Notifications arrive in the device's order.
+    /// Processes a notification of the device about a program. The notifications must arrive in the order in which the
+    /// device makes them.
     pub fn on_program(&self, program: PageProgram) {
         if self.durable != Durable::Programmed {
             return;
@@ -210,7 +214,7 @@ impl Undo {
             });
             return page.versions.push_back((Contents::Current, 0));
         }
-        // A page without an entry has no running program that is tracked.
+        // A page without an entry has no running program that must be tracked.
         let Some(page) = pages.of.get_mut(&at) else {
             return;
         };
@@ -223,7 +227,7 @@ impl Undo {
         }
     }
 
-    /// Counts a flush or a forced write that is about to be submitted, and returns its number.
+    /// Counts a flush or a forced write that is about to be submitted. Returns its number.
     pub fn flush_asked(&self) -> u64 {
         if self.durable != Durable::Flushed {
             return 0;
@@ -233,7 +237,7 @@ impl Undo {
         pages.flushes
     }
 
-    /// Marks writes before the flush `number` safe: all of them, or those to pages within `bytes`.
+    /// Marks writes as safe that precede the flush `number`: all of them, or only those to pages within `bytes`.
     pub fn flush_ended(&self, number: u64, bytes: Option<Range<u64>>) {
         if self.durable != Durable::Flushed {
             return;
@@ -256,14 +260,13 @@ impl Undo {
         });
     }
 
-    /// Simulates a power loss. Calls `put` to replace contents that are not safe by the last safe contents, and
-    /// returns the pages that lost data, in ascending order. `lost` are the pages that the device reports as lost.
-    /// With `torn`, a page with a running program has new contents in its first sectors; the generator draws how
-    /// many.
+    /// Simulates a power loss. Calls `put` to replace contents that are not safe by the last safe contents. `lost` are
+    /// the pages that the device reports as lost. Returns the pages that lost data, in ascending order. With `torn`, a
+    /// page with a running program has new contents in a random number of its first sectors.
     ///
     /// # Errors
-    /// Fails if pages cannot be restored: returns their number and the first error. The other pages are
-    /// restored, and the contents kept for all pages are dropped.
+    /// Fails if pages cannot be restored. Returns their number and the first error. The other pages are restored, and
+    /// all kept contents are dropped.
     pub fn cut(
         &self,
         store: &Store,
@@ -272,14 +275,14 @@ impl Undo {
         mut put: impl FnMut(&[u8], u64) -> io::Result<()>,
     ) -> Result<Vec<u64>, (usize, io::Error)> {
         if self.durable == Durable::AtOnce {
-            // The buffer survives the loss, so no earlier contents were kept. `lost` are pages that could not be
+            // The buffer survives the loss, so no earlier contents were kept. `lost` has pages that could not be
             // written to flash.
             return Ok(lost.iter().map(|lpn| u64::from(lpn.0)).collect());
         }
         let mut pages = self.lock();
         let lost: HashSet<u64> = lost.iter().map(|lpn| u64::from(lpn.0)).collect();
-        // On a device with [`Durable::Programmed`], programs mark contents safe page by page. Otherwise flushes do,
-        // and the device reports the pages that it has lost.
+        // With [`Durable::Programmed`], programs make contents safe page by page. Otherwise flushes do, and the device
+        // reports the pages that it has lost.
         let is_lost = |at: &u64| self.durable == Durable::Programmed || lost.contains(at);
         let mut put_back: Vec<u64> = Vec::new();
         for (&at, page) in &pages.of {
@@ -302,7 +305,7 @@ impl Undo {
         failed.map_or(Ok(put_back), Err)
     }
 
-    /// Returns the contents, after a power loss, of a page that has lost writes.
+    /// Returns the contents that a page with lost writes has after a power loss.
     fn after_cut(
         &self,
         store: &Store,

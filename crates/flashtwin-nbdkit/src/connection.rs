@@ -2,17 +2,18 @@
 //!
 //! nbdkit starts one thread for a connection and, after the handshake, `REQUESTS_MAX` workers. A worker takes the
 //! connection's read lock, receives a request, releases the lock, calls the plugin, and sends the response under the
-//! write lock. If a response cannot be sent, or a request is invalid or incomplete, the worker closes the socket for
-//! sending, and nbdkit before 1.34.2 aborts when the next worker sends. So this module hides such errors from the
-//! workers:
+//! write lock. If a worker cannot send a response, or a request is invalid or incomplete, the worker closes the socket
+//! for sending. When the next worker sends, nbdkit before 1.34.2 aborts. Therefore this module hides such errors from
+//! the workers:
 //!
 //! - A response that cannot be sent is dropped.
 //! - Data that were not received are replaced by zeros, which the plugin does not write.
 //! - The next attempt to receive a request returns the end of the connection.
 //!
-//! All workers then finish in order and end.
+//! All workers then complete their requests and end.
 //!
-//! Further workers are started once all others are busy; a request is received once there is room for its data.
+//! A further worker is started when all running workers are busy. A request is received when there is room for its
+//! data.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -32,11 +33,11 @@ const MESSAGE_TIMEOUT: libc::timeval = libc::timeval {
     tv_sec: 10,
     tv_usec: 0,
 };
-/// Interval at which an attempt to find room for data, or for threads, is repeated even if nothing was released.
+/// Interval after which an attempt to find room for data or threads is repeated, even if nothing was released.
 const ROOM_PERIOD: Duration = Duration::from_secs(1);
-/// Size of the data buffer that a worker may keep between two requests.
+/// Size in bytes of the data buffer that a worker may keep between two requests.
 const KEPT_BYTES: usize = 256 << 10;
-/// Length of a request without its data, and of both kinds of responses.
+/// Length in bytes of a request without its data, and of both kinds of responses.
 const REQUEST_BYTES: usize = 28;
 const REQUEST_MAGIC: u32 = 0x2560_9513;
 const SIMPLE_BYTES: u64 = 16;
@@ -45,18 +46,18 @@ const STRUCTURED_BYTES: u64 = 20;
 const STRUCTURED_MAGIC: u32 = 0x668e_33ef;
 const READ: u16 = 0;
 const WRITE: u16 = 1;
-/// Largest write that nbdkit accepts; it closes a connection that sends a larger one.
+/// Largest write in bytes that nbdkit accepts. It closes a connection that sends a larger one.
 const DATA_BYTES_MAX: u32 = 64 << 20;
 
 static LIMITS: OnceLock<Limits> = OnceLock::new();
-/// Numbers of admitted connections, and of their workers beyond the first of each connection.
+/// Numbers of admitted connections, and of their workers without the first worker of each connection.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 static SPARE_USED: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// The connection that this thread serves, if it is nbdkit's thread for a connection.
+    /// The connection that this thread serves; null if this is no thread that nbdkit started for a connection.
     static SERVED: Cell<*const Connection> = const { Cell::new(ptr::null()) };
-    /// The work of this thread, a worker.
+    /// The work of this thread; null if it is no worker.
     static WORK: Cell<*const Work> = const { Cell::new(ptr::null()) };
 }
 
@@ -74,14 +75,14 @@ fn limits() -> Limits {
     })
 }
 
-/// Start routine of a thread and its argument, as in pthread_create(3).
+/// Start routine of a thread, with its argument, as in pthread_create(3).
 #[derive(Clone, Copy)]
 pub struct Routine {
     pub run: extern "C" fn(*mut c_void) -> *mut c_void,
     pub argument: *mut c_void,
 }
 
-// SAFETY: nbdkit passes the routine and its argument in order to run them in another thread.
+// SAFETY: nbdkit passes the routine and its argument so that another thread runs them.
 unsafe impl Send for Routine {}
 
 enum Worker {
@@ -92,13 +93,13 @@ enum Worker {
 
 pub struct Connection {
     socket: c_int,
-    /// Whether the connection is within the limit on connections.
+    /// Whether the connection was within the limit on connections when it was opened.
     admitted: bool,
     opened: Instant,
     /// Whether a response could not be sent, or a request was received incompletely.
     broken: AtomicBool,
     state: Mutex<State>,
-    /// Signals that workers are wanted, or that workers have ended.
+    /// Signals that workers are needed, or that workers have ended.
     changed: Condvar,
     /// Signals that the amount of data in flight has decreased.
     room: Condvar,
@@ -123,7 +124,7 @@ pub struct Work {
     /// Data of the request in flight.
     data_bytes: Cell<u32>,
     is_read: Cell<bool>,
-    /// Bytes of the response still to be sent; `None` before its first byte.
+    /// Number of bytes of the response that have not been sent; `None` before the first byte.
     unsent: Cell<Option<u64>>,
     /// nbdkit's buffer for the data.
     buffer: Cell<(*mut c_void, usize)>,
@@ -139,7 +140,7 @@ struct Start {
     connection: Arc<Connection>,
 }
 
-/// Returns whether the last call, which returned -1, failed only temporarily in nbdkit's view; reads errno.
+/// Whether the last call, which returned -1, failed in a way that nbdkit treats as temporary. Reads errno.
 fn is_transient() -> bool {
     let errno = std::io::Error::last_os_error().raw_os_error();
     matches!(errno, Some(libc::EINTR | libc::EAGAIN))
@@ -165,7 +166,7 @@ unsafe fn start(
         routine,
         connection,
     }));
-    // SAFETY: the attributes live until they are destroyed; the box belongs to the thread if it starts.
+    // SAFETY: the attributes live until they are destroyed. If the thread starts, the box belongs to it.
     unsafe {
         let mut attributes: libc::pthread_attr_t = mem::zeroed();
         libc::pthread_attr_init(&mut attributes);
@@ -183,7 +184,7 @@ unsafe fn start(
 }
 
 extern "C" fn run_connection(start: *mut c_void) -> *mut c_void {
-    // SAFETY: the pointer is the box that `start` made for this thread.
+    // SAFETY: the pointer is the box that `start` created for this thread.
     let start = unsafe { Box::from_raw(start.cast::<Start>()) };
     SERVED.set(Arc::as_ptr(&start.connection));
     let result = (start.routine.run)(start.routine.argument);
@@ -193,7 +194,7 @@ extern "C" fn run_connection(start: *mut c_void) -> *mut c_void {
 }
 
 extern "C" fn run_worker(start: *mut c_void) -> *mut c_void {
-    // SAFETY: the pointer is the box that `start` made for this thread.
+    // SAFETY: the pointer is the box that `start` created for this thread.
     let start = unsafe { Box::from_raw(start.cast::<Start>()) };
     let work = Work::new(start.connection);
     WORK.set(&work);
@@ -207,7 +208,7 @@ extern "C" fn run_worker(start: *mut c_void) -> *mut c_void {
     result
 }
 
-/// Serves an accepted client in a thread of its own, as nbdkit requests by pthread_create(3).
+/// Serves an accepted client in a thread of its own, as nbdkit would by pthread_create(3).
 ///
 /// # Safety
 /// The caller ensures that `thread` can be written, and that `routine` may be run in another
@@ -236,7 +237,7 @@ pub unsafe fn serve(thread: *mut libc::pthread_t, routine: Routine, socket: c_in
     error
 }
 
-/// Sets the timeout of receiving calls on a socket; zero for no timeout.
+/// Sets the timeout of calls that receive from a socket; zero means no timeout.
 fn set_timeout(socket: c_int, time: libc::timeval) {
     // SAFETY: the value lives as long as the call, which gets its size.
     unsafe {
@@ -252,13 +253,13 @@ fn set_timeout(socket: c_int, time: libc::timeval) {
 
 /// Returns the connection that this thread serves.
 pub fn served<'a>() -> Option<&'a Connection> {
-    // SAFETY: null, or what `run_connection` owns until this thread has served it.
+    // SAFETY: the pointer is null or points to a connection that `run_connection` owns while this thread serves it.
     unsafe { SERVED.get().as_ref() }
 }
 
 /// Returns the work of this thread.
 pub fn work<'a>() -> Option<&'a Work> {
-    // SAFETY: null, or what `run_worker` owns until this thread ends.
+    // SAFETY: the pointer is null or points to work that `run_worker` owns until this thread ends.
     unsafe { WORK.get().as_ref() }
 }
 
@@ -267,12 +268,12 @@ impl Connection {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes the connection from the number of open ones.
+    /// Subtracts the connection from the number of open ones.
     fn leave(&self) {
         OPEN.fetch_sub(usize::from(self.admitted), Ordering::SeqCst);
     }
 
-    /// Whether the client is within the limit on connections. If not, sends it the reason.
+    /// Whether the client is within the limit on connections. If it is not, sends the reason to it.
     pub fn admit(&self) -> bool {
         if self.admitted {
             return true;
@@ -284,8 +285,8 @@ impl Connection {
         false
     }
 
-    /// Ends a handshake that takes too long, since nbdkit would wait for ever. `received` is the result of a call on
-    /// the socket; returns 0, the end of the connection, instead if the handshake is late.
+    /// Ends a handshake that takes too long, because nbdkit would wait for ever. `received` is the result of a call on
+    /// the socket. Returns `received`, or 0 (the end of the connection) if the handshake is late.
     pub fn receive_handshake(&self, socket: c_int, received: isize) -> isize {
         let is_late = (received < 0 && is_transient()) || self.opened.elapsed() > HANDSHAKE_TIMEOUT;
         match socket == self.socket && self.state().workers.is_empty() && is_late {
@@ -294,8 +295,8 @@ impl Connection {
         }
     }
 
-    /// Adds a worker and returns its number, from 1 on. The first worker is started immediately, and fails with the
-    /// error of pthread_create(3); the others are started when they are needed.
+    /// Adds a worker, and returns its number, from 1. The first worker is started immediately; if that fails, the error
+    /// of pthread_create(3) is returned. The others are started when they are needed.
     pub fn add_worker(&self, routine: Routine) -> Result<usize, c_int> {
         let mut state = self.state();
         state.workers.push(Worker::Waiting(Some(routine)));
@@ -318,7 +319,7 @@ impl Connection {
         Ok(number)
     }
 
-    /// Starts a worker's thread unless it is running or being started.
+    /// Starts a worker's thread, unless it is running or being started.
     fn start_worker(&self, index: usize) -> Result<(), c_int> {
         let mut state = self.state();
         let Some(Worker::Waiting(routine)) = state.workers.get_mut(index) else {
@@ -329,8 +330,8 @@ impl Connection {
         };
         drop(state);
         let mut thread = 0;
-        // SAFETY: `self` is in an Arc, since only `serve` makes it, and this thread holds it; nbdkit passed the
-        // routine to be run in another thread.
+        // SAFETY: only `serve` creates a connection, in an Arc that this thread holds. nbdkit passed the routine so
+        // that another thread runs it.
         let error = unsafe {
             Arc::increment_strong_count(self);
             let connection = Arc::from_raw(self);
@@ -358,7 +359,7 @@ impl Connection {
                     SPARE_USED.fetch_sub(usize::from(index > 0), Ordering::SeqCst);
                     return;
                 }
-                // The worker runs and ends at once, which frees the data that nbdkit has allocated for it.
+                // The worker runs and ends immediately, which frees the data that nbdkit has allocated for it.
                 Worker::Waiting(_) if state.ended => {
                     drop(state);
                     SPARE_USED.fetch_add(usize::from(index > 0), Ordering::SeqCst);
@@ -376,7 +377,8 @@ impl Connection {
         }
     }
 
-    /// Returns the number of workers to start now: if all are busy, as many as are running, within the limits.
+    /// Returns the number of workers to start now. If all running workers are busy, their number is doubled, within the
+    /// limits.
     fn wanted(&self, state: &State) -> usize {
         if state.busy < state.started {
             return 0;
@@ -388,7 +390,7 @@ impl Connection {
         state.started.min(most.saturating_sub(state.started))
     }
 
-    /// Starts some more workers. If none can be started, waits before the next attempt.
+    /// Starts up to `wanted` workers. If none can be started, waits before the next attempt.
     fn start_more(&self, state: MutexGuard<'_, State>, wanted: usize) {
         let first = state.started;
         drop(state);
@@ -405,7 +407,7 @@ impl Connection {
         }
     }
 
-    /// Runs a worker of an ended connection in this thread, if no other can be started.
+    /// Runs a worker of an ended connection in this thread, because no other thread can be started for it.
     fn run_here(&self, index: usize) {
         let mut state = self.state();
         if let Worker::Waiting(routine) = &mut state.workers[index] {
@@ -417,7 +419,7 @@ impl Connection {
         }
     }
 
-    /// Marks the client as gone: responses are dropped from now on, including one that is being sent.
+    /// Marks the client as gone. From now on responses are dropped, including one that is being sent.
     fn give_up(&self) {
         if !self.broken.swap(true, Ordering::SeqCst) {
             // SAFETY: the socket is open as long as its workers run; this is one of them.
@@ -426,7 +428,7 @@ impl Connection {
         }
     }
 
-    /// Waits until there is room for the data of a request, and counts it.
+    /// Waits until there is room for `bytes` bytes of data of a request, and counts them as in flight.
     fn begin(&self, bytes: u32) {
         let mut state = self.state();
         while state.bytes > 0 {
@@ -467,12 +469,12 @@ impl Work {
         }
     }
 
-    /// Whether this thread receives or sends directly, and not through GnuTLS.
+    /// Whether this thread receives or sends on the connection's socket itself, not through GnuTLS.
     pub fn is_on(&self, socket: c_int) -> bool {
         socket == self.connection.socket && !self.is_nested.get()
     }
 
-    /// Runs a function of GnuTLS, which itself uses the socket.
+    /// Runs a function of GnuTLS, which itself calls functions on the socket.
     pub fn nested(&self, call: impl FnOnce() -> isize) -> isize {
         self.is_nested.set(true);
         let result = call();
@@ -485,12 +487,12 @@ impl Work {
         !self.is_truncated.get()
     }
 
-    /// Records nbdkit's buffer of the request in flight.
+    /// Records the buffer that nbdkit uses for the data of the request in flight.
     pub fn use_buffer(&self, buffer: *mut c_void, bytes: usize) {
         self.buffer.set((buffer, bytes));
     }
 
-    /// Receives a part of a request. `more` executes nbdkit's call for a part of its bytes.
+    /// Receives a part of a request. `more` makes the call that nbdkit intended, for a part of the bytes.
     ///
     /// # Safety
     /// The caller ensures that `to` can be written for `count` bytes, and that `more` writes no
@@ -519,7 +521,7 @@ impl Work {
         count as isize
     }
 
-    /// Receives a whole request without its data. Returns 0, the end of the connection, if there is no request or the
+    /// Receives a whole request without its data. Returns 0 (the end of the connection) if there is no request or the
     /// client is gone; bytes still in the socket are then dropped.
     ///
     /// # Safety
@@ -535,7 +537,7 @@ impl Work {
         }
         let mut filled = 0;
         while filled < REQUEST_BYTES {
-            // SAFETY: the remaining bytes are within the caller's.
+            // SAFETY: the remaining bytes are within the caller's memory.
             let received = more(unsafe { to.add(filled) }, REQUEST_BYTES - filled);
             if received < 0 && is_transient() {
                 continue;
@@ -572,7 +574,7 @@ impl Work {
         REQUEST_BYTES as isize
     }
 
-    /// Sends a part of a response. An error means that the client is gone: the remaining bytes are dropped.
+    /// Sends a part of a response. After an error, the client counts as gone, and the remaining bytes are dropped.
     ///
     /// # Safety
     /// The caller ensures that `from` can be read for `count` bytes.
@@ -606,7 +608,7 @@ impl Work {
         sent
     }
 
-    /// Returns the length in bytes of the response that begins with `start`.
+    /// Returns the length in bytes of the response whose first bytes are `start`.
     fn response_bytes(&self, start: &[u8]) -> u64 {
         match start.len() as u64 {
             SIMPLE_BYTES if big_endian(start, 0) == SIMPLE_MAGIC => {
@@ -621,7 +623,7 @@ impl Work {
             STRUCTURED_BYTES if big_endian(start, 0) == STRUCTURED_MAGIC => {
                 STRUCTURED_BYTES + u64::from(big_endian(start, 16))
             }
-            // Completed only when the worker receives its next request.
+            // The end of a response of unknown length is only noticed when the worker receives its next request.
             _ => u64::MAX,
         }
     }
@@ -637,8 +639,8 @@ impl Work {
             let page = page_bytes();
             let start = (buffer as usize).next_multiple_of(page);
             let end = (buffer as usize + bytes) / page * page;
-            // SAFETY: these are whole pages within nbdkit's buffer for this thread's requests. The response has been
-            // sent, so nbdkit fills the buffer before it reads it again, and zeros do no harm.
+            // SAFETY: these are whole pages within nbdkit's buffer for the requests of this thread. The response has
+            // been sent, so nbdkit fills the buffer before it reads it again. Zeros in it do no harm.
             unsafe { libc::madvise(start as *mut c_void, end - start, libc::MADV_DONTNEED) };
         }
         self.connection.complete(self.data_bytes.get());

@@ -1,6 +1,6 @@
 //! nbdkit's plugin interface, version 2 (nbdkit-plugin(3)): the struct that a plugin provides, and the functions that
-//! nbdkit provides. Names are nbdkit's. The plugin is preloaded, also into programs that lack these functions and
-//! must start nevertheless; functions are therefore looked up only when they are called.
+//! nbdkit provides. Names are nbdkit's. The plugin is preloaded into nbdkit and into programs that nbdkit starts. They
+//! lack these functions and must start nevertheless. Therefore a function is looked up only when it is called.
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::mem;
@@ -18,7 +18,7 @@ pub const CACHE_NATIVE: c_int = 2;
 pub const EXTENT_HOLE: u32 = 1;
 pub const EXTENT_ZERO: u32 = 1 << 1;
 
-/// nbdkit's list of extents; plugins only pass its address on.
+/// nbdkit's list of extents. A plugin only passes on its address.
 #[repr(C)]
 pub struct Extents {
     _private: [u8; 0],
@@ -26,7 +26,7 @@ pub struct Extents {
 
 type Unused = Option<unsafe extern "C" fn()>;
 
-/// `struct nbdkit_plugin` up to the last member used here; `_struct_size` gives nbdkit the length.
+/// `struct nbdkit_plugin` up to the last member that is used here. `_struct_size` informs nbdkit of this length.
 #[repr(C)]
 pub struct Plugin {
     pub _struct_size: u64,
@@ -79,7 +79,7 @@ pub struct Plugin {
 // SAFETY: the struct's pointers lead to constant strings, which are never written.
 unsafe impl Sync for Plugin {}
 
-/// A function of another library, found by name at its first call.
+/// A function of another library, which is looked up by name when it is first called.
 pub struct Function {
     name: &'static CStr,
     /// Search scope of the dynamic linker: `RTLD_DEFAULT` or `RTLD_NEXT`.
@@ -96,7 +96,7 @@ impl Function {
         Function::new(name, libc::RTLD_DEFAULT)
     }
 
-    /// Returns the function that is hidden by a function of the same name in this library.
+    /// Returns the function of the next library that a function of the same name in this library hides.
     pub const fn hidden(name: &'static CStr) -> Function {
         Function::new(name, libc::RTLD_NEXT)
     }
@@ -136,7 +136,7 @@ static EXPORT_NAME: Function = Function::of_program(c"nbdkit_export_name");
 /// Prints a message as the server's.
 pub fn error(message: &CStr) {
     type Error = unsafe extern "C" fn(*const c_char, ...);
-    // SAFETY: the type is the function's (nbdkit-plugin(3)). Both strings end in a zero byte, and "%s" takes one
+    // SAFETY: the type is that of the function (nbdkit-plugin(3)). Both strings end in a zero byte, and "%s" takes one
     // argument.
     unsafe {
         mem::transmute::<*mut c_void, Error>(ERROR.address())(c"%s".as_ptr(), message.as_ptr())
@@ -145,37 +145,37 @@ pub fn error(message: &CStr) {
 
 /// Sets the error that the client receives for a call that returns -1.
 pub fn set_error(errno: c_int) {
-    // SAFETY: the type is the function's; the argument is a number.
+    // SAFETY: the type is that of the function. The argument is a number.
     unsafe { mem::transmute::<*mut c_void, extern "C" fn(c_int)>(SET_ERROR.address())(errno) }
 }
 
-/// Returns the name of the export that the client of this connection has asked for; empty for the default one.
+/// Returns the name of the export that the client of this connection requested; empty for the default export.
 pub fn export_name() -> String {
     type ExportName = extern "C" fn() -> *const c_char;
-    // SAFETY: the type is the function's; it takes no arguments.
+    // SAFETY: the type is that of the function, which takes no arguments.
     let name = unsafe { mem::transmute::<*mut c_void, ExportName>(EXPORT_NAME.address())() };
     if name.is_null() {
         return String::new();
     }
-    // SAFETY: nbdkit owns the string, which ends in a zero byte and is valid during the connection.
+    // SAFETY: nbdkit owns the string. It ends in a zero byte and is valid during the connection.
     let name = unsafe { CStr::from_ptr(name) };
     name.to_string_lossy().into_owned()
 }
 
 /// Stops accepting clients and rejects new requests; returns immediately.
 pub fn shutdown() {
-    // SAFETY: the type is the function's; it takes no arguments.
+    // SAFETY: the type is that of the function, which takes no arguments.
     unsafe { mem::transmute::<*mut c_void, extern "C" fn()>(SHUTDOWN.address())() }
 }
 
-/// Adds an extent to the list that a call returns; -1 once the list is complete.
+/// Adds an extent to the list that a call returns. Returns -1 when the list is complete.
 ///
 /// # Safety
 /// The caller ensures that `extents` is the list that nbdkit passed to the running call, and that
 /// `offset` follows the previous extent.
 pub unsafe fn add_extent(extents: *mut Extents, offset: u64, length: u64, kind: u32) -> c_int {
     type AddExtent = unsafe extern "C" fn(*mut Extents, u64, u64, u32) -> c_int;
-    // SAFETY: the type is the function's; the caller vouches for the arguments.
+    // SAFETY: the type is that of the function. The caller vouches for the arguments.
     unsafe {
         mem::transmute::<*mut c_void, AddExtent>(ADD_EXTENT.address())(
             extents, offset, length, kind,

@@ -1,5 +1,5 @@
-//! Replacements of functions of the C library and of GnuTLS. The plugin is preloaded, so that nbdkit calls these.
-//! Calls of nbdkit's threads of connections are changed, all others passed on.
+//! Replacements of functions of the C library and of GnuTLS. The plugin is preloaded, so that nbdkit calls these
+//! functions. They change calls of the threads that serve connections, and pass on all other calls.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -34,28 +34,27 @@ static SEND: Function = Function::hidden(c"send");
 static TLS_RECV: Function = Function::hidden(c"gnutls_record_recv");
 static TLS_SEND: Function = Function::hidden(c"gnutls_record_send");
 
-/// Calls the function that a function of this file hides, with the same arguments.
+/// Calls the function that a function of this file hides, with the given arguments.
 macro_rules! hidden {
     ($function:ident as $type:ty: $($argument:expr),*) => {
-        // SAFETY: the type is the function's; the caller vouches for the arguments.
+        // SAFETY: the type is that of the function. The caller vouches for the arguments.
         unsafe { mem::transmute::<*mut c_void, $type>($function.address())($($argument),*) }
     };
 }
 
 thread_local! {
-    /// The socket that nbdkit's first thread has just accepted, for which it will start a thread.
+    /// The socket that nbdkit's first thread has accepted last, and for which it will start a thread.
     static ACCEPTED: Cell<Option<c_int>> = const { Cell::new(None) };
 }
 
-/// Returns whether nbdkit calls the functions of this file. It does so only if this library was
-/// loaded before the C library.
+/// Whether nbdkit calls the functions of this file. It does so only if this library was loaded before the C library.
 pub fn is_effective() -> bool {
     static FIRST: Function = Function::of_program(c"accept4");
     let ours: *const Function = &FIRST;
     library(FIRST.address()) == library(ours.cast())
 }
 
-/// Returns the load address of the library that contains an address.
+/// Returns the load address of the library that contains `address`.
 fn library(address: *const c_void) -> *mut c_void {
     // SAFETY: all zeros is a valid value, which the call fills.
     unsafe {
@@ -86,7 +85,8 @@ pub unsafe fn join_thread(thread: libc::pthread_t, result: *mut *mut c_void) -> 
     hidden!(JOIN as Join: thread, result)
 }
 
-/// Replaces pthread_create(3): nbdkit starts a thread for each accepted client, and in that thread its workers.
+/// Replaces pthread_create(3). nbdkit calls it to start a thread for each accepted client, and to start workers in that
+/// thread.
 ///
 /// # Safety
 /// The caller meets the conditions of pthread_create(3).
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn pthread_create(
         return match connection.add_worker(routine) {
             Ok(number) => {
                 // SAFETY: the caller has room for the thread's name there. The number cannot be the name of another
-                // thread: in the C library names are addresses, which are larger.
+                // thread: the C library uses addresses as names, which are larger.
                 unsafe { *thread = number as libc::pthread_t };
                 0
             }
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn accept4(
     bytes: *mut libc::socklen_t,
     flags: c_int,
 ) -> c_int {
-    // SAFETY: both take no arguments and return numbers.
+    // SAFETY: neither call takes arguments, and both return numbers.
     let is_first = unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) };
     if is_first {
         refuse::wait_for_room();
@@ -237,8 +237,8 @@ pub unsafe extern "C" fn gnutls_record_send(
     }
 }
 
-/// Converts the result of a function of GnuTLS to that of a function of the C library, which `Work` expects: -1 and
-/// errno for errors.
+/// Converts the result of a function of GnuTLS to the form of the C library, which `Work` expects: for an error, -1 and
+/// errno.
 fn as_errno(result: isize) -> isize {
     /// GNUTLS_E_AGAIN and GNUTLS_E_INTERRUPTED.
     const TRANSIENT: [isize; 2] = [-28, -52];

@@ -1,8 +1,10 @@
-//! The live device as a plugin of nbdkit, which implements the NBD protocol, forks, and calls from many threads.
+//! The live device as a plugin of nbdkit. nbdkit implements the NBD protocol, forks, and calls the plugin from many
+//! threads.
 //!
 //! Each function here only converts between C and Rust. No panic reaches C; it becomes an error of the call. nbdkit
-//! calls `config` for every setting, then `get_ready`; forks; calls `after_fork`, after which threads may be started;
-//! serves clients; and calls `cleanup` once no client is connected. `stop` does not wait for clients.
+//! makes these calls in order: `config` for every setting, `get_ready`, then, after it has forked, `after_fork`.
+//! Threads may be started only from then on. It serves clients, and calls `cleanup` when no client is connected. `stop`
+//! does not wait for clients.
 
 mod connection;
 mod ffi;
@@ -24,7 +26,7 @@ use flashtwin_live::{
 };
 use limits::Limits;
 
-/// Largest request that clients should send, which clients also assume of servers that announce no limit.
+/// Largest request in bytes that clients should send. Clients assume the same limit if a server announces none.
 const REQUEST_BYTES_MAX: u32 = 32 << 20;
 /// The umask of private files.
 const PRIVATE: libc::mode_t = 0o177;
@@ -57,13 +59,13 @@ fn before() -> MutexGuard<'static, Option<Before>> {
     }
 }
 
-/// Prints an error as the server's own message.
+/// Prints an error in the form of nbdkit's messages.
 fn complain(message: &str) {
     let text = CString::new(message.replace('\0', " ")).unwrap_or_default();
     ffi::error(&text);
 }
 
-/// Runs a step of the server's life and returns its error message, if it fails.
+/// Runs a step of the server's start or stop. Returns its error message if it fails.
 fn trouble(what: impl FnOnce() -> Result<(), LiveError>) -> Option<String> {
     match catch_unwind(AssertUnwindSafe(what)) {
         Ok(done) => done.err().map(|e| e.to_string()),
@@ -79,7 +81,7 @@ fn step(what: impl FnOnce() -> Result<(), LiveError>) -> c_int {
     })
 }
 
-/// Runs a call of a client. Returns 0, or -1 with errno.
+/// Runs a call of a client. Returns 0, or -1 after setting errno.
 fn call(what: impl FnOnce(&Server) -> Result<(), Failure>) -> c_int {
     let is_whole = connection::work().is_none_or(|work| work.is_whole());
     if !is_whole || stop::is_requested() {
@@ -100,7 +102,7 @@ fn call(what: impl FnOnce(&Server) -> Result<(), Failure>) -> c_int {
 }
 
 fn text<'a>(from: *const c_char) -> Result<&'a str, LiveError> {
-    // SAFETY: the server hands over strings that end in a zero byte and live as long as its call.
+    // SAFETY: the server passes strings that end in a zero byte and live as long as its call.
     let text = unsafe { CStr::from_ptr(from) };
     text.to_str()
         .map_err(|_| LiveError::Setting(format!("{}: is not UTF-8", text.to_string_lossy())))
@@ -123,7 +125,7 @@ extern "C" fn get_ready() -> c_int {
             Some(Before::Settings(settings)) => *settings,
             _ => Settings::default(),
         };
-        // Writing to a full disk fails with an error instead of ending the server by a signal. SAFETY: ignoring a
+        // Writing to a full disk then fails with an error instead of a signal that ends the server. SAFETY: ignoring a
         // signal installs no code of ours.
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
         if let Some(mask) = settings.umask {
@@ -134,7 +136,7 @@ extern "C" fn get_ready() -> c_int {
                 "the plugin has to be preloaded: start nbdkit with LD_PRELOAD=PLUGIN, as flashtwin serve does".into(),
             ));
         }
-        // Each arena takes address space, and few threads allocate memory while serving. SAFETY: the arguments are
+        // Each arena takes address space, and few threads allocate memory while they serve. SAFETY: the arguments are
         // numbers.
         unsafe { libc::mallopt(libc::M_ARENA_MAX, ARENAS_MAX) };
         let ready = PreparedServer::prepare(settings)?;
@@ -155,7 +157,7 @@ extern "C" fn after_fork() -> c_int {
         let path = server.settings().control.as_deref();
         let control = path.map(|path| Control::start(server.clone(), path));
         let control = control.transpose()?;
-        // Users with access to the report file may send commands as well.
+        // Users with access to the report file may also send commands.
         if let Err(e) = server.write_report() {
             if let Some(control) = control {
                 control.stop();
@@ -193,7 +195,7 @@ impl Reporter {
                     Err(_) => return,
                 }
                 if let Err(e) = server.write_report() {
-                    // Printed only once: a second later, the error would be the same.
+                    // Printed only once, because the error is the same in every following second.
                     if !complained.swap(true, Ordering::Relaxed) {
                         complain(&e.to_string());
                     }
@@ -214,8 +216,8 @@ impl Reporter {
     }
 }
 
-/// Stops the server. Returns false if a part of the stop failed, after printing why. The launcher recognises these
-/// messages by their prefix, since nbdkit's exit code does not show the failure.
+/// Stops the server. If a part of the stop fails, prints the reason and returns false. nbdkit's exit code does not show
+/// the failure, so the launcher recognises these messages by their prefix.
 fn stop_server(server: &Server) -> bool {
     let reporting = trouble(|| {
         let reporter = REPORTER
@@ -236,7 +238,7 @@ fn stop_server(server: &Server) -> bool {
     succeeded
 }
 
-/// Removes the socket of the clients and that of the control commands, and ends the control thread.
+/// Removes the sockets for clients and for control commands, and ends the control thread.
 fn close_sockets(listen: Option<&Path>) {
     if let Some(listen) = listen {
         // The next start removes a socket without a listener.
@@ -263,11 +265,12 @@ extern "C" fn preconnect(_readonly: c_int) -> c_int {
     }
 }
 
-/// Bits of a connection's number that hold power losses; the bits above hold its placement id.
+/// Number of low bits of a connection's number that hold a count of power losses. The bits above hold a placement id.
 const CUTS_BITS: u32 = 47;
 
-/// Opens a connection. The returned pointer is no address: its low bits are the number of power losses so far, plus one
-/// because null is an error, and its high ones the placement id of the connection's writes, plus one.
+/// Opens a connection. The returned pointer is no address but two numbers. Its low bits are the number of power losses
+/// so far plus one, because null would be an error. Its high bits are the placement id of the connection's writes plus
+/// one.
 extern "C" fn open(_readonly: c_int) -> *mut c_void {
     let Some(server) = SERVER.get() else {
         return std::ptr::without_provenance_mut(1);
@@ -306,7 +309,7 @@ extern "C" fn block_size(_: *mut c_void, least: *mut u32, best: *mut u32, most: 
         let page = server.page_bytes();
         // Sizes announced to clients must be powers of two.
         let best_bytes = if page.is_power_of_two() { page } else { 4096 };
-        // SAFETY: the server passes the addresses of three of its numbers, valid during this call.
+        // SAFETY: the server passes the addresses of three of its numbers. They are valid during this call.
         unsafe { (*least, *best, *most) = (1, best_bytes, REQUEST_BYTES_MAX) };
         Ok(())
     })
@@ -336,8 +339,8 @@ extern "C" fn pread(at: *mut c_void, to: *mut c_void, count: u32, offset: u64, _
         work.use_buffer(to, count as usize);
     }
     ask(at, |session| {
-        // SAFETY: the server passes `count` bytes for the time of this call. The bytes are initialised, since the
-        // server clears its buffers, and no other code uses them meanwhile.
+        // SAFETY: the server passes `count` bytes for the time of this call. They are initialised, because the server
+        // clears its buffers. No other code uses them meanwhile.
         let to = unsafe { std::slice::from_raw_parts_mut(to.cast::<u8>(), count as usize) };
         session.read(to, offset)
     })
@@ -394,7 +397,7 @@ extern "C" fn extents(
             } else {
                 0
             };
-            // SAFETY: `extents` is the server's, for this call; stretches are added in ascending order.
+            // SAFETY: the server passes `extents` for this call. Extents are added in ascending order.
             let added = unsafe { ffi::add_extent(extents, extent.offset, extent.bytes, kind) };
             added == 0 && flags & ffi::FLAG_REQ_ONE == 0
         })

@@ -1,4 +1,4 @@
-//! Limits on the connections, threads and bytes of a server, so that it never uses up the process ids, descriptors or
+//! Limits on the connections, threads and bytes of a server, so that it never exhausts the process ids, descriptors or
 //! address space of its host (D-203).
 
 use std::fs;
@@ -6,29 +6,30 @@ use std::path::{Path, PathBuf};
 
 use flashtwin_live::LiveError;
 
-/// Requests that the device executes for one connection at the same time: nbdkit starts a thread for each.
+/// Number of requests that the device executes for one connection at the same time. nbdkit starts a thread for each.
 pub const REQUESTS_MAX: usize = 256;
-/// Stack of a thread of a connection.
+/// Stack size in bytes of a thread of a connection.
 pub const STACK_BYTES: usize = 1 << 20;
 /// Most threads of all connections.
 const THREADS_MAX: u64 = 4096;
 /// Fewest threads that a server starts with.
 const THREADS_MIN: u64 = 64;
-/// Divisor of the number of threads that the host can still start, which gives the server's share.
+/// The server may use the number of threads that the host can still start, divided by this.
 const THREADS_SHARE: u64 = 2;
-/// Mean number of threads per connection, including one that receives and one that works.
+/// Mean number of threads per connection. It includes one thread that receives and one that works.
 const THREADS_PER_CONNECTION: u64 = 8;
 /// Descriptors of a connection: its socket and a pipe.
 const FILES_PER_CONNECTION: u64 = 3;
 /// Descriptors of the server itself.
 const FILES_OF_SERVER: u64 = 64;
-/// Largest amount of data of all requests in flight, and the share of free memory or address space for it.
+/// Largest amount of data of all requests in flight, in bytes; and the divisor of the free memory and address space for
+/// it.
 const BYTES_MAX: u64 = 4 << 30;
 const BYTES_SHARE: u64 = 4;
-/// Minimum address space in addition to the device: for the threads of one connection, the data of their requests and
-/// the heap.
+/// Minimum address space in bytes that must be free in addition to the device. It is used for the threads of one
+/// connection, the data of their requests and the heap.
 const ADDRESSES_MIN: u64 = 1 << 30;
-/// Least and largest amount of data in flight of one connection.
+/// Smallest and largest amount of data in flight of one connection, in bytes.
 const CONNECTION_BYTES: (u64, u64) = (64 << 20, 256 << 20);
 
 /// Resources of all connections together.
@@ -36,17 +37,17 @@ const CONNECTION_BYTES: (u64, u64) = (64 << 20, 256 << 20);
 pub struct Limits {
     /// Most connections at a time.
     pub connections: usize,
-    /// Number of threads in addition to the two of each connection.
+    /// Number of threads for all connections in addition to two per connection.
     pub spare_threads: usize,
-    /// Data of requests in flight.
+    /// Largest amount of data of requests in flight, in bytes.
     pub bytes: u64,
 }
 
 impl Limits {
-    /// Computes the limits from the host's resources, the user's limits and the control group.
+    /// Computes the limits from the resources of the host, the user's limits and the control group.
     ///
     /// # Errors
-    /// Fails if less is left than a server needs.
+    /// Fails if the resources left are too few for a server.
     pub fn read() -> Result<Limits, LiveError> {
         let threads = threads_left() / THREADS_SHARE;
         let addresses = addresses_left();
@@ -76,12 +77,12 @@ impl Limits {
         })
     }
 
-    /// Returns the number of threads that each of `open` connections may have.
+    /// Returns the number of threads that a connection may have if `open` connections are open.
     pub fn threads(&self, open: usize) -> usize {
         1 + (self.spare_threads / open.max(1)).min(REQUESTS_MAX - 1)
     }
 
-    /// Returns the amount of data in flight that each of `open` connections may have.
+    /// Returns the amount of data in flight, in bytes, that a connection may have if `open` connections are open.
     pub fn connection_bytes(&self, open: usize) -> u64 {
         let (least, most) = CONNECTION_BYTES;
         (self.bytes / open.max(1) as u64).clamp(least, most)
@@ -112,9 +113,9 @@ fn threads_left() -> u64 {
         .unwrap_or(THREADS_MAX)
 }
 
-/// Returns the number of threads that RLIMIT_NPROC still permits; `None` for root, which has no such limit.
+/// Returns the number of threads that RLIMIT_NPROC still permits; `None` for root, to which the limit does not apply.
 fn of_user() -> Option<u64> {
-    // SAFETY: no arguments; the result is a number.
+    // SAFETY: the call takes no arguments and returns a number.
     let user = unsafe { libc::geteuid() };
     let most = limit(libc::RLIMIT_NPROC);
     if user == 0 || most == u64::MAX {
@@ -131,7 +132,7 @@ fn of_user() -> Option<u64> {
     Some(most.saturating_sub(threads.sum::<usize>() as u64))
 }
 
-/// Returns the directories of the control groups that limit this process, of both versions, up to their roots.
+/// Returns the directories of the control groups that limit this process, of versions 1 and 2, up to their roots.
 fn control_groups() -> Vec<PathBuf> {
     let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mut folders = Vec::new();
@@ -156,7 +157,7 @@ fn control_groups() -> Vec<PathBuf> {
     folders
 }
 
-/// Returns the amount of address space that RLIMIT_AS still permits.
+/// Returns the amount of address space in bytes that RLIMIT_AS still permits.
 fn addresses_left() -> u64 {
     let most = limit(libc::RLIMIT_AS);
     if most == u64::MAX {
@@ -169,7 +170,7 @@ fn addresses_left() -> u64 {
     most.saturating_sub(pages.unwrap_or(0) * page_bytes() as u64)
 }
 
-/// Returns the memory that can be used without swapping.
+/// Returns the amount of memory in bytes that can be used without swapping.
 fn memory_left() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text

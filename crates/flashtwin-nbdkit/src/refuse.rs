@@ -1,4 +1,5 @@
-//! Sends the reason for a refusal in NBD's newstyle handshake, since nbdkit closes the connection without one.
+//! Sends the reason for a refusal in NBD's newstyle handshake. nbdkit itself would close the connection without a
+//! reason.
 
 use std::ffi::c_int;
 use std::io::{self, Read, Write};
@@ -15,12 +16,12 @@ const REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
 const POLICY: u32 = (1 << 31) + 2;
 const EXPORT_NAME: u32 = 1;
 const ABORT: u32 = 2;
-/// Largest number of options that a refused client may send, and their largest length.
+/// Largest number of options that a refused client may send, and the largest length of an option in bytes.
 const OPTIONS_MAX: usize = 8;
 const DATA_BYTES_MAX: u32 = 64 << 10;
 /// Time for each message of the client.
 const TIMEOUT: Duration = Duration::from_millis(500);
-/// Largest number of refusals at the same time, each in its own thread; further clients wait to be accepted.
+/// Largest number of refusals at the same time, each in a thread of its own. Further clients wait to be accepted.
 const AT_ONCE: usize = 32;
 
 static RUNNING: Mutex<usize> = Mutex::new(0);
@@ -30,17 +31,17 @@ fn running() -> MutexGuard<'static, usize> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits until fewer clients are being refused, each of which takes seconds at most.
+/// Waits until fewer clients are being refused. A refusal takes some seconds at most.
 pub fn wait_for_room() {
     drop(ENDED.wait_while(running(), |running| *running >= AT_ONCE));
 }
 
-/// Responds to a client's options with `reason`, until it gives up.
+/// Responds to each option of a client with `reason`, until the client gives up.
 pub fn explain(socket: c_int, reason: &str) {
     *running() += 1;
-    // SAFETY: the socket is open; the caller still owns it, since it is not closed here.
+    // SAFETY: the socket is open. It is not closed here, because the caller still owns it.
     let client = ManuallyDrop::new(unsafe { UnixStream::from_raw_fd(socket) });
-    // The client may leave at any time.
+    // Errors are ignored, because the client may disconnect at any time.
     let _ = converse(&client, reason.as_bytes());
     *running() -= 1;
     ENDED.notify_one();

@@ -1,5 +1,5 @@
-//! Stopping without waiting for clients (D-200). Without this module nbdkit exits only once every client has
-//! disconnected. The module replaces nbdkit's signal handlers: a stop accepts no further clients, completes the
+//! Stops the server without waiting for clients (D-200). Without this module, nbdkit exits only after every client has
+//! disconnected. The module replaces nbdkit's signal handlers. A stop accepts no further clients, completes the
 //! requests in flight, writes data, state and report, and exits, which closes the remaining connections.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -16,23 +16,22 @@ use crate::{close_sockets, ffi, stop_server, trouble, SERVER};
 
 /// Time for requests in flight to complete.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time for clients to receive their last responses and to disconnect.
+/// Time in which clients must receive their last responses and disconnect.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_millis(500);
-/// Interval at which the end of either of these times is checked: for requests in flight and for
-/// clients.
+/// Interval between two checks whether requests are still in flight, or clients still connected.
 const POLL: Duration = Duration::from_millis(5);
 /// The signals that stop nbdkit.
 const SIGNALS: [i32; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
 
-/// The pipe to which the signal handler writes.
+/// Write end of the pipe into which the signal handler writes.
 static REQUESTS: AtomicI32 = AtomicI32::new(-1);
-/// Whether a stop has been requested; if so, no call of a client is accepted.
+/// Whether a stop has been requested. If so, calls of clients are rejected.
 static REQUESTED: AtomicBool = AtomicBool::new(false);
-/// Whether nbdkit has no connections left and is exiting.
+/// Whether nbdkit has no connections left and exits.
 static DISCONNECTED: AtomicBool = AtomicBool::new(false);
 static STOPPER: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
 
-/// Requests a stop; a second request aborts the drain.
+/// Requests a stop. A second request ends the wait for requests in flight.
 extern "C" fn request(_signal: libc::c_int) {
     REQUESTED.store(true, Ordering::SeqCst);
     // SAFETY: the byte is valid memory, and write(2) is async-signal-safe. If the pipe is full, a stop is already
@@ -45,7 +44,7 @@ pub fn is_requested() -> bool {
     REQUESTED.load(Ordering::SeqCst)
 }
 
-/// Starts the thread that stops the server, and replaces nbdkit's signal handlers, which are set by now.
+/// Starts the thread that stops the server, and replaces nbdkit's signal handlers. nbdkit must have set them before.
 pub fn handle_signals() -> Result<(), LiveError> {
     let failed = |e| LiveError::Io {
         path: Path::new("signal handling").to_owned(),
@@ -59,7 +58,7 @@ pub fn handle_signals() -> Result<(), LiveError> {
     }
     // SAFETY: the descriptor was created above, is open, and has no other owner.
     let requests = unsafe { OwnedFd::from_raw_fd(ends[0]) };
-    // The write end is never closed, because a signal may arrive until the process exits.
+    // The write end is never closed, because a signal may arrive at any time before the process exits.
     REQUESTS.store(ends[1], Ordering::Relaxed);
     let stopper = thread::Builder::new()
         .name("flashtwin-stop".into())
@@ -69,7 +68,7 @@ pub fn handle_signals() -> Result<(), LiveError> {
         })
         .map_err(failed)?;
     *STOPPER.lock().unwrap_or_else(PoisonError::into_inner) = Some(stopper);
-    // SAFETY: all zeros is a valid value; the handler is async-signal-safe.
+    // SAFETY: all zeros is a valid value. The handler is async-signal-safe.
     unsafe {
         let mut action: libc::sigaction = mem::zeroed();
         action.sa_sigaction = request as extern "C" fn(libc::c_int) as usize;
@@ -81,7 +80,7 @@ pub fn handle_signals() -> Result<(), LiveError> {
     Ok(())
 }
 
-/// Completes the stop once nbdkit has no connections left. nbdkit unloads the plugin when this returns.
+/// Completes the stop. Called when nbdkit has no connections left; nbdkit unloads the plugin afterwards.
 pub fn finish() {
     DISCONNECTED.store(true, Ordering::Release);
     let stopper = STOPPER
@@ -98,7 +97,7 @@ pub fn finish() {
     }
 }
 
-/// Waits for a stop request; false after `timeout`.
+/// Waits for a stop request. Returns false if there is none within `timeout`.
 fn receive_request(requests: &OwnedFd, timeout: Duration) -> bool {
     let mut ready = libc::pollfd {
         fd: requests.as_raw_fd(),
@@ -107,7 +106,7 @@ fn receive_request(requests: &OwnedFd, timeout: Duration) -> bool {
     };
     let timeout_ms = i32::try_from(timeout.as_millis()).unwrap_or(-1);
     let mut byte = [0u8];
-    // SAFETY: both calls get memory that they may write, and its length.
+    // SAFETY: both calls receive memory that they may write, and its length.
     unsafe {
         libc::poll(&mut ready, 1, timeout_ms) == 1
             && libc::read(ready.fd, byte.as_mut_ptr().cast(), 1) == 1
@@ -117,7 +116,7 @@ fn receive_request(requests: &OwnedFd, timeout: Duration) -> bool {
 fn stop(requests: &OwnedFd) {
     let Some(server) = SERVER.get() else { return };
     ffi::shutdown();
-    // A panic here, which has been printed, must not prevent the state from being written.
+    // A panic here has already been printed. It must not prevent the state from being written.
     let _ = trouble(|| {
         server.close();
         close_sockets(server.settings().listen.as_deref());
@@ -132,6 +131,6 @@ fn stop(requests: &OwnedFd) {
         }
         thread::sleep(POLL);
     }
-    // SAFETY: exits the process, whose memory is no longer needed.
+    // SAFETY: the call exits the process, whose memory is no longer needed.
     unsafe { libc::_exit(i32::from(!succeeded)) };
 }

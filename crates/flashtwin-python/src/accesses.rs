@@ -1,5 +1,5 @@
-//! A workload as page accesses, kept in memory. A separate thread reads it; counts of hits follow the reader and do
-//! not wait for its end.
+//! A workload as page accesses, kept in memory. A separate thread reads the workload. Code that counts hits follows the
+//! reader and does not wait for the end of the workload.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,9 +12,9 @@ use pyo3::prelude::*;
 use crate::errors::{of_workload, FlashtwinError};
 use crate::workload::Workload;
 
-/// Requests passed on together, so that passing them costs little.
+/// Number of requests that the reader passes on together, so that passing them on takes little time.
 const PIECE: usize = 1 << 15;
-/// Interval at which a waiting caller checks whether it should stop.
+/// Interval at which a waiting caller checks whether it was stopped.
 const PERIOD: Duration = Duration::from_millis(50);
 
 /// Consecutive pages accessed by one request.
@@ -32,7 +32,7 @@ pub const WRITE: u32 = 1;
 pub const TRIM: u32 = 2;
 
 impl Span {
-    /// Returns the page accesses of a request, which has `number` in its workload; none for a flush.
+    /// Returns the page accesses of a request, whose number in the workload is `number`; `None` for a flush.
     fn of(request: &Request, number: u64, page_bytes: u32) -> PyResult<Option<Span>> {
         let kind = match request.op {
             Op::Read => READ,
@@ -43,7 +43,7 @@ impl Span {
         let page_bytes = u64::from(page_bytes);
         let end = request.offset.saturating_add(request.bytes);
         let (first, last) = (request.offset / page_bytes, end.div_ceil(page_bytes));
-        // The last page number means "none" in the model.
+        // The highest page number means "none" in the model.
         let last = u32::try_from(last).ok().filter(|&last| last < u32::MAX);
         let pages = last.map(|last| last.saturating_sub(first as u32));
         let Some(pages) = pages.filter(|&pages| pages <= PAGES_MASK) else {
@@ -94,7 +94,7 @@ struct Read {
     pieces: Vec<Arc<Vec<Span>>>,
     /// Number of requests in all pieces.
     requests: u64,
-    /// Whether the reader has ended. If `whole`, it has read the workload to the end.
+    /// Whether the reader has ended. `whole` is true if it has read the workload to the end.
     ended: bool,
     whole: bool,
 }
@@ -103,13 +103,13 @@ struct Read {
 pub enum Next {
     Piece(Arc<Vec<Span>>),
     End,
-    /// The reader failed and another caller has received its error, or the caller was stopped.
+    /// The reader failed and another caller has received its error, or this caller was stopped.
     Stopped,
 }
 
 #[pymethods]
 impl Accesses {
-    /// Starts to read a workload. Flushes are left out.
+    /// Starts to read a workload. Flushes are omitted.
     #[staticmethod]
     #[pyo3(signature = (workload, *, page_bytes, requests_max))]
     fn read(
@@ -145,7 +145,7 @@ impl Drop for Accesses {
     }
 }
 
-/// Wakes the waiting callers when the reader has ended, even by a panic.
+/// Wakes the waiting callers when the reader ends, even if it panics.
 struct Ending(Arc<Shared>);
 
 impl Drop for Ending {
@@ -156,7 +156,7 @@ impl Drop for Ending {
 }
 
 impl Shared {
-    /// Returns the lock. A thread that panicked while it held the lock has left the data valid.
+    /// Returns the lock. If a thread panicked while it held the lock, the data are still valid.
     fn lock(&self) -> MutexGuard<'_, Read> {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -201,11 +201,11 @@ impl Shared {
 }
 
 impl Accesses {
-    /// Waits for a piece of the workload, given by its number. Must not be called with the GIL held. At the end of
-    /// the workload, the number of requests is passed to `control`.
+    /// Waits for the piece of the workload with this number. The caller must not hold the GIL. At the end of the
+    /// workload, passes the number of requests to `control`.
     ///
     /// # Errors
-    /// Fails if the workload failed; only one of the callers gets its error.
+    /// Fails if reading the workload failed. Only one of the callers receives the error.
     pub fn next(&self, number: usize, control: &flashtwin_sim::Control) -> PyResult<Next> {
         let mut read = self.shared.lock();
         loop {

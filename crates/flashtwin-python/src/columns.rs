@@ -1,5 +1,5 @@
-//! Results as columns: little-endian numbers that are written once, directly into Python `bytes`. pyarrow and numpy
-//! can view these without a copy. `flashtwin/_support/tables.py` has the same names and types.
+//! Results as columns of little-endian numbers. They are written once, directly into Python `bytes`, which pyarrow and
+//! numpy use without a copy. Names and types are those in `flashtwin/_support/tables.py`.
 
 use flashtwin::metrics::OpMetrics;
 use flashtwin::Breakdown;
@@ -47,7 +47,7 @@ fn put_cells<R, T: Cell>(into: &mut [u8], rows: &[R], value: impl Fn(&R) -> T) {
     }
 }
 
-/// Columns of the per-request log, with room for a number of rows that is fixed at the start.
+/// Columns of the per-request log. The largest number of rows is fixed at the start.
 pub struct Log {
     rows: usize,
     columns: Vec<Column>,
@@ -59,10 +59,10 @@ struct Column {
     bytes: Vec<u8>,
 }
 
-/// Rows that are converted to columns together, so that they are read from memory only once.
+/// Number of rows that are converted to columns together, so that each row is read from memory only once.
 const AT_ONCE: usize = 64;
 
-/// The columns of the log, in their order: each with its type and its value in a [`Completion`].
+/// The columns of the log, in order: each with its name, its type, and its value computed from a [`Completion`].
 macro_rules! log {
     ($($name:ident: $type:ty = |$completion:ident| $value:expr;)*) => {
         impl Log {
@@ -109,7 +109,7 @@ impl Column {
 }
 
 impl Log {
-    /// Replaces the present rows by the given completions, at most as many as there is room for.
+    /// Replaces the rows by the given completions, of which there must not be more than the log has room for.
     pub fn put(&mut self, completions: &[Completion]) {
         for (i, some) in completions.chunks(AT_ONCE).enumerate() {
             self.put_at(i * AT_ONCE, some);
@@ -139,7 +139,7 @@ impl Slices {
         self.0.slices as usize
     }
 
-    /// Returns the start of the measurement in the device's time, which the request log uses.
+    /// Returns the time of the device at the start of the measurement. The request log uses times of the device.
     #[getter]
     fn start_ps(&self) -> u64 {
         self.0.start.0
@@ -185,7 +185,8 @@ pub fn of_gc_intervals<'py>(py: Python<'py>, rows: &[GcInterval]) -> PyResult<Bo
     Ok(d)
 }
 
-/// Returns the response times of a kind of request: the upper end of each bucket in ns, and its number of requests.
+/// Returns the response times of a kind of request, as pairs: the upper end of a histogram bucket in ns, and the number
+/// of requests in it.
 pub fn of_histogram(op: &OpMetrics) -> Vec<(u64, u64)> {
     let histogram = op.histogram_ns();
     let buckets = histogram.iter_recorded();

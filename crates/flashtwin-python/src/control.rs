@@ -22,20 +22,19 @@ impl Control {
         self.0.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the run was asked to stop early.
+    /// Whether the run was requested to stop early.
     #[getter]
     fn stopped(&self) -> bool {
         self.0.stop.load(Ordering::Relaxed)
     }
 
-    /// Returns the name of the current phase; empty for measured requests and for work without
-    /// phases.
+    /// Returns the name of the current phase; empty during measured requests and for work without phases.
     #[getter]
     fn phase(&self) -> &'static str {
         self.0.phase().name()
     }
 
-    /// Requests submitted so far; in preconditioning, pages written or placed.
+    /// Requests submitted so far; in preconditioning, pages written or mapped so far.
     #[getter]
     fn done(&self) -> u64 {
         self.0.done.load(Ordering::Relaxed)
@@ -47,8 +46,8 @@ impl Control {
         self.0.total.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of restored rows of members being rebuilt, and the number of all rows; 0 if none is being
-    /// rebuilt.
+    /// Returns two numbers for members being rebuilt: rows restored so far, and all rows. Both are 0 if no member is
+    /// being rebuilt.
     #[getter]
     fn rebuild(&self) -> (u64, u64) {
         let rows = [&self.0.rows_rebuilt, &self.0.rows_to_rebuild];

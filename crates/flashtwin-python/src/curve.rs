@@ -1,4 +1,4 @@
-//! Counts of LRU in buffers of all sizes, from one pass over a workload in memory.
+//! Counts of LRU in buffers of all sizes, computed in one pass over a workload in memory.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -13,10 +13,10 @@ use crate::accesses::{Accesses, Next, TRIM, WRITE};
 use crate::control::Control;
 use crate::errors::FlashtwinError;
 
-/// Number of requests between the prefetch of a page's entry and its access.
+/// Number of requests by which prefetching the entries of pages is ahead of the accesses.
 const AHEAD: usize = 16;
 
-/// LRU buffers of all sizes that see a workload.
+/// LRU buffers of all sizes, to which a workload is applied.
 trait Pass {
     type Curve;
     fn prefetch(&self, lpn: Lpn);
@@ -70,7 +70,7 @@ impl Pass for SampledLru {
     }
 }
 
-/// Runs the accesses through buffers of all sizes; None if `control` stopped it.
+/// Applies the accesses to buffers of all sizes. Returns None if `control` stopped it.
 fn pass<P: Pass>(accesses: &Accesses, mut of: P, control: &Control) -> PyResult<Option<P::Curve>> {
     let mut requests = 0;
     for number in 0.. {
@@ -108,7 +108,7 @@ enum Kind {
 
 #[pymethods]
 impl LruHits {
-    /// Returns the number of different pages, estimated from those sampled.
+    /// Returns the number of distinct pages. It is an estimate if pages were sampled.
     #[getter]
     fn pages(&self) -> u64 {
         match &self.0 {
@@ -117,7 +117,7 @@ impl LruHits {
         }
     }
 
-    /// Returns the number of different pages that were followed.
+    /// Returns the number of distinct pages in the sample.
     #[getter]
     fn pages_followed(&self) -> u64 {
         match &self.0 {
@@ -126,7 +126,8 @@ impl LruHits {
         }
     }
 
-    /// Counts of a buffer of this size, as a dict, and the half-width of the 95 % interval of its hit ratio.
+    /// Returns the counts of a buffer of this size, as a dict, and the half-width of the 95 % interval of its hit
+    /// ratio.
     fn at<'py>(
         &self,
         py: Python<'py>,
@@ -162,8 +163,8 @@ fn dict<'py>(py: Python<'py>, counts: &LruCounts) -> PyResult<Bound<'py, PyDict>
     Ok(d)
 }
 
-/// Counts the hits and write-backs of LRU in empty buffers of all sizes in one pass; `rate` samples pages. Returns None
-/// if `control` stopped it.
+/// Counts the hits and write-backs of LRU, in one pass, in buffers of all sizes that are empty at first. With `rate`,
+/// only this fraction of the pages is sampled. Returns None if `control` stopped it.
 #[pyfunction]
 #[pyo3(signature = (accesses, control, *, rate=None))]
 pub fn lru_curve(
@@ -196,8 +197,8 @@ pub fn check_rate(rate: f64) -> PyResult<()> {
     }
 }
 
-/// Returns the half-width of the 95 % interval of a hit ratio, from those of the disjoint parts of
-/// a sample.
+/// Returns the half-width of the 95 % interval of a hit ratio. `ratios` are the hit ratios of disjoint parts of a
+/// sample.
 #[pyfunction]
 pub fn half_width(ratios: Vec<f64>) -> f64 {
     flashtwin::buffer::sample::half_width(&ratios)

@@ -1,5 +1,4 @@
-//! Devices: a specification (`Spec`), and a device with its state (`Device`), which can be preconditioned, saved,
-//! forked and run.
+//! Devices. `Spec` is a specification. `Device` has a state, and can be preconditioned, saved, forked and run.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -42,8 +41,7 @@ enum Kind {
 }
 
 impl Spec {
-    /// Returns the specification of an SSD. For an array, fails with a message that `what` needs a
-    /// single SSD.
+    /// Returns the specification of an SSD. For an array, fails with the message that `what` needs a single SSD.
     pub fn ssd(&self, what: &str) -> PyResult<&DeviceSpec> {
         match &self.0 {
             Kind::Ssd(spec) => Ok(spec),
@@ -71,9 +69,9 @@ impl Spec {
 
 #[pymethods]
 impl Spec {
-    /// Reads the device described by TOML `text`; `origin` names the text in messages. For a path
-    /// of a device file in `array.members`, `read_member` receives the path, and whether an
-    /// override gave it; it returns the file's origin and text.
+    /// Reads the device that the TOML `text` describes. `origin` is the name of the text for messages. For each path of
+    /// a device file in `array.members`, calls `read_member` with the path and whether an override gave it; the result
+    /// must be the origin and the text of that file.
     #[staticmethod]
     #[pyo3(signature = (text, origin, overrides, read_member=None))]
     fn parse(
@@ -178,7 +176,7 @@ impl Spec {
         }
     }
 
-    /// Returns the memory that the device takes at least.
+    /// Returns the minimum memory in bytes that the device takes.
     #[getter]
     fn tables_bytes(&self) -> u64 {
         match &self.0 {
@@ -203,14 +201,14 @@ impl Spec {
         self.buffer().map(|b| b.policy.name())
     }
 
-    /// Returns the source of the published figures, and the figures.
+    /// Returns the published figures: their source, then their names and values.
     #[getter]
     fn published(&self) -> PyResult<(&str, Vec<(&'static str, f64)>)> {
         let published = &self.ssd("a check against published figures")?.published;
         Ok((&published.source, published.figures.clone()))
     }
 
-    /// Measures the figures that data sheets state; `None` if `control` stopped the tests.
+    /// Measures the figures that data sheets state. Returns `None` if `control` stopped the measurement.
     fn measure(&self, py: Python<'_>, control: &Control) -> PyResult<Option<Vec<Figure>>> {
         let (spec, control) = (self.ssd("a check against published figures")?, &control.0);
         py.detach(|| flashtwin_sim::measure(spec, control))
@@ -257,7 +255,7 @@ impl Spec {
 #[pyclass(module = "flashtwin._core")]
 pub struct Device {
     state: State,
-    /// Failure of the policy, if it is written in Python.
+    /// Failure of the policy; `None` if the policy is not written in Python.
     failure: Option<Arc<Failure>>,
 }
 
@@ -266,7 +264,7 @@ enum State {
     Array(Box<Array>),
 }
 
-/// Runs the same code for an SSD and for an array.
+/// Runs the same code on an SSD and on an array.
 macro_rules! either {
     ($state:expr, $device:ident => $body:expr) => {
         match $state {
@@ -287,7 +285,7 @@ impl State {
     }
 
     fn flash_bytes(&self) -> Result<Vec<u8>, String> {
-        // The buffer gets its final size at once, since a growing one is copied each time that it doubles.
+        // The buffer is created with its final size, because a growing buffer is copied each time its size doubles.
         let mut length = StateLength::default();
         either!(self, device => device.save_state(&mut length)).map_err(|e| e.to_string())?;
         let mut bytes = Vec::with_capacity(length.bytes as usize);
@@ -309,7 +307,7 @@ fn of_state(message: String) -> PyErr {
     FlashtwinError::new_err(format!("cannot copy the state of a device: {message}"))
 }
 
-/// Does work in which code of the user may fail; such a failure stops the work and is raised afterwards.
+/// Runs work in which code of the user may fail. A failure stops the work, and is raised when the work has ended.
 fn watched<T>(
     failure: Option<&Failure>,
     control: &Control,
@@ -329,9 +327,9 @@ fn watched<T>(
 ///
 /// - the summary as JSON and as text
 /// - the response-time histograms of reads, writes and both
-/// - if requested: when the members of an array collected, as columns
+/// - if requested: the collections of the members of an array, as columns
 /// - if requested: the history, as JSON
-/// - if requested: the timeline, which is the trace, its slices, and the time in seconds at which it was cut
+/// - if requested: the timeline, consisting of the trace, its slices, and the time in seconds at which it became full
 /// - the real time in seconds of the warm-up and of the measured run
 /// - the names of the code paths in use at the end
 type RunResult = (
@@ -347,7 +345,7 @@ type RunResult = (
 
 #[pymethods]
 impl Device {
-    /// Creates a device that was never written, with placement rules of the user, if there are any.
+    /// Creates a device that was never written. The placement rules may be written by the user.
     #[new]
     #[pyo3(signature = (spec, scheme=None, victim=None))]
     fn new(
@@ -375,7 +373,7 @@ impl Device {
         })
     }
 
-    /// Brings the device into the initial state called `kind`; returns false if `control` stopped it.
+    /// Brings the device into the initial state called `kind`. Returns false if `control` stopped the work.
     fn precondition(
         &mut self,
         py: Python<'_>,
@@ -393,8 +391,8 @@ impl Device {
         done.map_err(of_sim)
     }
 
-    /// Brings a device that writes by units into the initial state called `kind` by writing `fill` and then `load`;
-    /// returns false if `control` stopped it.
+    /// Brings a device that writes by units into the initial state called `kind`, by writing `fill` and then `load`.
+    /// Returns false if `control` stopped the work.
     fn precondition_by_load(
         &mut self,
         py: Python<'_>,
@@ -418,7 +416,7 @@ impl Device {
         done.map_err(of_sim)
     }
 
-    /// Fills the buffer, if the initial state called `kind` has a full one; returns false if `control` stopped it.
+    /// Fills the buffer if the initial state called `kind` has a full one. Returns false if `control` stopped the work.
     fn fill_buffer(
         &mut self,
         py: Python<'_>,
@@ -441,35 +439,35 @@ impl Device {
         }
     }
 
-    /// Writes the state to a file, with a line that describes its origin.
+    /// Writes the state of the flash to a file. `made_by` is a line that describes its origin.
     fn save_snapshot(&self, py: Python<'_>, path: PathBuf, made_by: &str) -> PyResult<()> {
         let state = &self.state;
         py.detach(|| either!(state, device => flashtwin_sim::save_snapshot(&path, device, made_by)))
             .map_err(of_sim)
     }
 
-    /// Loads a snapshot written for the same flash; returns the description of its origin.
+    /// Loads a snapshot that was written for the same flash. Returns the description of its origin.
     fn load_snapshot(&mut self, py: Python<'_>, path: PathBuf) -> PyResult<String> {
         let state = &mut self.state;
         py.detach(|| either!(state, device => flashtwin_sim::load_snapshot(&path, device)))
             .map_err(of_sim)
     }
 
-    /// Returns the state of the flash as bytes, for `load_state` of a device with the same flash.
+    /// Returns the state of the flash as bytes, which `load_state` of a device with the same flash accepts.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let from = &self.state;
         let bytes = py.detach(|| from.flash_bytes()).map_err(of_state)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Loads the state of the flash from bytes of `state`; the buffer may differ.
+    /// Loads the state of the flash from bytes that `state` returned. The buffer may differ.
     fn load_state(&mut self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
         let to = &mut self.state;
         py.detach(|| to.load_flash(bytes)).map_err(of_state)
     }
 
-    /// Returns a device of `spec` whose flash has the state of this device's flash. The two may differ in their
-    /// buffer, not in their flash. `user` replaces the policy that `spec` names.
+    /// Returns a device of `spec` whose flash has the state of this device's flash. The two devices may differ in their
+    /// buffer, but not in their flash. `user` replaces the policy that `spec` names.
     fn fork(&self, py: Python<'_>, spec: &Spec, user: Option<&UserPolicy>) -> PyResult<Device> {
         let (from, spec) = (&self.state, &spec.0);
         let policy = user.map(UserPolicy::boxed);
@@ -485,9 +483,9 @@ impl Device {
         })
     }
 
-    /// Runs a workload, starting from the state that the previous run left. Requests are submitted for at most
-    /// `span_max_s`. `sink` receives the measured completions as dicts of columns, on another thread. If `label` is
-    /// given, the results name it as the policy.
+    /// Runs a workload, from the state that the previous run left. Requests are submitted for at most `span_max_s`.
+    /// `sink` is called on another thread with the measured completions, as dicts of columns. If `label` is given, it
+    /// is the name of the policy in the results.
     #[pyo3(signature = (workload, control, options, *, span_max_s=None, label=None, sink=None))]
     #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
     fn run(
@@ -540,10 +538,9 @@ impl Device {
         result(py, &summary, outcome, gc_timeline, took_s, control.path())
     }
 
-    /// Runs several clients at once, each with a load and a limit of requests in flight, from the
-    /// state that the previous run left. Returns three results: for each client, the histograms of
-    /// reads and writes in equal parts of the span; the bytes that the host and the medium wrote;
-    /// and whether the run ended.
+    /// Runs several clients at once, from the state that the previous run left. Each client has a load and a limit of
+    /// requests in flight. Returns three results: for each client, the histograms of reads and of writes in equal parts
+    /// of the span; the bytes that the host and the medium wrote; and whether the run ended.
     #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
     fn run_clients(
         &mut self,
@@ -596,8 +593,8 @@ impl Device {
 /// Histograms of reads and of writes, as pairs of nanoseconds and requests.
 type Histograms = (Vec<(u64, u64)>, Vec<(u64, u64)>);
 
-/// Histograms of the parts of each client, bytes written by the host, bytes that the medium counted, and whether the
-/// run ended.
+/// Histograms of the parts of each client, bytes written by the host, bytes written to the medium, and whether the run
+/// ended.
 type ClientsResult = (Vec<Vec<Histograms>>, u64, u64, bool);
 
 fn result(

@@ -54,7 +54,8 @@ pub fn of_sim(e: SimError) -> PyErr {
     }
 }
 
-/// Returns the exception for a value that cannot be serialised. Our own types always can, so this reports a bug.
+/// Returns the exception for a value that cannot be serialised. All types of results can be serialised, so it reports a
+/// bug.
 pub fn of_json(e: serde_json::Error) -> PyErr {
     FlashtwinError::new_err(format!("a result cannot be written as JSON: {e}"))
 }

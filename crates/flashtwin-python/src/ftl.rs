@@ -18,7 +18,7 @@ pub fn ftl_names() -> Vec<&'static str> {
 /// Describes a translation layer in words, as a dict.
 #[pyfunction]
 pub fn ftl_info<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
-    // For an unknown name, this returns the error message of the setup.
+    // If the name is unknown, the setup returns the error message.
     Setup::new(name, 1, 1, 2).map_err(of_setup)?;
     let Some(entry) = find(name) else {
         return Err(FlashtwinError::new_err(format!(
@@ -45,11 +45,11 @@ pub fn ftl_info<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>
     Ok(d)
 }
 
-/// Largest number of pages in a trace, since each step prints the logs or the cache.
+/// Largest number of pages in a trace. Each step prints the logs or the cache, so a larger trace would be unreadable.
 const PAGES_MAX: u64 = 1 << 20;
 
-/// Steps a translation layer through a string of accesses. Returns the effect of each step as a list of dicts, the
-/// total as a dict, and both as a table for readers.
+/// Applies a string of accesses to a translation layer. Returns the effect of each step as a list of dicts, the total
+/// as a dict, and both as a table for readers.
 #[pyfunction]
 #[pyo3(signature = (name, accesses, *, set, blocks, pages_per_block, logical_pages, empty))]
 #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.

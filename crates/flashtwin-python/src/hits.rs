@@ -19,20 +19,20 @@ use crate::errors::FlashtwinError;
 use crate::policies::of_little_device;
 use crate::user::UserPolicy;
 
-/// Pages of a block (N) for policies that rank blocks, as on the devices of the papers.
+/// Pages per block (N) for policies that rank blocks. The devices of the papers have the same number.
 const PAGES_PER_BLOCK: u32 = 64;
-/// Largest capacity of a buffer in pages: 256 GiB with pages of 4 KiB.
+/// Largest capacity of a buffer in pages. With pages of 4 KiB, these are 256 GiB.
 const CAPACITY_MAX: u32 = 1 << 26;
-/// Number of requests between the prefetch of a page's directory entry and its access.
+/// Number of requests by which prefetching the directory entries of pages is ahead of the accesses.
 const AHEAD: usize = 8;
-/// Number of pages between two checks whether the run was asked to stop.
+/// Number of pages between two checks whether the caller was stopped.
 const LOOK: u64 = 4096;
 
 /// Counts the hits of a policy (a name with parameters, or `user`) in a buffer of `capacity_pages` that is empty at
-/// first. The workload may still be being read. Returns None if `control` stopped it.
+/// first. The workload may still be read meanwhile. Returns None if `control` stopped it.
 ///
-/// With `rate`, the buffer is a miniature: it sees pages sampled at this rate, and its counts are scaled up. With `part`,
-/// it sees one of the disjoint parts of the sample.
+/// With `rate`, the buffer is a miniature: it receives only pages sampled at this rate, and its counts are scaled up.
+/// With `part`, it receives only one of the disjoint parts of the sample.
 #[pyfunction]
 #[pyo3(signature = (accesses, name, set, user, control, *, capacity_pages, rate=None, part=None))]
 #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
@@ -82,8 +82,9 @@ pub fn count_hits<'py>(
         .transpose()
 }
 
-/// Returns how many low bits of a page number are ignored when pages are sampled. If the policy ranks blocks, a
-/// sample has either all pages of a block or none; otherwise pages are sampled singly.
+/// Returns the number of low bits of a page number that are ignored when pages are sampled. If the policy ranks blocks,
+/// a sample must contain either all pages of a block or none. Otherwise the number is 0, and pages are sampled
+/// individually.
 fn unit_bits(policy: &str) -> u32 {
     let found = catalog::find(policy).map(|(entry, base)| base.unwrap_or(entry));
     match found.is_some_and(|entry| entry.family == Family::Blocks) {
@@ -140,7 +141,7 @@ struct HitCount {
     dirty_victims: u64,
     /// Evictions with a victim that was written back.
     destages: u64,
-    /// Numbers of read and of write accesses, including those that a sample omits.
+    /// Numbers of read and of write accesses, including accesses to pages that are not in the sample.
     all_reads: u64,
     all_writes: u64,
 }
@@ -192,7 +193,7 @@ fn dict(py: Python<'_>, count: HitCount, whole: bool) -> PyResult<Bound<'_, PyDi
     Ok(d)
 }
 
-/// Counts the hits of MIN, which must know all accesses in advance; None if `control` stopped it.
+/// Counts the hits of MIN, which must know all accesses in advance. Returns None if `control` stopped it.
 fn of_min(
     accesses: &Accesses,
     capacity_pages: u32,
@@ -214,7 +215,7 @@ fn of_min(
         }
     }
     let (accesses, hits) = (pages.len() as u64, min::hits(&pages, capacity_pages));
-    // Reads and writes count alike; as reads they are scaled up.
+    // MIN treats reads and writes alike. Here all accesses count as reads, as which they are scaled up.
     Ok(Some(HitCount {
         accesses,
         hits,
@@ -225,7 +226,7 @@ fn of_min(
     }))
 }
 
-/// Runs the accesses through an empty buffer; None if `control` stopped it.
+/// Applies the accesses to an empty buffer. Returns None if `control` stopped it.
 fn count(
     accesses: &Accesses,
     device: &DeviceSpec,

@@ -1,8 +1,8 @@
 //! Python bindings: the compiled module `flashtwin._core`.
 //!
-//! The bindings are thin: the crates below check the arguments, and results are passed on as JSON text and as columns
-//! of bytes, from which the package in `python/flashtwin` makes Python objects. Functions that may take longer than a
-//! moment run with the GIL released. No result is computed here.
+//! The bindings are thin. The crates below check the arguments. Results are passed on as JSON text and as columns of
+//! bytes, from which the package in `python/flashtwin` creates Python objects. No result is computed here. Functions
+//! that may take longer than a moment run with the GIL released.
 
 mod accesses;
 mod columns;

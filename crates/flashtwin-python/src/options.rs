@@ -97,7 +97,7 @@ fn beyond_from(name: &str) -> PyResult<Beyond> {
     }
 }
 
-/// Returns a span of virtual time; `what` names it in messages.
+/// Returns a span of virtual time. `what` is its name for messages.
 pub fn length(what: &str, seconds: f64) -> PyResult<Time> {
     let ps = (seconds * 1e12).round();
     if !(1.0..=1e19).contains(&ps) {
@@ -122,7 +122,7 @@ fn window(&GivenWindow { from_s, length_s }: &GivenWindow) -> PyResult<Window> {
     })
 }
 
-/// Returns the pacing in words, for the record.
+/// Returns a description of the pacing for the results.
 pub fn describe(config: &RunConfig) -> String {
     let mut text = match config.pacing {
         Pacing::Open {

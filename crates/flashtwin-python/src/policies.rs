@@ -18,8 +18,8 @@ pub fn policy_names() -> Vec<String> {
     ChosenPolicy::names()
 }
 
-/// Returns the names of the policies in the order of the documentation, including offline ones. The filter is named
-/// `gcar-NAME`.
+/// Returns the names of the policies in the order of the documentation, including policies that are not for devices.
+/// The name of the filter is `gcar-NAME`.
 #[pyfunction]
 pub fn catalog_names() -> Vec<&'static str> {
     entries().map(|entry| entry.name).collect()
@@ -54,7 +54,7 @@ pub fn policy_info<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDi
         return Err(unknown_policy(name));
     };
     let d = PyDict::new(py);
-    // In the texts of the filter, NAME stands for its base.
+    // In the texts of the filter, NAME stands for the policy that it filters.
     let with_base = |text: &str| match base {
         Some(base) => text.replace("NAME", base.name),
         None => text.to_owned(),
@@ -117,13 +117,13 @@ fn example<'py>(py: Python<'py>, entry: &Entry) -> PyResult<Option<Bound<'py, Py
     Ok(Some(d))
 }
 
-/// Largest capacity in a trace, since each step prints the whole buffer.
+/// Largest capacity of a traced buffer. Each step prints the whole buffer.
 const CAPACITY_MAX: u32 = 4096;
 const CHIPS_MAX: u32 = 256;
 const STRIDE_MAX: u32 = 256;
 
-/// Steps a policy through a string of accesses. Returns the effect of each step as a list of dicts, and as a table
-/// for readers. `user` replaces the policy called `name`.
+/// Applies a string of accesses to a policy. Returns the effect of each step as a list of dicts, and as a table for
+/// readers. `user` replaces the policy called `name`.
 #[pyfunction]
 #[pyo3(signature = (name, user, accesses, *, capacity, set, chips, stride_pages, pages_per_block))]
 #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
@@ -205,8 +205,8 @@ fn step_dict<'py>(py: Python<'py>, step: &Step) -> PyResult<Bound<'py, PyDict>> 
     Ok(d)
 }
 
-/// Returns the messages about a device created for a policy, without the locations of its keys, which mean nothing to
-/// the caller.
+/// Returns the error for a device that was created only for a policy. It omits the locations of keys in the device's
+/// file, because the caller has no such file.
 pub fn of_little_device(e: &SpecError) -> PyErr {
     let text = |p: &flashtwin::spec::Problem| match p.key.as_str() {
         "buffer.policy" => format!("policy: {}", p.message),

@@ -1,8 +1,8 @@
 //! Policies written in Python.
 //!
-//! A run does not hold the GIL; every call of the policy attaches to the interpreter. An exception of the policy, or
-//! an invalid victim, stops the run and is raised there. Until the device is idle, the oldest page is then the
-//! victim, so that no request hangs.
+//! A run does not hold the GIL; every call of the policy attaches to the interpreter. If the policy raises an exception
+//! or returns an invalid victim, the run stops and raises an exception. From then on until the device is idle, the
+//! oldest page is the victim, so that no request hangs.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ use pyo3::IntoPyObjectExt;
 
 use crate::errors::FlashtwinError;
 
-/// The exception of a policy, and the control by which it stops the run.
+/// The exception of a policy, and the control with which it stops the run.
 #[derive(Default)]
 pub struct Failure {
     failed: AtomicBool,
@@ -44,7 +44,7 @@ impl Failure {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Keeps the first exception, and stops the run.
+    /// Stores the exception unless there is an earlier one, and stops the run.
     pub fn fail(&self, error: PyErr) {
         if !self.failed.swap(true, Ordering::Relaxed) {
             *locked(&self.error) = Some(error);
@@ -55,7 +55,7 @@ impl Failure {
     }
 }
 
-/// One access to one page, as a policy sees it.
+/// One access to one page, as the policy receives it.
 #[pyclass(frozen, get_all, module = "flashtwin._core")]
 pub struct Access {
     lpn: u32,
@@ -89,9 +89,9 @@ impl From<&buffer::Access> for Access {
     }
 }
 
-/// A cached page, from its insertion until it is evicted or trimmed. After that, its number is used for another page.
-/// A policy that still compared, hashed or indexed by the old page would then confuse the two, so this raises an
-/// exception.
+/// A cached page, from its insertion until it is evicted or trimmed. After that, its number is used for another page. A
+/// policy that still compared, hashed or indexed by the old object would confuse the two pages. Therefore these
+/// operations then raise an exception.
 #[pyclass(frozen, module = "flashtwin._core")]
 pub struct Page {
     number: u32,
@@ -145,7 +145,7 @@ impl Page {
     }
 }
 
-/// Returns the number of a page that a policy names: a [`Page`], or a number stored by the policy itself.
+/// Returns the number of a page that a policy returned: as a [`Page`], or as a number that the policy stored.
 fn number_of(page: &Bound<'_, PyAny>) -> PyResult<u32> {
     match page.cast::<Page>() {
         Ok(page) => page.get().number(),
@@ -153,7 +153,7 @@ fn number_of(page: &Bound<'_, PyAny>) -> PyResult<u32> {
     }
 }
 
-/// Pages that the policy holds, in order of insertion.
+/// Pages in the buffer of the policy, in order of insertion.
 #[derive(Debug, Default)]
 struct Held {
     pages: Vec<bool>,
@@ -205,7 +205,7 @@ impl Held {
     }
 }
 
-/// Access to the device, valid during a call of the policy.
+/// References to the device and to the pages. They are valid during a call of the policy.
 #[derive(Clone, Copy)]
 struct Asked {
     device: &'static dyn DeviceView,
@@ -227,9 +227,9 @@ impl Asking {
     /// # Safety
     /// The caller must drop the value while `device` and `held` are still alive.
     unsafe fn new(device: &dyn DeviceView, held: &Held) -> Asking {
-        // SAFETY: only the lifetimes change. The references are removed from `ASKED` when the value is dropped, which
-        // the caller guarantees to happen before they end. No other code takes them out of `ASKED` for longer than a
-        // call of `asked` by the same thread.
+        // SAFETY: only the lifetimes change. The references are removed from `ASKED` when the value is dropped. The
+        // caller guarantees that this happens before they end. No other code keeps them for longer than a call of
+        // `asked` by the same thread.
         let asked = unsafe {
             Asked {
                 device: std::mem::transmute::<&dyn DeviceView, &'static dyn DeviceView>(device),
@@ -257,7 +257,7 @@ fn asked<T>(query: impl FnOnce(&dyn DeviceView, &Held) -> PyResult<T>) -> PyResu
     }
 }
 
-/// The device as a policy may see it.
+/// The device, with the properties that a policy may read.
 #[pyclass(frozen, module = "flashtwin._core")]
 pub struct PolicyDevice;
 
@@ -302,17 +302,17 @@ impl PolicyDevice {
         Self::page(page, |device, page| device.dirty(page))
     }
 
-    /// Returns the chip that holds the page's flash copy; None if none does.
+    /// Returns the chip that holds the flash copy of the page; None if no chip has one.
     fn chip(&self, page: &Bound<'_, PyAny>) -> PyResult<Option<u16>> {
         Self::page(page, |device, page| device.chip(page).map(|chip| chip.0))
     }
 
-    /// Whether the page's slot or data have not arrived, so that it cannot be evicted now.
+    /// Whether the page cannot be evicted now, because it has no slot or no data yet.
     fn in_flight(&self, page: &Bound<'_, PyAny>) -> PyResult<bool> {
         Self::page(page, |device, page| device.in_flight(page))
     }
 
-    /// Returns a page as states show it: `7d` if logical page 7 is dirty, `7c` if it is clean.
+    /// Returns a page in the notation of states: `7d` if logical page 7 is dirty, `7c` if it is clean.
     fn text(&self, page: &Bound<'_, PyAny>) -> PyResult<String> {
         Self::page(page, page_text)
     }
@@ -328,7 +328,7 @@ impl PolicyDevice {
         Self::of_chip(chip, |device, chip| device.in_gc(chip))
     }
 
-    /// Returns the time in microseconds until the chip has completed its work (ECR's chip queue complete time).
+    /// Returns the time in microseconds until the chip has completed its pending work (ECR's chip queue complete time).
     fn drain_time_us(&self, chip: u32) -> PyResult<f64> {
         Self::of_chip(chip, |device, chip| device.drain_time(chip, false).as_us())
     }
@@ -338,7 +338,7 @@ impl PolicyDevice {
         Self::of_chip(chip, |device, chip| device.chip_idle(chip))
     }
 
-    /// Returns the number of free blocks of the chip, not counting open ones.
+    /// Returns the number of free blocks of the chip. Open blocks do not count.
     fn free_blocks(&self, chip: u32) -> PyResult<u32> {
         Self::of_chip(chip, |device, chip| device.free_blocks(chip))
     }
@@ -357,8 +357,7 @@ struct Calls {
     hit: Py<PyAny>,
     evict: Py<PyAny>,
     forget: Py<PyAny>,
-    /// The method `cleaned`. This and the following methods are `None` if the class does not
-    /// override them.
+    /// The method `cleaned`. Like the following methods, it is `None` if the class does not override it.
     cleaned: Option<Py<PyAny>>,
     state: Option<Py<PyAny>>,
 }
@@ -372,8 +371,8 @@ pub struct UserPolicy {
 
 #[pymethods]
 impl UserPolicy {
-    /// Creates the policy. `object` has the methods of `flashtwin.Policy`; `overridden` names the
-    /// optional ones to call; `name` is used in messages.
+    /// Creates the policy. `object` has the methods of `flashtwin.Policy`. `overridden` names the optional methods to
+    /// call. `name` is used in messages.
     #[new]
     fn new(
         object: &Bound<'_, PyAny>,
@@ -411,8 +410,8 @@ impl UserPolicy {
     }
 }
 
-/// The policy in the model. A copy calls the same Python object: the package never continues both a device and its
-/// copy.
+/// The policy in the model. A copy calls the same Python object. This is safe, because the package never continues both
+/// a device and its copy.
 #[derive(Clone)]
 struct PyPolicy {
     calls: Arc<Calls>,
@@ -421,7 +420,7 @@ struct PyPolicy {
 }
 
 impl PyPolicy {
-    /// Runs `call` with the interpreter, and with access to the device; None once the policy has failed.
+    /// Runs `call` with the interpreter and with access to the device. Returns None if the policy has failed.
     fn call<T>(
         &self,
         device: Option<&dyn DeviceView>,
@@ -431,20 +430,20 @@ impl PyPolicy {
             return None;
         }
         let done = Python::attach(|py| {
-            // SAFETY: dropped at the end of this block, which `device` and `self.held` outlive.
+            // SAFETY: the value is dropped at the end of this block. `device` and `self.held` live longer.
             let _asking = device.map(|device| unsafe { Asking::new(device, &self.held) });
             call(py, &self.calls)
         });
         done.map_err(|e| self.failure.fail(e)).ok()
     }
 
-    /// Returns the object of a page; `None` if the policy failed before the page got one.
+    /// Returns the object of a page; `None` if the policy failed before an object was created for the page.
     fn object(&self, py: Python<'_>, page: PageId) -> Option<Py<Page>> {
         let object = &self.held.objects[page.0 as usize];
         object.as_ref().map(|object| object.clone_ref(py))
     }
 
-    /// Reads the pages of the buffer that `evict` returned, each of which may occur once.
+    /// Reads the pages that `evict` returned. Each must be in the buffer and may occur only once.
     fn read_victims(
         &self,
         returned: &Bound<'_, PyAny>,
@@ -525,7 +524,7 @@ impl buffer::Policy for PyPolicy {
     }
 
     fn cleaned(&mut self, device: &dyn DeviceView, page: PageId) {
-        // The device also notifies of pages that have meanwhile left the policy.
+        // The device may notify the policy of pages that are no longer in the buffer.
         if self.calls.cleaned.is_some() && self.held.has(page) {
             self.call(Some(device), |py, calls| match &calls.cleaned {
                 Some(cleaned) => cleaned.call1(py, (self.object(py, page),)).map(drop),

@@ -1,6 +1,6 @@
 //! Placement schemes and victim rules written in Python.
 //!
-//! An exception, or an invalid class or unit, stops the run and is raised there.
+//! An exception, or an invalid class or unit, stops the run. The run then raises the exception.
 
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use pyo3::IntoPyObjectExt;
 use crate::errors::error;
 use crate::user::Failure;
 
-/// A page that the host writes, as a user's scheme sees it.
+/// A page that the host writes, as the user's scheme receives it.
 #[pyclass(frozen, get_all, module = "flashtwin._core")]
 pub struct PlacementPage {
     lpn: u32,
@@ -31,7 +31,7 @@ pub struct PlacementPage {
     request_pages: u32,
 }
 
-/// A live page that collection moves, as a user's scheme sees it.
+/// A live page that collection moves, as the user's scheme receives it.
 #[pyclass(frozen, get_all, module = "flashtwin._core")]
 pub struct Survivor {
     lpn: u32,
@@ -42,7 +42,7 @@ pub struct Survivor {
     clock: u64,
 }
 
-/// A unit, as a user's scheme sees it.
+/// A unit, as the user's scheme receives it.
 #[pyclass(frozen, get_all, module = "flashtwin._core")]
 pub struct PlacementUnit {
     number: u32,
@@ -116,7 +116,7 @@ impl PyScheme {
         })
     }
 
-    /// Calls a method, unless one has failed; an exception stops the run.
+    /// Calls a method, unless an earlier call has failed. An exception stops the run.
     fn call<T>(
         &self,
         call: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>,
@@ -221,8 +221,7 @@ impl Scheme for PyScheme {
 }
 
 impl Clone for PyScheme {
-    /// Shares the Python object, since a device with a user's scheme is never copied in the middle
-    /// of a run.
+    /// Shares the Python object. This is safe, because a device with a user's scheme is never copied during a run.
     fn clone(&self) -> PyScheme {
         PyScheme {
             object: self.object.clone(),
@@ -383,7 +382,7 @@ impl UserVictim for PyVictim {
     }
 }
 
-/// A Unix socket at which a served device asks for the rules of the user.
+/// A Unix socket through which a served device calls the rules of the user.
 #[pyclass(frozen, module = "flashtwin._core")]
 pub struct RulesSocket(UnixListener);
 
@@ -397,7 +396,7 @@ impl RulesSocket {
             .map_err(|e| error(format!("{}: {e}", path.display())))
     }
 
-    /// Waits for the device, and replies to its questions until the device ends.
+    /// Waits for the device to connect, and replies to its questions until the device stops.
     fn reply(
         &self,
         py: Python<'_>,
@@ -417,7 +416,7 @@ impl RulesSocket {
     }
 }
 
-/// Creates the rules of a user from a scheme and a victim rule; either may be missing.
+/// Creates the rules of a user from a scheme and a victim rule; one of the two may be missing.
 ///
 /// # Errors
 /// Fails if an attribute of the scheme is missing or of the wrong type.

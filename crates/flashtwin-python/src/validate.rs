@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 
 use crate::errors::{of_json, of_sim};
 
-/// Replays every case of a directory. `each` is called with each report as JSON and the number of cases; an exception
-/// in it ends the validation.
+/// Compares every case of a directory. Calls `each` with each report as JSON and the number of cases. An exception in
+/// `each` ends the validation.
 #[pyfunction]
 pub fn validate(py: Python<'_>, path: PathBuf, each: Py<PyAny>) -> PyResult<()> {
     let mut raised = None;

@@ -1,4 +1,4 @@
-//! Traces and generated loads: opens, summarises and converts them.
+//! Traces and generated loads: opening, summarising and converting.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 
 use crate::errors::{of_json, of_workload, FlashtwinError, WorkloadError};
 
-/// A stream of requests, to be run once.
+/// A stream of requests, which can be run once.
 #[pyclass(frozen, module = "flashtwin._core")]
 pub struct Workload {
     inner: Mutex<Box<dyn flashtwin_workload::Workload>>,
@@ -66,7 +66,8 @@ impl Workload {
         })
     }
 
-    /// Builds the writes that fill a device of `range_bytes`: those of a generated load, or every page in order.
+    /// Creates the writes that fill a device of `range_bytes`: those that a generated load defines, or every page in
+    /// order.
     #[staticmethod]
     #[pyo3(signature = (text, range_bytes, page_bytes, seed))]
     fn fill(
@@ -91,7 +92,7 @@ impl Workload {
         Ok(self.lock()?.describe())
     }
 
-    /// Warnings so far: doubts that did not stop the run.
+    /// Returns the warnings so far. They did not stop the run.
     fn warnings(&self) -> PyResult<Vec<String>> {
         Ok(self.lock()?.warnings())
     }
@@ -102,7 +103,7 @@ impl Workload {
         summary(&TraceInfo::measure(inner.as_mut()).map_err(of_workload)?)
     }
 
-    /// Returns the number of requests, if known beforehand.
+    /// Returns the number of requests if it is known in advance.
     #[getter]
     fn requests_total(&self) -> PyResult<Option<u64>> {
         Ok(self.lock()?.requests_total())
@@ -110,9 +111,8 @@ impl Workload {
 }
 
 impl Workload {
-    /// Returns the lock, without waiting for it: a thread that waited here with the GIL would block
-    /// the run that holds the lock. No invariant spans two calls, so a lock poisoned by a panic can
-    /// still be used.
+    /// Returns the lock without waiting for it. A thread that waited here while it held the GIL would block the run
+    /// that holds the lock. A lock that a panic has poisoned can still be used, because no invariant spans two calls.
     pub fn lock(&self) -> PyResult<MutexGuard<'_, Box<dyn flashtwin_workload::Workload>>> {
         match self.inner.try_lock() {
             Ok(guard) => Ok(guard),
@@ -124,8 +124,8 @@ impl Workload {
     }
 }
 
-/// Number of passes of a workload (`None`: without end); distance in bytes between the addresses of one pass and
-/// those of the next; and the range in bytes that addresses stay within.
+/// Repetition of a workload, as three numbers: the number of passes (`None`: no end); the distance in bytes between the
+/// addresses of one pass and the next; and the range in bytes within which addresses stay.
 type Repeated = (Option<u64>, u64, u64);
 
 fn opened(
@@ -141,7 +141,7 @@ fn opened(
     }
 }
 
-/// Writes the table in one file as text to another file, in Python.
+/// Calls Python code that reads the table in the file `table` and writes it as text to the file `text`.
 pub fn read_table(table: &File, text: &File) -> Result<(), String> {
     Python::attach(|py| {
         let (table, text) = (table.as_raw_fd(), text.as_raw_fd());
@@ -154,14 +154,14 @@ pub fn read_table(table: &File, text: &File) -> Result<(), String> {
 
 fn trace_options(json: &str) -> PyResult<TraceOptions> {
     serde_json::from_str(json).map_err(|e| {
-        // The position in the JSON means nothing to a caller that passed keywords.
+        // The position within the JSON is omitted, because a caller that passed keywords has no JSON.
         let message = e.to_string();
         let what = message.split(" at line ").next().unwrap_or(&message);
         WorkloadError::new_err(format!("trace options: {what}"))
     })
 }
 
-/// Returns the named loads of papers: for each its name, its text form and its description.
+/// Returns the named loads of papers. Each has a name, a text form and a description.
 #[pyfunction]
 pub fn presets() -> Vec<(&'static str, &'static str, &'static str)> {
     PRESETS.to_vec()
@@ -179,7 +179,7 @@ pub fn estimate_lines(py: Python<'_>, path: PathBuf) -> Option<u64> {
     py.detach(|| flashtwin_workload::estimate_lines(&path))
 }
 
-/// Summarises a trace, as JSON and as text.
+/// Returns the summary of a trace, as JSON and as text.
 #[pyfunction]
 pub fn trace_info(py: Python<'_>, path: PathBuf, options: &str) -> PyResult<(String, String)> {
     let options = trace_options(options)?;
@@ -194,8 +194,8 @@ fn summary(info: &TraceInfo) -> PyResult<(String, String)> {
     Ok((json, info.to_string()))
 }
 
-/// Writes a trace in one of flashtwin's own forms. Returns the requests and bytes written, a description of the
-/// source, and warnings.
+/// Writes a trace in one of flashtwin's own forms. Returns the numbers of requests and bytes written, a description of
+/// the source, and warnings.
 #[pyfunction]
 pub fn convert(
     py: Python<'_>,

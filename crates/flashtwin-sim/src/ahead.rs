@@ -1,4 +1,5 @@
-//! Members of an array on several threads: the driver passes on requests before it submits them.
+//! Simulates the members of an array on several threads: the driver passes requests to the members' threads before it
+//! submits these requests.
 
 use flashtwin::{Request, Time};
 
@@ -6,17 +7,16 @@ use crate::run::{Driver, Pacing, CLOCK_MAX};
 use crate::{Drivable, SimError, Threads};
 
 impl<S: Drivable> Driver<'_, S> {
-    /// Whether the driver simulates members ahead at all.
+    /// Whether the driver may pass on requests in advance: with several threads, in an open loop.
     pub(crate) fn foresees(&self) -> bool {
         self.threads().0 > 1 && matches!(self.config.pacing, Pacing::Open { .. })
     }
 
-    /// Simulates the next requests ahead, as many as possible, and returns their number. With 0, the next request
-    /// must be submitted normally. Called only if [`Driver::foresees`].
+    /// Passes on as many of the next requests as possible, and returns their number. If it returns 0, the caller must
+    /// submit the next request normally. Called only if [`Driver::foresees`].
     pub(crate) fn look_ahead(&mut self, rest: &[Request]) -> Result<usize, SimError> {
-        // Members cannot be simulated ahead in two cases. History, timeline and checks read the
-        // flash between requests; and a limited span ends at an instant that is not known in
-        // advance.
+        // No request is passed on in two cases. History, timeline and checks read the flash between requests. A run
+        // with a limited span ends at an instant that is not known in advance.
         let looks = self.config.history
             || self.config.timeline.is_some()
             || self.config.check_requests.is_some();
@@ -55,7 +55,7 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(foreseen.len())
     }
 
-    /// Simulates the requests passed on so far to the end, because no further ones are known.
+    /// Simulates all requests passed on so far to their end. Called when no further requests are known.
     pub(crate) fn end_ahead(&mut self) {
         let threads = self.threads();
         if threads.0 > 1 {

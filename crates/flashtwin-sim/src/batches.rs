@@ -1,10 +1,10 @@
-//! Sums over batches of consecutive requests, by request number. Under every policy, a batch has the same requests,
-//! so that a comparison can pair them.
+//! Sums over batches of consecutive requests, by request number. A batch contains the same requests under every policy,
+//! so that a comparison can pair the batches of two runs.
 //!
 //! Each batch starts with one request. When there are too many batches, adjacent batches are
 //! merged.
-//! The work of the flash in a batch is what was done from the submission of its first request to
-//! that of the first request of the next batch.
+//! The flash work of a batch is counted from the submission of its first request to the submission of the first request
+//! of the next batch.
 
 use flashtwin::metrics::FlashReport;
 use flashtwin::{Breakdown, Cause, Completion, Op, Status};
@@ -15,11 +15,11 @@ use crate::history::{bucket, percentile_us, BUCKETS};
 
 /// Number of batches in results.
 const BATCHES: usize = 10;
-/// Largest number of batches during a run: a multiple of 4 times the number of batches in results, so that the latter
-/// differ little in length.
+/// Largest number of batches during a run. [`Batches::halve`] leaves at least 4 times the [`BATCHES`] of the results,
+/// so that batches of the results differ little in length.
 const KEPT_MAX: usize = 8 * BATCHES;
 
-/// Mean number of requests that must lie above a percentile.
+/// Mean number of requests that must lie above a percentile. With fewer, the percentile is not reported.
 const BEYOND_MIN: f64 = 1.0;
 
 /// Batches collected during a run.
@@ -33,7 +33,8 @@ pub(crate) struct Batches {
 /// Counters of the flash since the start of the measurement.
 #[derive(Clone, Copy, Debug, Default)]
 struct Work {
-    /// Pages programmed: in all with parity and metadata, without these and summaries, and for the host.
+    /// Pages programmed, with parity, metadata and summaries. The two fields below count a part of them: `programs`
+    /// lacks these three, and `host_programs` counts the programs for the host.
     media_pages: u64,
     programs: u64,
     host_programs: u64,
@@ -175,8 +176,8 @@ impl Batches {
         self.batches = pairs.collect();
     }
 
-    /// Returns the ten batches of the results, with the counters of the flash at the end of the run; none if there were
-    /// fewer requests. The first batch is the first one with requests.
+    /// Returns the ten batches of the results, where `end` has the counters of the flash at the end of the run. They
+    /// begin with the first batch that has a read or write. Returns none if fewer than ten batches remain.
     pub fn points(&self, end: &FlashReport) -> Vec<RequestBatch> {
         let first = self
             .batches
@@ -322,7 +323,7 @@ mod tests {
             let sum = |value: fn(&RequestBatch) -> u64| points.iter().map(value).sum::<u64>();
             assert_eq!(sum(|p| p.erases), count * count);
             assert_eq!(sum(|p| p.media_pages), 7 * count);
-            // Each batch has the work of its own requests.
+            // Each point reports the work between its first request and the first request of the next point.
             let mut number = 0;
             for p in &points {
                 let next = number + p.reads + p.writes;
@@ -332,7 +333,7 @@ mod tests {
         }
     }
 
-    /// Returns the counters of the flash at the submission of a request: erases are the square of its number.
+    /// Returns counters of the flash in which the number of erases is the square of a request's number.
     fn report(number: u64) -> FlashReport {
         let mut report = FlashReport::default();
         report.flash.ops[Cause::Erase as usize] = number * number;

@@ -1,9 +1,10 @@
 //! Several clients at once, each with a load, a limit of requests in flight and response times of its own.
 //!
-//! A request is due at its arrival in the client's load. It is submitted then, or as soon as the client has fewer
-//! requests in flight than its limit; its response time counts from the submission. A client that is behind submits
-//! without pause until it has caught up. If it is behind by more than [`ClientsPlan::behind_max`], it drops the
-//! excess, as load generators do. A load without arrival times keeps the limit in flight: a closed loop.
+//! A request is due at its arrival time in the client's load. The client submits it then if it has fewer requests in
+//! flight than its limit, else as soon as one of them completes. The response time counts from the submission. A client
+//! that is late submits without pause until it has caught up. If it is late by more than [`ClientsPlan::behind_max`],
+//! the excess is dropped: all later requests are due that much later, as with load generators. A load without arrival
+//! times is a closed loop: it keeps as many requests in flight as the limit permits.
 
 use std::sync::atomic::Ordering;
 
@@ -29,9 +30,9 @@ pub struct ClientsPlan {
     pub warm: Time,
     /// Time measured.
     pub span: Time,
-    /// Number of equal parts of the measured time, whose results are kept apart.
+    /// Number of equal parts of the measured time. Results are reported for each part.
     pub parts: u32,
-    /// Longest time by which a client may be behind.
+    /// Longest time by which a client may lag behind the arrival times of its load.
     pub behind_max: Time,
 }
 
@@ -51,7 +52,7 @@ pub struct ClientsOutcome {
     pub clients: Vec<Vec<ClientPart>>,
     /// Bytes written by all clients in the measured span.
     pub host_bytes: u64,
-    /// Bytes that the medium counted in the measured span, with the drive's parity and metadata.
+    /// Bytes that the medium counted in the measured span, including the drive's parity and metadata.
     pub media_bytes: u64,
     /// Whether the run was stopped before its end.
     pub interrupted: bool,
@@ -108,7 +109,7 @@ struct Queue<'a> {
     load: &'a mut dyn Workload,
     batch: Vec<Request>,
     at: usize,
-    /// Due time of a request that arrives at 0: the start, and what the client has dropped since.
+    /// Due time of a request whose arrival is 0: the start of the run, plus the lag that was dropped.
     origin: Time,
     in_flight: u32,
     in_flight_max: u32,
@@ -190,7 +191,8 @@ impl<S: Drivable> Run<'_, S> {
         self.device.flash_report_without_wear().media_pages()
     }
 
-    /// Advances the device to the next submission; returns its time and its client, `None` if all loads have ended.
+    /// Advances the device to the next submission. Returns the time and the client of the submission, or `None` if all
+    /// loads have ended.
     fn next(&mut self) -> Result<Option<(Time, usize)>, SimError> {
         loop {
             let now = self.device.now();
@@ -220,7 +222,7 @@ impl<S: Drivable> Run<'_, S> {
                 self.take_completions();
                 return Ok(Some((at, client)));
             }
-            // A completion before that time may let another client submit first.
+            // A request that completes before that time may let another client submit first.
             self.device.advance_below(self.device.outstanding(), at);
             if !self.take_completions() {
                 self.device.advance(at);

@@ -1,5 +1,5 @@
-//! Conservation laws of a run, checked in every build. A violated law ends the run, so that a wrong model returns no
-//! results.
+//! Conservation laws of a run, checked in every build. A violated law ends the run with an error, so that a wrong model
+//! returns no results.
 
 use flashtwin::{Cause, Device, Op, Ssd};
 
@@ -19,12 +19,12 @@ pub(crate) struct Books {
 struct Pages {
     /// Number of pages that can be programmed without an erase.
     free: u64,
-    /// Total number of pages by which the blocks opened in SLC mode so far are smaller than normal ones.
+    /// Pages that blocks opened in SLC mode so far lack, compared with normal blocks; the sum over these blocks.
     lacked: u64,
 }
 
 impl Books {
-    /// Takes the initial values, directly after the counters of the device were reset.
+    /// Takes the initial values. Called directly after the counters of the device were reset.
     #[inline(never)] // as `check`
     pub fn open<S: Drivable>(device: &Device<S>, submitted: u64) -> Books {
         let mut pages = Vec::new();
@@ -32,9 +32,9 @@ impl Books {
         Books { submitted, pages }
     }
 
-    /// Checks all laws, which reads all tables of the device. `same_drives` is false if members of an array may have
-    /// been replaced.
-    #[inline(never)] // so that the count of instructions per request can leave it out
+    /// Checks all laws; reads all tables of the device. `same_drives` is false if members of the array may have been
+    /// replaced, whose free pages then have no initial value.
+    #[inline(never)] // so that the count of instructions per request can exclude it
     pub fn check<S: Drivable>(
         &self,
         device: &Device<S>,
@@ -93,7 +93,8 @@ impl Pages {
         }
     }
 
-    /// Checks that programs and erases since the start explain the free pages.
+    /// Checks that the change of the number of free pages since the start equals the pages erased minus those programmed
+    /// or skipped.
     fn balance(self, drive: &Ssd) -> Result<(), String> {
         let now = Pages::of(drive);
         let report = drive.flash_report_without_wear();

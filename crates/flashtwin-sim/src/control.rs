@@ -41,23 +41,23 @@ impl WorkPhase {
     }
 }
 
-/// Shared with the observers of a run, which may stop it and see its progress.
+/// State that a run shares with its observers, which read its progress and may stop it.
 #[derive(Debug, Default)]
 pub struct Control {
-    /// Set to stop the run early; it then reports its results so far.
+    /// Set by an observer to end the run early. The run then reports the results so far.
     pub stop: AtomicBool,
-    /// Requests submitted so far; in preconditioning, pages written or placed.
+    /// Requests submitted so far; in preconditioning, pages written or mapped so far.
     pub done: AtomicU64,
     /// Total number of requests or pages of the phase; 0 if unknown.
     pub total: AtomicU64,
     phase: Mutex<WorkPhase>,
     /// Rows restored so far on members being rebuilt.
     pub rows_rebuilt: AtomicU64,
-    /// Number of all rows; 0 if no member is being rebuilt.
+    /// Number of rows to restore; 0 if no member is being rebuilt.
     pub rows_to_rebuild: AtomicU64,
     /// Wall-clock time at which the measurement of the last run began.
     began: Mutex<Option<Instant>>,
-    /// Names of the copies of the code in use at the end of the last run.
+    /// Names of the code paths in use at the end of the last run ([`Device::path`](flashtwin::Device::path)).
     path: Mutex<String>,
 }
 
@@ -78,12 +78,12 @@ impl Control {
         self.total.store(total, Ordering::Relaxed);
     }
 
-    /// Begins a phase that continues the counts of the one before.
+    /// Begins a phase that continues the counts of the previous phase.
     pub(crate) fn enter(&self, phase: WorkPhase) {
         *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
     }
 
-    /// Returns the real time at which the measurement of the last run began; `None` before.
+    /// Returns the wall-clock time at which the measurement of the last run began; `None` before the first measurement.
     pub fn began(&self) -> Option<Instant> {
         *self.began.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! The error type of this crate. A message states what was wrong, where, and what would be right.
+//! The error type of this crate. Each message states what was wrong, where, and which value is valid.
 
 use std::fmt;
 use std::io;
@@ -16,7 +16,7 @@ pub enum SimError {
     Config(String),
     /// No request reached the device.
     NoRequests {
-        /// Number of requests left out because their address was beyond the device.
+        /// Number of requests that were skipped because their address was beyond the device.
         dropped: u64,
     },
     /// A request's address is beyond the device.
@@ -50,7 +50,7 @@ pub enum SimError {
     Case {
         /// The file.
         path: PathBuf,
-        /// Line of the problem, from 1, if it is in a line.
+        /// Line of the problem, from 1; `None` if the problem is not in a line.
         line: Option<u64>,
         /// The problem, and a valid value.
         message: String,
@@ -64,11 +64,11 @@ pub enum SimError {
     },
     /// The virtual time of the run exceeds the range of the model's clock.
     Clock {
-        /// Number, from 0, of the request that would be too late; if all requests were submitted,
-        /// their number.
+        /// Number, from 0, of the first request that would be submitted too late. If all requests were submitted, the
+        /// total number of requests.
         request: u64,
     },
-    /// In an open loop, requests arrive faster than the device completes them, and too many wait.
+    /// In an open loop, requests arrive faster than the device completes them, and too many are pending.
     Behind(Box<Backlog>),
     /// The consumer of the results returned an error.
     Sink(String),
@@ -83,15 +83,15 @@ pub struct Backlog {
     pub waiting: u64,
     /// Rate at which the device has completed requests so far, per second.
     pub completed_per_s: f64,
-    /// Requests per second that the load submitted so far; infinite if all arrived at one instant.
+    /// Rate at which the load has submitted requests so far, per second; infinite if all arrived at one instant.
     pub submitted_per_s: f64,
-    /// Value of `speed` at which the load would submit requests at the rate at which the device completes them; 0 if
-    /// there is none.
+    /// Value of the option `speed` with which the load submits requests as fast as the device completes them; 0 if no
+    /// such value exists.
     pub speed: f64,
 }
 
 impl Backlog {
-    /// Formats the speed with two digits; `None` if there is none.
+    /// Formats [`Backlog::speed`] with two significant digits; `None` if it is 0.
     fn speed_text(&self) -> Option<String> {
         let decimals = (1.0 - self.speed.log10().floor()).max(0.0) as usize;
         (self.speed > 0.0).then(|| format!("{:.decimals$}", self.speed))

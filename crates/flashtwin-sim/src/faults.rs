@@ -1,4 +1,4 @@
-//! Members of an array that fail and are replaced during a run, and the response times meanwhile.
+//! Members of an array that fail and are replaced during a run, and the response times in each phase of the array.
 
 use flashtwin::metrics::OpMetrics;
 use flashtwin::{Array, Completion, Device, MemberError, Op, Phase, Time};
@@ -35,12 +35,12 @@ impl std::fmt::Display for Fault {
     }
 }
 
-/// Progress of rebuilding at the end of an interval of the time series.
+/// Progress of the rebuild at the end of an interval of the time series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RebuildPoint {
     /// Number of the interval.
     pub interval: u64,
-    /// Fraction of rows already rebuilt, over the members being rebuilt.
+    /// Fraction of the rows that are already rebuilt, over all members being rebuilt.
     pub share: f64,
 }
 
@@ -62,11 +62,11 @@ pub struct FaultsOutcome {
     pub phases: Vec<PhaseOutcome>,
     /// Progress of rebuilding; recorded only with a time series.
     pub progress: Vec<RebuildPoint>,
-    /// Faults that did not happen, and why.
+    /// Faults that could not be carried out, with the reason.
     pub left_out: Vec<(Fault, String)>,
 }
 
-/// Rejects faults that cannot happen in this order on a device with `members` members (0: no array).
+/// Rejects faults that cannot happen in this order on a device with `members` members, 0 if the device is no array.
 fn check(faults: &[Fault], members: usize) -> Result<(), SimError> {
     let wrong = |fault: &Fault, what: String| Err(SimError::Config(format!("{fault}: {what}")));
     let mut missing = vec![false; members];
@@ -106,7 +106,7 @@ pub(crate) struct Agenda {
 }
 
 impl Agenda {
-    /// Sorts the faults by time, those of one instant in the order given.
+    /// Creates an agenda with the faults sorted by time. Faults at the same instant keep the order given.
     pub fn new<S: Drivable>(
         device: &Device<S>,
         faults: &[Fault],
@@ -155,7 +155,8 @@ impl Agenda {
         }
     }
 
-    /// Returns the time of the next fault; [`Time::NEVER`] before the measurement.
+    /// Returns the next instant at which [`Agenda::act`] must be called: the time of a fault, or the end of an interval
+    /// during a rebuild. Before the measurement, returns [`Time::NEVER`].
     #[inline]
     pub fn next(&self) -> Time {
         if self.faults.is_empty() || self.start == Time::NEVER {
@@ -164,11 +165,11 @@ impl Agenda {
         self.next_fault().min(self.next_point())
     }
 
-    /// Carries out the faults that are due at this instant, to which the device was advanced.
+    /// Carries out a fault or records a rebuild's progress if due now. The device has been advanced to that instant.
     pub fn act<S: Drivable>(&mut self, device: &mut Device<S>) {
         let now = device.now();
         let (point, fault) = (self.next_point(), self.next_fault());
-        // Intervals in which nothing happens get no point.
+        // An interval without an event of the device gets no point.
         let event = device.next_event().unwrap_or(now);
         let Some(array) = S::array_mut(device) else {
             return;
@@ -241,7 +242,7 @@ impl Agenda {
     }
 }
 
-/// Returns the fraction of rows already rebuilt, over the members being rebuilt; `None` if there are none.
+/// Returns the fraction of the rows that are already rebuilt, over all members being rebuilt; `None` if there are none.
 fn share_rebuilt(array: &Array) -> Option<f64> {
     let (done, rows) = array.rebuild_progress()?;
     Some(done as f64 / rows.max(1) as f64)

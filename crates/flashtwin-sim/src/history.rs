@@ -1,7 +1,7 @@
 //! History of a run of any length in a bounded number of windows.
 //!
-//! Windows are short at first. When there are too many, adjacent windows are merged in pairs, and new windows get the
-//! double length, too. Durations are divided exactly among the windows that they span.
+//! Windows are short at first. When there are too many windows, adjacent ones are merged in pairs, and new windows have
+//! twice the length. A duration that spans several windows is divided exactly among them.
 
 use flashtwin::metrics::FlashReport;
 use flashtwin::placement::{OwnerReport, PlacementReport};
@@ -23,7 +23,7 @@ pub struct History {
     start: Time,
     window: Time,
     windows: Vec<Window>,
-    /// Time of the last sample of the flash counters, and their values then.
+    /// Time of the last sample of the flash counters. `programs` and `gc` have their values at that time.
     sampled: Time,
     programs: [u64; 2],
     gc: Vec<Time>,
@@ -40,7 +40,7 @@ struct Window {
     pages: u64,
     hits: u64,
     response_ps: u128,
-    /// Integral of the number of requests in the device.
+    /// Integral of the number of requests in the device over the window, in picoseconds.
     inside_ps: u128,
     /// Number of responses by response time.
     buckets: Box<[u32; BUCKETS]>,
@@ -91,7 +91,8 @@ impl Window {
         self.add_owners(&other.owners);
     }
 
-    /// Adds a later part of the window: counts of pages are added; what an owner holds is taken from the later part.
+    /// Adds the owners of a later part of the window. Counts of pages are summed. Live pages and units held are those
+    /// of the later part.
     fn add_owners(&mut self, later: &[OwnerPoint]) {
         for of in later {
             match self.owners.iter_mut().find(|own| own.name == of.name) {
@@ -109,8 +110,7 @@ impl Window {
     }
 }
 
-/// Returns the upper end, in us, of the histogram bucket that contains the quantile `share` of the
-/// response times.
+/// Returns the quantile `share` of the response times: the upper end, in µs, of the histogram bucket that contains it.
 pub(crate) fn percentile_us(buckets: &[u32; BUCKETS], share: f64) -> f64 {
     let total: u64 = buckets.iter().map(|&n| u64::from(n)).sum();
     let rank = (share * total as f64).ceil().max(1.0) as u64;
@@ -142,7 +142,7 @@ fn bucket_end_ns(index: usize) -> u64 {
 }
 
 impl History {
-    /// Creates an empty history from `start` on, of a device in the given state of placement.
+    /// Creates an empty history that begins at `start`. `placed` is the state of placement of the device at that time.
     pub(crate) fn new(start: Time, placed: Option<&PlacementReport>) -> History {
         History {
             start,
@@ -156,13 +156,13 @@ impl History {
         }
     }
 
-    /// Whether the window of the last sample of the flash has ended.
+    /// Whether the window has ended in which the flash was last sampled.
     #[inline]
     pub(crate) fn wants_sample(&self, now: Time) -> bool {
         now >= self.sampled + self.window
     }
 
-    /// Samples the counters of the flash before the submission of a request, if its number begins a batch.
+    /// Called before a request is submitted. Samples the counters of the flash if the request's number begins a batch.
     #[inline]
     pub(crate) fn submitting(&mut self, number: u64, report: impl FnOnce() -> FlashReport) {
         if self.batches.wants_start(number) {
@@ -170,7 +170,8 @@ impl History {
         }
     }
 
-    /// Returns the index of the window at an instant; adds windows, and merges them if there are too many.
+    /// Returns the index of the window that contains `time`. Adds windows up to it, and merges windows if there are too
+    /// many.
     fn at(&mut self, time: Time) -> usize {
         loop {
             let index = (time.0.saturating_sub(self.start.0) / self.window.0) as usize;
@@ -220,7 +221,7 @@ impl History {
         });
     }
 
-    /// Calls `give` for each window that a span overlaps, with the length of the overlap and of the span.
+    /// Calls `give` for each window that the span overlaps, with the length of the overlap and the length of the span.
     fn share_out(&mut self, from: Time, to: Time, mut give: impl FnMut(&mut Window, u64, u64)) {
         let (last, whole) = (self.at(to), (to - from).0);
         let first = self.at(from);
@@ -232,7 +233,7 @@ impl History {
         }
     }
 
-    /// Samples the counters of the flash until now.
+    /// Samples the counters of the flash, and assigns the work since the last sample to windows.
     pub(crate) fn sample(
         &mut self,
         now: Time,
@@ -246,7 +247,7 @@ impl History {
         let all = report.programs() - report.flash.count(Cause::Summary);
         let index = self.at(now);
         for (kind, count) in [host, all].into_iter().enumerate() {
-            // The report of an array leaves out failed members, so counts may decrease.
+            // The report of an array excludes failed members, so counts may decrease.
             self.windows[index].programs[kind] += count.saturating_sub(self.programs[kind]);
         }
         self.programs = [host, all];
@@ -284,7 +285,7 @@ impl History {
         self.windows[index].add_owners(&spent);
     }
 
-    /// Returns the history until `end`, as results hold it; `report` has the counters of the flash then.
+    /// Returns the history until `end` in the form of the results; `report` has the counters of the flash at `end`.
     pub fn recorded(&self, end: Time, report: &FlashReport) -> RecordedHistory {
         RecordedHistory {
             windows: self.points(end),
@@ -330,7 +331,7 @@ fn owners(report: &PlacementReport) -> Vec<OwnerPoint> {
     report.owners.iter().map(point).collect()
 }
 
-/// Returns a fraction rounded to four digits: a plot shows no more, and the text stays short.
+/// Returns a fraction rounded to four digits. A plot shows no more, and the text stays short.
 fn share(ps: u64, length: u64) -> f64 {
     (ps as f64 / length as f64 * 1e4).round() * 1e-4
 }
@@ -340,14 +341,14 @@ fn share(ps: u64, length: u64) -> f64 {
 pub struct RecordedHistory {
     /// Windows of virtual time.
     pub windows: Vec<HistoryPoint>,
-    /// Ten batches of consecutive requests; none if there were few requests.
+    /// Ten batches of consecutive requests; none if there were too few requests.
     pub batches: Vec<RequestBatch>,
 }
 
 /// One window of a run's history.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HistoryPoint {
-    /// Start of the window, from the start of the measurement.
+    /// Start of the window, in seconds since the start of the measurement.
     pub t_s: f64,
     /// Length of the window.
     pub length_s: f64,
@@ -359,16 +360,15 @@ pub struct HistoryPoint {
     pub mean_us: Option<f64>,
     /// 99th percentile of the response times, at most 7 % too high.
     pub p99_us: Option<f64>,
-    /// Fraction of the page accesses that hit the buffer, of the requests that completed in the
-    /// window.
+    /// Fraction of page accesses served by the buffer, over the requests that completed in the window.
     pub hit_ratio: Option<f64>,
-    /// Mean number of reads and writes in the device; requests that never complete do not count.
+    /// Mean number of reads and writes in flight, without requests that never complete.
     pub inside_mean: f64,
-    /// Pages programmed per page programmed for the host; `None` if no such page was programmed.
+    /// Pages programmed per page programmed for the host; `None` if no page was programmed for the host.
     pub gc_write_amplification: Option<f64>,
     /// For each chip, the share of the window in garbage collection.
     pub gc_share_by_chip: Vec<f64>,
-    /// Owners of units, on devices that write by units; empty if the window has no sample of the flash.
+    /// Owners of units, on devices that write by units; empty if the flash was not sampled in the window.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub owners: Vec<OwnerPoint>,
 }
@@ -384,9 +384,9 @@ pub struct OwnerPoint {
     pub units: u32,
     /// Pages of the host programmed in the window.
     pub host_pages: u64,
-    /// Survivors programmed in the window.
+    /// Valid pages that GC moved into units of this owner in the window.
     pub moved_in_pages: u64,
-    /// Survivors that left its units in the window.
+    /// Valid pages that GC moved out of units of this owner in the window.
     pub moved_out_pages: u64,
 }
 

@@ -1,7 +1,7 @@
 //! The offline driver: feeds a workload to a device in virtual time and collects the results.
 //!
-//! Only the device has a clock, and only independent members of an array run on threads: the same configuration,
-//! workload and seed give the same bytes.
+//! Results are reproducible: the same configuration, workload and seed give the same bytes. Only the device has a
+//! clock, and only independent members of an array run on threads.
 
 mod ahead;
 mod batches;

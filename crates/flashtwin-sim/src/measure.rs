@@ -1,4 +1,4 @@
-//! Measures the figures of `[published]`, which data sheets state.
+//! Measures the figures of `[published]` in a device file, which data sheets state.
 //!
 //! - A new device is written sequentially, left idle, and read.
 //! - The same device is read again while a writer syncs after every write.
@@ -13,19 +13,20 @@ use crate::{Control, SimError};
 
 const PAGE: u64 = 4096;
 const LONG: u64 = 128 * 1024;
-/// Size in bytes of the range that is written and read; the drive is thus almost empty. At most half of the capacity.
+/// Size in bytes of the range that is written and read: small, so that the drive stays almost empty. At most half of
+/// the capacity is used.
 const RANGE: u64 = 1 << 30;
 const SEED: u64 = 1;
 /// Number of requests of a measurement at depth 1, and at depth 32.
 const AT_DEPTH_1: u64 = 20_000;
 const AT_DEPTH_32: u64 = 200_000;
-/// Number of reads while the writer runs, enough for the 99.9th percentile.
+/// Number of reads while the writer runs, sufficient for the 99.9th percentile.
 const BESIDE: usize = 200_000;
 
-/// A figure: its name in `[published]`, and its value in the unit at the end of the name.
+/// A figure: its name in `[published]`, and its value in the unit that ends the name.
 pub type Figure = (&'static str, f64);
 
-/// Runs all tests; `None` if `control` stopped them.
+/// Measures all figures; returns `None` if `control` stopped the measurement.
 ///
 /// # Errors
 /// Fails if a load does not fit the device, or if a run fails ([`crate::run`]).
@@ -69,7 +70,7 @@ struct Test {
     ssd: Ssd,
     rng: Rng,
     range: u64,
-    /// Response times of the sequence of requests that was run last.
+    /// Response times of the requests measured by the last call of [`Test::run_after`].
     reads: Vec<Time>,
     writes: Vec<Time>,
     figures: Vec<Figure>,
@@ -90,8 +91,7 @@ impl Test {
         self.figures.push(written);
     }
 
-    /// Reads until the buffer has no dirty pages; otherwise they would be written back during the
-    /// next tests.
+    /// Reads until the buffer has no dirty pages, which would otherwise be written back during the next tests.
     fn settle(&mut self) {
         let buffer = self.ssd.spec().buffer.as_ref();
         let pages = buffer.map_or(0, |buffer| u64::from(buffer.capacity_pages));
@@ -116,7 +116,7 @@ impl Test {
     }
 
     fn writes(&mut self) {
-        // At most as many writes as fit into the buffer without write-backs.
+        // At most half as many writes as the buffer has pages, so that none is written back.
         let buffer = self.ssd.spec().buffer.as_ref();
         let pages = buffer.map_or(AT_DEPTH_1, |buffer| u64::from(buffer.capacity_pages));
         self.run(1, AT_DEPTH_1.min(pages / 2).max(1), Test::write);
@@ -124,13 +124,13 @@ impl Test {
         self.figures.push(("write_qd1_us", mean));
     }
 
-    /// Measures a reader while a writer syncs after every write; each has one request in flight.
-    /// The writer sends no flushes to a drive without volatile memory, as hosts do.
+    /// Measures a reader beside a writer that syncs after every write. Each of the two has one request in flight. The
+    /// writer sends no flushes to a drive without volatile memory, as hosts do.
     fn beside(&mut self) {
         self.rest();
         let buffer = self.ssd.spec().buffer.as_ref();
         let volatile = buffer.is_some_and(|buffer| !buffer.power_loss_protection);
-        // The first fifth of the reads is not counted, since the buffer is not full yet.
+        // The first fifth of the reads is not counted, because the buffer is not yet full.
         let mut took_ps = Vec::new();
         let mut due = vec![Op::Read, Op::Write];
         while took_ps.len() < BESIDE + BESIDE / 4 {
@@ -174,8 +174,8 @@ impl Test {
         self.figures.extend(beside);
     }
 
-    /// Measures sequential writes to a new device, after writes that fill its SLC cache. Those exceed the cache by an
-    /// eighth, since chips do not fill their parts at the same instant.
+    /// Measures sequential writes to a new device whose SLC cache is full. The unmeasured writes before exceed the
+    /// cache by an eighth, because chips do not fill their parts of the cache at the same instant.
     fn cache_full(&mut self) {
         let spec = self.ssd.spec().clone();
         let cache = cache_bytes(&spec);
@@ -188,7 +188,7 @@ impl Test {
             return;
         }
         self.ssd = Ssd::new(&spec);
-        // No idle time between the two, since the drive would fold its SLC cache in it.
+        // No idle time before the measured writes, because the drive would fold its SLC cache in it.
         let span = self.run_after(before, 32, count, |_, i| request(Op::Write, i * LONG, LONG));
         self.figures.push((
             "write_cache_full_mbs",
@@ -200,7 +200,7 @@ impl Test {
         self.ssd = Ssd::new(&self.ssd.spec().clone());
         self.ssd.fill_steady(SEED);
         self.range = self.ssd.exported_bytes() / PAGE * PAGE;
-        // No idle time, since the drive would fold its SLC cache in it.
+        // No idle time before the measured writes, because the drive would fold its SLC cache in it.
         let before = AT_DEPTH_32 + cache_bytes(self.ssd.spec()) / PAGE;
         let span = self.run_after(before, 32, AT_DEPTH_32, Test::write);
         let rate = AT_DEPTH_32 as f64 / span.as_s();
@@ -209,8 +209,8 @@ impl Test {
         self.figures.push(("write_steady_p99_us", p99));
     }
 
-    /// Measures a mix of reads and writes after the steady writes. Before that, unmeasured requests fill the SLC
-    /// cache again, which was emptied in the idle time before this test.
+    /// Measures a mix of reads and writes on the device of the steady writes. The SLC cache was emptied in the idle
+    /// time before this test; unmeasured requests fill it again.
     fn steady_mixed(&mut self) {
         let before = AT_DEPTH_32 / 4 + cache_bytes(self.ssd.spec()) / PAGE * 10 / 3;
         let span = self.run_after(before, 32, AT_DEPTH_32, |test, i| {
@@ -233,7 +233,7 @@ impl Test {
         request(Op::Write, self.rng.below(self.range / PAGE) * PAGE, PAGE)
     }
 
-    /// Submits `count` requests with `depth` in flight; returns the time until the last one is submitted.
+    /// Submits `count` requests with `depth` in flight. Returns the time from the first to the last submission.
     fn run(
         &mut self,
         depth: usize,
@@ -243,7 +243,8 @@ impl Test {
         self.run_after(0, depth, count, next)
     }
 
-    /// Runs `count` requests after `before` others that are not measured.
+    /// Submits `before` requests that are not measured, then `count` measured ones, with `depth` in flight. Returns the
+    /// time from the first to the last measured submission.
     fn run_after(
         &mut self,
         before: u64,
@@ -272,7 +273,7 @@ impl Test {
         span
     }
 
-    /// Keeps the response times of requests from number `first` on.
+    /// Takes all completions, and keeps the response times of requests whose number is at least `first`.
     fn take_responses(&mut self, first: u64) {
         for done in self.ssd.completions().drain(..) {
             match done.op {
@@ -290,7 +291,7 @@ impl Test {
     }
 }
 
-/// Returns the capacity of the blocks that may be in SLC mode.
+/// Returns the capacity in bytes of the blocks that may be in SLC mode.
 fn cache_bytes(spec: &DeviceSpec) -> u64 {
     let blocks = u64::from(spec.geometry.chips * spec.slc_blocks_chip());
     let pages = blocks * u64::from(spec.hot_pages_per_block());

@@ -18,9 +18,9 @@ pub struct Outcome {
     pub flash: FlashReport,
     /// Requests submitted, warm-up included.
     pub submitted: u64,
-    /// Requests left out because their address was beyond the device.
+    /// Number of requests skipped because their address was beyond the device.
     pub dropped: u64,
-    /// Requests whose address was taken modulo the exported size.
+    /// Number of requests whose address was taken modulo the exported capacity.
     pub wrapped: u64,
     /// Whether the run was stopped before the workload's end.
     pub interrupted: bool,
@@ -28,17 +28,17 @@ pub struct Outcome {
     pub read_only: bool,
     /// Effects of faults.
     pub faults: FaultsOutcome,
-    /// Collections of an array's members, from the start of the measurement, in order of their ends.
+    /// Garbage collections of an array's members since the start of the measurement, in the order of their ends.
     pub gc_intervals: Vec<GcInterval>,
     /// History of the run, if requested.
     pub history: Option<RecordedHistory>,
     /// Timeline of a window, if requested.
     pub timeline: Option<Timeline>,
-    /// End of a warm-up that continued until the run was steady.
+    /// End of the warm-up, if the warm-up continued until the run was steady.
     pub steady: Option<Steady>,
-    /// Passes of a workload that was repeated.
+    /// Passes of the workload, if it was repeated.
     pub passes: Option<Passes>,
-    /// Counts of a device that writes by units at the start of the measurement.
+    /// Counts at the start of the measurement, on a device that writes by units.
     pub placement_before: Option<PlacementReport>,
 }
 
@@ -49,6 +49,6 @@ pub struct Steady {
     pub after_requests: u64,
     /// Whether the criterion was met.
     pub is_met: bool,
-    /// The measure that was not steady, if the criterion was not met.
+    /// The measure that was not steady; `None` if the criterion was met.
     pub missed: Option<&'static str>,
 }

@@ -1,12 +1,11 @@
-//! Write amplification of a workload that is repeated in passes: whether it is level, and its value.
+//! Write amplification of a workload that is repeated in passes: its value, and whether it is level.
 //!
 //! The last half of the passes is divided into at most [`PARTS`] parts of whole passes, so that variation within a
 //! pass does not matter. Write amplification is level if
 //!
-//! - the host has written the required number of drive writes, and blocks were erased in that half, and
-//! - the 95 % confidence interval over the parts extends by at most [`PRECISION`] of write amplification to either
-//!   side, and
-//! - the regression line over the parts rises or falls by at most [`PRECISION`] of write amplification.
+//! - the host has written the required number of drive writes, and blocks were erased in that half,
+//! - the half width of the 95 % confidence interval over the parts is at most [`PRECISION`] of the mean,
+//! - and the regression line rises or falls over the parts by at most [`PRECISION`] of the mean.
 
 use flashtwin::metrics::FlashReport;
 use flashtwin::{Cause, Device, Op};
@@ -16,22 +15,21 @@ use crate::Drivable;
 /// Largest and smallest number of parts of the last half.
 const PARTS: usize = 10;
 const PARTS_MIN: usize = 3;
-/// Largest fraction by which write amplification may vary while it counts as level.
+/// Largest variation of write amplification that counts as level, as a fraction of its mean.
 const PRECISION: f64 = 0.01;
-/// Largest number of samples kept. With more passes, only every second pass is sampled, then every
-/// fourth, and so on.
+/// Largest number of samples kept. When there are more, every second sample is discarded, and only every second pass is
+/// sampled from then on.
 const KEPT: usize = 2048;
 /// Number of purposes in [`FlashReport::media_by_purpose`].
 const PURPOSES: usize = 10;
-/// Quantiles of Student's t for 95 % confidence intervals, for 3 to 10 parts.
+/// Two-sided quantiles of Student's t for 95 % confidence intervals over 3 to 10 parts.
 const STUDENT_T: [f64; PARTS - PARTS_MIN + 1] =
     [4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
 
 /// Length of the run of a repeated workload, in writes of the whole exported capacity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DriveWrites {
-    /// Minimum number of drive writes; the run continues beyond it until write amplification is
-    /// level.
+    /// Minimum number of drive writes. After them, the run continues until write amplification is level.
     pub least: f64,
     /// Maximum number of drive writes.
     pub most: f64,
@@ -46,12 +44,12 @@ pub struct Passes {
     pub drive_writes: f64,
     /// Reason for which write amplification is not level; `None` if it is.
     pub missed: Option<&'static str>,
-    /// Write amplification of the device over the last half of the passes; `None` without writes.
+    /// Write amplification of the device over the last half of the passes; `None` if the host wrote nothing in them.
     pub device_write_amplification: Option<f64>,
     /// Half width of the 95 % confidence interval of the write amplification; `None` with fewer
     /// than six passes.
     pub half_width: Option<f64>,
-    /// Bytes programmed per byte of the host over these passes, by purpose.
+    /// Bytes programmed per byte of the host over the last half of the passes, by purpose.
     pub by_purpose: Vec<(&'static str, f64)>,
 }
 
@@ -76,12 +74,12 @@ pub(crate) struct Observed {
 }
 
 impl Observed {
-    /// Whether a measurement has begun of which no sample has been taken.
+    /// Whether a measurement has begun and no sample of it has been taken.
     pub fn is_new(&self) -> bool {
         self.samples.is_empty()
     }
 
-    /// Starts to observe after this number of passes.
+    /// Starts to observe after `passes` passes, with the first sample.
     pub fn begin<S: Drivable>(device: &Device<S>, passes: u64) -> Observed {
         let mut observed = Observed {
             passes,
@@ -94,7 +92,7 @@ impl Observed {
         observed
     }
 
-    /// Records a completed pass; returns whether the run has had enough passes.
+    /// Samples the device if another pass has completed. Returns whether the run has had enough passes.
     pub fn note<S: Drivable>(
         &mut self,
         device: &Device<S>,
@@ -134,7 +132,7 @@ impl Observed {
         written as f64 / self.exported_bytes as f64
     }
 
-    /// Returns the samples at the boundaries of the parts of the last half, in order.
+    /// Returns the indices of the samples at the boundaries of the parts of the last half, in order.
     fn bounds(&self) -> Vec<usize> {
         let last = self.samples.len() - 1;
         let half = last.div_ceil(2);
@@ -197,7 +195,7 @@ impl Observed {
         (rise.abs() > PRECISION * mean).then_some("write amplification rose or fell")
     }
 
-    /// Returns the result; `wanted` is the setting of the run.
+    /// Returns the result of the passes; `wanted` is the required number of drive writes.
     pub fn into_outcome(self, wanted: Option<DriveWrites>) -> Option<Passes> {
         if self.samples.len() < 2 {
             return None;
@@ -230,7 +228,8 @@ mod tests {
     use super::*;
     use flashtwin::{DeviceSpec, Request, Ssd};
 
-    /// Creates passes of a hundred pages each, with the given numbers of programs.
+    /// Creates the observation of passes that write a hundred pages each; `programs` has the pages programmed in each
+    /// pass.
     fn with_programs(programs: &[u64]) -> Observed {
         let mut observed = Observed {
             passes: programs.len() as u64,
@@ -311,7 +310,7 @@ mod tests {
         assert_eq!(missed(idle, None), Some("a pass wrote nothing"));
     }
 
-    /// Of more passes than are kept, every second one is kept: the start, and samples of one distance.
+    /// If there are too many passes, every second sample is kept, beginning with the first one.
     #[test]
     fn many_passes_are_thinned_out_evenly() {
         let spec = DeviceSpec::with_overrides(
@@ -343,8 +342,8 @@ mod tests {
         );
     }
 
-    /// The interval equals the value from a table of Student's t for three parts with mean 11 and
-    /// standard deviation 1.
+    /// The half width equals the value from a table of Student's t, for three parts with mean 11 and standard deviation
+    /// 1.
     #[test]
     fn interval_is_that_of_student_t() {
         let half_width = Observed::half_width(&[10.0, 11.0, 12.0]).unwrap();

@@ -1,7 +1,7 @@
-//! Brings a device into the state from which a measurement starts.
+//! Brings a device into the state in which a measurement starts.
 //!
-//! Preconditioning is untimed: no virtual time passes and nothing is measured. Work that takes seconds is done in
-//! portions, between which it reports progress and can be stopped.
+//! Preconditioning is untimed: no virtual time passes and nothing is measured. Long work is divided into portions.
+//! Between them, the work reports progress and can be stopped.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::{Control, Drivable, SimError, WorkPhase};
 /// The state before the first request.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Precondition {
-    /// No preconditioning: a new device has never been written.
+    /// No preconditioning: the device is new, and no page has been written.
     None,
     /// Every exported page written once in ascending order.
     #[default]
@@ -27,16 +27,18 @@ pub enum Precondition {
         /// Number of writes, as a multiple of the exported pages.
         times: f64,
     },
-    /// Placed directly in the state that random writing converges to.
+    /// The steady state of random writing, set directly without writing.
     Steady,
-    /// On devices that write by units: sequential, then the load of the run, with its placement ids.
+    /// For devices that write by units: every page is written in order, then the load of the run, with its placement
+    /// ids.
     Load {
         /// Number of writes, as a multiple of the exported pages; `None`: until write amplification is level.
         times: Option<f64>,
     },
 }
 
-/// The initial state of flash and buffer: a [`Precondition`], with or without `:empty-buffer` (D-175).
+/// The initial state of flash and buffer: a [`Precondition`], with `:empty-buffer` appended if the buffer is empty
+/// (D-175).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InitialState {
     /// The flash.
@@ -69,10 +71,10 @@ impl FromStr for InitialState {
     }
 }
 
-/// Largest permitted number of writes, as a multiple of the exported pages. More writes would not
-/// change the state any further.
+/// Largest permitted number of writes, as a multiple of the exported pages. More writes would not change the state
+/// further.
 const TIMES_MAX: f64 = 1000.0;
-/// Pages written between two checks of the control: a few milliseconds.
+/// Pages written between two checks of the control; they take a few milliseconds.
 const PORTION: u64 = 64 * 1024;
 
 impl FromStr for Precondition {
@@ -121,8 +123,8 @@ impl fmt::Display for Precondition {
     }
 }
 
-/// Preconditions an idle device; returns `false` if `control` stopped it before the end. Afterwards the device counts
-/// as new: no wear, all counters at zero.
+/// Preconditions an idle device. Returns `false` if `control` stopped the work before its end. Afterwards the device
+/// counts as new, with no wear and all counters at zero.
 ///
 /// # Errors
 /// Fails if the device cannot be brought into this state, for instance because it has worn out before.
@@ -155,9 +157,10 @@ pub fn precondition<S: Drivable>(
     Ok(finished)
 }
 
-/// Preconditions an idle device that writes by units: `fill` writes each page once, with the placement id that the load
-/// names for it; then `load` is written, without time, until write amplification is level, or `times` the capacity.
-/// Afterwards the device counts as new, as after [`precondition`]. Returns `false` if `control` stopped it.
+/// Preconditions an idle device that writes by units, without virtual time. `fill` writes each page once, with the
+/// placement id that the load uses for the page. Then `load` is written: `times` the capacity or, with `None`, until
+/// write amplification is level. Afterwards the device counts as new, as after [`precondition`]. Returns `false` if
+/// `control` stopped the work.
 ///
 /// # Errors
 /// Fails if the device does not write by units, or if the load cannot be read or ends too soon.
@@ -193,13 +196,13 @@ fn fill_sequential<S: Drivable>(device: &mut Device<S>, control: &Control) -> bo
     S::fill_sequential(device, control)
 }
 
-/// Requests in the device while its buffer is filled.
+/// Requests in flight while the buffer is filled.
 const FILL_DEPTH: usize = 32;
 
-/// Fills the buffer of an idle preconditioned device as random writing does (D-175, D-176). First opens the blocks
-/// that the policy uses for pages of its choice. Then writes random pages, each once, and reads further pages to fill
-/// a separate read cache. Virtual time passes until the device is idle again, but nothing is measured. Returns
-/// `false` if `control` stopped it before the end.
+/// Fills the buffer of an idle preconditioned device as random writing does (D-175, D-176). First opens the blocks into
+/// which the buffer policy writes pages of its choice. Then writes random pages, each once, and reads further pages to
+/// fill a separate read cache. Virtual time passes until the device is idle again, but nothing is measured. Returns
+/// `false` if `control` stopped the work before its end.
 ///
 /// # Errors
 /// Fails if a write is refused.
@@ -415,7 +418,7 @@ mod tests {
         }
     }
 
-    /// Counts reports, and stops the work at the one numbered `stop_at`.
+    /// Counts progress reports, and stops the work at report number `stop_at`.
     struct Counted {
         expected: AtomicU64,
         done: AtomicU64,
@@ -450,8 +453,8 @@ mod tests {
         }
     }
 
-    /// Checks that reported progress adds up to the announced amount, that the work can be stopped
-    /// at any report, and that observing it does not change the state.
+    /// Checks that the reported progress adds up to the announced amount, that the work can be stopped at any report,
+    /// and that observing the work does not change the state.
     fn check_steady<S: Drivable>(what: &str, make: impl Fn() -> Device<S>) {
         let state = |device: &Device<S>| {
             let mut bytes = Vec::new();
@@ -474,7 +477,7 @@ mod tests {
                 "{what}: {stop_at}"
             );
             let reported = stopped.counts()[2];
-            // Members at work on other threads report once more each.
+            // Each member at work on another thread reports once more after the stop.
             assert!(reported < stop_at + 8, "{what}: {stop_at}: {reported}");
         }
     }

@@ -6,7 +6,7 @@ use crate::run::Driver;
 use crate::Drivable;
 
 impl<S: Drivable> Driver<'_, S> {
-    /// Runs all events up to and including `until`, one by one while the window is open.
+    /// Runs all events up to and including `until`; while the timeline's window is open, one by one.
     #[cold]
     pub(crate) fn advance_recorded(&mut self, until: Time) {
         self.open_timeline(until);
@@ -19,7 +19,7 @@ impl<S: Drivable> Driver<'_, S> {
         self.device.advance(until);
     }
 
-    /// Opens the window of the timeline if it is due by `at`.
+    /// Opens the window of the timeline if the window starts at or before `at`.
     pub(crate) fn open_timeline(&mut self, at: Time) {
         let timeline = self.timeline.as_deref_mut();
         let Some((timeline, from)) = timeline.and_then(|t| t.begins_by(at).map(|from| (t, from)))

@@ -1,10 +1,10 @@
 //! Placement rules that run in another process, for example the rules of a served device. Questions
 //! and replies cross a Unix socket.
 //!
-//! A message is a kind, a number of words, and the words, each of eight bytes. The side with the
-//! rules first sends what the other side must know of them. Then every question has one word as its
-//! reply, in the order of the questions. If the connection ends, or a reply takes too long, the
-//! rules have failed: [`RemoteRules::failed`] is set, and no more questions are sent.
+//! A message has a kind, a number of words, and the words of eight bytes each. First, the process that runs the rules
+//! sends their properties. Then the device sends questions, and each question has a reply of one word, in the same
+//! order. If the connection ends or a reply takes too long, the rules have failed: [`RemoteRules::failed`] is set, and
+//! no further question is sent.
 
 use std::io::{self, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -20,11 +20,11 @@ use flashtwin::Lpn;
 
 /// Longest time for a reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Largest number of words of a message; a pool of a million units has fewer.
+/// Largest number of words of a message. A pool of a million units needs fewer.
 const WORDS_MAX: u64 = 1 << 24;
-/// Stands for a missing value.
+/// Word that represents a missing value.
 const NONE: u64 = u64::MAX;
-/// Number of words of a unit of a pool, and of the pool before its units.
+/// Number of words that describe a unit of a pool, and number of words of a pool before its units.
 const UNIT_WORDS: usize = 9;
 const POOL_WORDS: usize = 7;
 
@@ -94,8 +94,7 @@ fn given<T: TryFrom<u64>>(word: u64) -> Option<T> {
     (word != NONE).then(|| T::try_from(word).ok()).flatten()
 }
 
-/// Reads a number of a message. A number that is too large for its type is read as 0; only a broken peer
-/// sends one.
+/// Converts a word to a smaller type. A word that is too large becomes 0; only a faulty peer sends one.
 fn low<T: TryFrom<u64> + Default>(word: u64) -> T {
     T::try_from(word).unwrap_or_default()
 }
@@ -138,7 +137,7 @@ struct Line {
 }
 
 impl Line {
-    /// Asks a question; `None` if the rules have failed.
+    /// Sends a question and returns the reply; `None` if the rules have failed.
     fn ask(&self, kind: Kind, words: &[u64]) -> Option<u64> {
         if self.failed.load(Ordering::Relaxed) {
             return None;
@@ -177,11 +176,10 @@ struct RemoteVictim {
 }
 
 impl RemoteRules {
-    /// Receives the properties of the rules from the process at the other end.
+    /// Receives the properties of the rules from the process at the other end of `stream`.
     ///
     /// # Errors
-    /// Fails if the connection ends, or if the other side does not follow the protocol of this
-    /// module.
+    /// Fails if the connection ends, or if the other process does not follow the protocol of this module.
     pub fn connect(stream: UnixStream) -> io::Result<RemoteRules> {
         stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
         stream.set_write_timeout(Some(REPLY_TIMEOUT))?;
@@ -238,7 +236,7 @@ impl RemoteScheme {
     fn class(&self, kind: Kind, words: &[u64]) -> Class {
         let reply = self.line.ask(kind, words).unwrap_or(0);
         let class: Class = low(reply);
-        // The class of a device whose rules have failed does not matter; it must exist.
+        // If the rules have failed, the class does not matter, but it must exist.
         class.min(self.needs.classes.saturating_sub(1))
     }
 }
@@ -336,10 +334,11 @@ impl UserVictim for RemoteVictim {
 
 // ---- the side of the rules ----
 
-/// Replies to the questions of a device until it closes the connection, or until `stop` returns true after a question.
+/// Replies to the questions of a device until the device closes the connection, or until `stop` returns true after a
+/// question.
 ///
 /// # Errors
-/// Fails if the connection fails, or if the other side does not follow the protocol of this module.
+/// Fails if the connection fails, or if the other process does not follow the protocol of this module.
 pub fn reply_for_rules(
     stream: UnixStream,
     rules: UserRules,
@@ -402,8 +401,7 @@ fn describe(
     Ok(())
 }
 
-/// Calls the scheme. A call without a result has the reply 0, so that the device knows that it has
-/// ended.
+/// Calls the scheme. A call without a result has the reply 0, so that the device can wait for its end.
 fn of_scheme(scheme: &mut dyn UserScheme, kind: Kind, words: &[u64]) -> io::Result<u64> {
     match (kind, words) {
         (Kind::Host, &[lpn, handle, id, clock, old, age, next, pages]) => {

@@ -1,4 +1,4 @@
-//! The run loop: pacing of requests, addresses beyond the device, progress and interruption.
+//! The run loop: paces the requests, handles addresses beyond the device, reports progress and can be interrupted.
 
 use std::sync::atomic::Ordering;
 
@@ -19,7 +19,7 @@ use crate::{Backlog, Drivable, SimError, Speed};
 /// Times at which requests reach the device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pacing {
-    /// Open loop: requests arrive at the workload's own times, divided by `speed` (1: as recorded).
+    /// Open loop: requests arrive at the times in the workload, divided by `speed` (1: as recorded).
     Open {
         /// Factor by which requests are faster than recorded.
         speed: Speed,
@@ -31,12 +31,12 @@ pub enum Pacing {
     },
 }
 
-/// Handling of a request whose address is beyond the device (D-34).
+/// Handling of a request that reaches beyond the end of the device (D-34).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beyond {
     /// The run stops with an error.
     Error,
-    /// The start is taken modulo the exported size; the part beyond the end is cut off.
+    /// The start is taken modulo the exported capacity; the part beyond the end is cut off.
     Wrap,
     /// The request is dropped.
     Drop,
@@ -51,31 +51,31 @@ pub struct RunConfig {
     pub beyond: Beyond,
     /// Requests before the measurement begins.
     pub warmup_requests: u64,
-    /// If set, the warm-up continues until the run is steady ([`crate::Steady`]), for at most this many requests.
+    /// If set, the warm-up continues until the run is steady ([`crate::Steady`]) or this many requests were submitted.
     pub warmup_requests_max: Option<u64>,
-    /// How long a repeated workload is run, in addition to the other limits of the run.
+    /// Minimum and maximum amount of writes of a repeated workload. The other limits of the run apply, too.
     pub drive_writes: Option<DriveWrites>,
-    /// Largest number of requests, including the warm-up. If the warm-up ends when the run is steady, it counts as
-    /// `warmup_requests` here.
+    /// Largest number of requests, including the warm-up. A warm-up that ends when the run is steady may be longer than
+    /// `warmup_requests`; the limit then increases by the difference.
     pub requests_max: Option<u64>,
-    /// Longest time, from the start of the measurement, for which requests are submitted; requests in flight at its
-    /// end still complete.
+    /// Longest time, from the start of the measurement, for which requests are submitted. Requests in flight at the end
+    /// of that time still complete.
     pub span_max: Option<Time>,
     /// Interval of the time series, in virtual time.
     pub series_interval: Option<Time>,
-    /// Faults of members of an array. Those after the last request happen only while the array is busy.
+    /// Faults of members of an array. A fault later than the last request happens only while the array is busy.
     pub faults: Vec<Fault>,
-    /// Whether to record when members of an array collect.
+    /// Whether to record when members of an array run GC.
     pub gc_timeline: bool,
-    /// Number of threads for members of an array, used if no member influences which requests another one receives.
-    /// The number does not change results.
+    /// Number of threads for the members of an array. They are used only if no member influences which requests another
+    /// member receives. The number does not change results.
     pub threads: u32,
     /// Whether to record the history of the run in windows ([`History`]).
     pub history: bool,
     /// The window in which all operations of the device are recorded, if any.
     pub timeline: Option<Window>,
-    /// Largest number of requests of 8 KiB that may wait in the device in an open loop; fewer if requests are larger.
-    /// Waiting requests take memory, so a run with more of them ends with [`SimError::Behind`].
+    /// Largest number of requests of 8 KiB that may be pending in the device in an open loop; fewer if requests are
+    /// larger. Pending requests take memory, so a run that exceeds the limit ends with [`SimError::Behind`].
     pub waiting_max: u64,
     /// Number of requests between two checks of the model's laws ([`SimError::Law`]); the end of the run is always
     /// checked.
@@ -111,27 +111,27 @@ const AHEAD: usize = 4;
 
 /// Default of [`RunConfig::waiting_max`]; permits bursts of some million requests.
 const WAITING_MAX: u64 = 8 << 20;
-/// Mean size of waiting requests for which [`RunConfig::waiting_max`] applies. If the mean request is larger, fewer
-/// requests may wait, since each needs more flash operations.
+/// Mean size in bytes up to which [`RunConfig::waiting_max`] requests may be pending. If the mean request is larger,
+/// fewer may be pending, because each needs more flash operations.
 const BYTES_A_WAITING: u128 = 8 << 10;
-/// Number of completed requests, and of events, over which a device's rate is measured at most.
+/// The completion rate of an overloaded device is measured over at most this many further completions and events.
 const RATE_REQUESTS: usize = 10_000;
 const RATE_STEPS: u32 = 4_000_000;
 
-/// Completions handed to the caller at a time.
+/// Number of completions that are passed to the sink together.
 const BATCH: usize = 64;
 
-/// Latest instant that a run may reach: half a day before the clock ends, which is longer than any single event or
-/// request takes.
+/// Latest instant that a run may reach: half a day before the end of the clock's range. No single event or request
+/// takes longer than half a day.
 pub(crate) const CLOCK_MAX: Time = Time::from_s(213 * 86_400);
 
-/// Number of events between two checks of the control, once all requests are submitted.
+/// Number of events between two checks of the control after all requests are submitted.
 const LOOK: u32 = 4096;
 
 /// Receives every measured completion of a run, in order of completion.
 pub type Sink<'a> = dyn FnMut(&[Completion]) -> Result<(), SimError> + 'a;
 
-/// Runs a workload on a device. `sink`, if given, receives the completions; otherwise they are only counted.
+/// Runs a workload on a device. `sink`, if given, receives the completions; without a sink, they are only counted.
 ///
 /// # Errors
 /// Fails, without results, if the configuration is wrong, the workload cannot be read or lies beyond the
@@ -172,7 +172,7 @@ fn run_measured<S: Drivable>(
         device,
         config,
         control,
-        // The sink is coerced so that it is borrowed as long as the other fields.
+        // The match coerces the sink to the lifetime of the other borrowed fields.
         sink: match sink {
             Some(sink) => Some(sink),
             None => None,
@@ -251,7 +251,7 @@ fn warmup_too_long(warmup_requests: u64, total: u64) -> SimError {
     ))
 }
 
-/// Returns the counts of a device that writes by units.
+/// Returns the placement counts of a device that writes by units; `None` for other devices.
 fn placement<S: Drivable>(device: &Device<S>) -> Option<PlacementReport> {
     let mut report = None;
     S::each_drive(device, &mut |_, ssd| {
@@ -280,7 +280,7 @@ pub(crate) struct Driver<'a, S: Drivable> {
     start: Time,
     pub(crate) exported_bytes: u64,
     pub(crate) submitted: u64,
-    /// Bytes that the requests of the load have read or written so far.
+    /// Bytes that the requests of the load have read or written so far; trims and flushes have none.
     bytes: u128,
     dropped: u64,
     wrapped: u64,
@@ -290,26 +290,26 @@ pub(crate) struct Driver<'a, S: Drivable> {
     history: Option<Box<History>>,
     pub(crate) timeline: Option<Box<Recording>>,
     passes: Observed,
-    /// Counts of a device that writes by units at the start of the measurement.
+    /// Placement counts at the start of the measurement; `None` if the device does not write by units.
     placement_before: Option<PlacementReport>,
     books: Books,
-    /// Number of requests after which the run pauses, to end or to be checked.
+    /// Number of submitted requests at which [`Driver::pause`] ends the run or checks the model's laws.
     pause_at: u64,
-    /// Whether [`Driver::watch`] must run before each request, for the end of the warm-up or span, the history or the
-    /// timeline.
+    /// Whether [`Driver::watch`] must run before each request: during the warm-up, for a limited span, or to record the
+    /// history or the timeline.
     watches: bool,
-    /// Whether only metrics are kept, without checks before a request.
+    /// Whether the run only keeps metrics, so that nothing must be checked before a request.
     only_counts: bool,
 }
 
 impl<S: Drivable> Driver<'_, S> {
-    /// Records the initial values for the laws of the model, directly after the counters of the
-    /// device were reset.
+    /// Records the initial values for the laws of the model. Called directly after the counters of the device were
+    /// reset.
     fn open_books(&mut self) {
         self.books = Books::open(self.device, self.submitted);
     }
 
-    /// Returns the number of requests at which the run ends, if it is known.
+    /// Returns the number of submitted requests at which the run ends; `u64::MAX` if it is not known.
     pub(crate) fn requests_max(&self) -> u64 {
         let max = self.config.requests_max.unwrap_or(u64::MAX);
         max.saturating_add(self.warmup.extension())
@@ -321,7 +321,7 @@ impl<S: Drivable> Driver<'_, S> {
         self.books.check(self.device, self.submitted, same_drives)
     }
 
-    /// Ends the run (returns false) or checks it, and computes when to pause next.
+    /// Called at `pause_at`. Returns false if the run ends here; else checks the laws and sets the next `pause_at`.
     #[cold]
     fn pause(&mut self) -> Result<bool, SimError> {
         let max = self.requests_max();
@@ -336,8 +336,8 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(true)
     }
 
-    /// Returns the number of requests of a batch to submit before the next pause is checked; 1 while each request may
-    /// set another pause.
+    /// Returns the number of requests that may be submitted before `pause_at` is compared again. Returns 1 while a
+    /// single step may submit several requests or change `pause_at`.
     fn requests_to_pause(&self, foresees: bool) -> usize {
         match foresees || self.warming {
             true => 1,
@@ -345,7 +345,7 @@ impl<S: Drivable> Driver<'_, S> {
         }
     }
 
-    /// Submits requests to the end of the workload or of the run; returns true if the run was stopped.
+    /// Submits requests until the workload or the run ends. Returns true if the run was stopped.
     fn submit_all(&mut self, workload: &mut dyn Workload) -> Result<bool, SimError> {
         let mut batch = Vec::new();
         let mut interrupted = false;
@@ -396,7 +396,7 @@ impl<S: Drivable> Driver<'_, S> {
         self.passes.note(self.device, passes, wanted)
     }
 
-    /// Ends an open loop with an error if the waiting requests exceed the limit.
+    /// Ends an open loop with an error if the number or the bytes of pending requests exceed the limit.
     fn check_backlog(&mut self, batch: &[Request]) -> Result<(), SimError> {
         let (Pacing::Open { speed }, Some(last)) = (self.config.pacing, batch.last()) else {
             return Ok(());
@@ -415,7 +415,8 @@ impl<S: Drivable> Driver<'_, S> {
         }
     }
 
-    /// Compares the device's completion rate with the load's arrival rate; `last` is the load's last request.
+    /// Runs the device without new requests to measure its completion rate, and compares that with the load's arrival
+    /// rate. `last` is the last request submitted.
     #[cold]
     fn backlog(&mut self, last: &Request, waiting: u64, speed: Speed) -> SimError {
         let below = self.device.outstanding().saturating_sub(RATE_REQUESTS);
@@ -485,8 +486,7 @@ impl<S: Drivable> Driver<'_, S> {
         Time(self.start.0.saturating_add(after.0))
     }
 
-    /// Rejects an instant so late that the clock could end before the events caused at that instant
-    /// have ended.
+    /// Rejects an instant so late that the events caused at it could exceed the range of the clock.
     #[inline]
     pub(crate) fn check_clock(&self, at: Time) -> Result<(), SimError> {
         if at <= CLOCK_MAX {
@@ -497,7 +497,7 @@ impl<S: Drivable> Driver<'_, S> {
         })
     }
 
-    /// Submits one request at its due time; returns false if that is after the end of the span.
+    /// Submits one request at its due time. Returns false if that time is after the end of the span.
     #[inline(always)]
     fn one(&mut self, request: &Request) -> Result<bool, SimError> {
         let end = request.offset.saturating_add(request.bytes);
@@ -507,7 +507,7 @@ impl<S: Drivable> Driver<'_, S> {
         }
     }
 
-    /// Handles a request that reaches beyond the device as the options specify, and submits it if they permit that.
+    /// Treats a request that reaches beyond the device as [`Beyond`] specifies, and submits it unless it is dropped.
     #[cold]
     fn one_beyond(&mut self, mut request: Request) -> Result<bool, SimError> {
         match self.bring_inside(&mut request)? {
@@ -538,8 +538,8 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(true)
     }
 
-    /// Submits a request in a run that records more than the metrics, or in which a fault or the end of the span may
-    /// come before the request.
+    /// Submits a request in a run that records more than the metrics, has faults, or has a limited span. A fault that
+    /// is due before the request is executed first.
     #[inline(never)]
     fn one_watched(&mut self, request: &Request) -> Result<bool, SimError> {
         let mut at = match self.config.pacing {
@@ -584,7 +584,7 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(())
     }
 
-    /// Runs until fewer than `depth` requests are in flight; returns the instant.
+    /// Runs until fewer than `depth` requests are in flight. Returns the current time.
     #[inline(always)]
     fn wait_below(&mut self, depth: usize) -> Time {
         self.device.advance_below(depth, Time::NEVER);
@@ -595,8 +595,8 @@ impl<S: Drivable> Driver<'_, S> {
         self.device.now()
     }
 
-    /// Runs until fewer than `depth` requests are in flight. Executes faults and records the
-    /// timeline while it runs.
+    /// Runs until fewer than `depth` requests are in flight. Executes faults and records the timeline meanwhile.
+    /// Returns the current time.
     fn let_finish(&mut self, depth: usize) -> Time {
         if self.timeline.is_none() && self.agenda.next() == Time::NEVER {
             return self.wait_below(depth);
@@ -607,14 +607,14 @@ impl<S: Drivable> Driver<'_, S> {
                 "the device holds requests and has nothing to do"
             );
         }
-        // All events due at this instant are processed before the next request arrives.
+        // All events due now are processed before the next request arrives.
         let now = self.device.now();
         self.advance(now);
         now
     }
 
-    /// Samples the history and ends the warm-up before a request that arrives at `at`. Returns the request's arrival;
-    /// `None` if it is after the end of the span.
+    /// Samples the history, and ends the warm-up if it is over, before a request that arrives at `at`. Returns the
+    /// request's arrival time, which is later after a warm-up; `None` if it is after the end of the span.
     #[inline(never)]
     fn watch(&mut self, request: &Request, at: Time) -> Option<Time> {
         if let Some(history) = &mut self.history {
@@ -650,8 +650,8 @@ impl<S: Drivable> Driver<'_, S> {
         self.submitted == self.warmup.look_at && self.warmup.is_over(self.device)
     }
 
-    /// Completes the warm-up's requests and resets all metrics. An open loop pauses meanwhile; returns the new
-    /// arrival time of the next request.
+    /// Completes the warm-up's requests, resets all metrics, and starts the measurement. An open loop pauses meanwhile.
+    /// Returns the new arrival time of the next request.
     pub(crate) fn begin_measuring(&mut self, at: Time) -> Time {
         self.warming = false;
         while self.device.step() {}
@@ -673,7 +673,7 @@ impl<S: Drivable> Driver<'_, S> {
         now
     }
 
-    /// Restarts history and timeline: earlier requests no longer count.
+    /// Restarts history and timeline, so that they exclude earlier requests.
     fn begin_history(&mut self) {
         let now = self.device.now();
         let history = || Box::new(History::new(now, self.placement_before.as_ref()));
@@ -711,8 +711,8 @@ impl<S: Drivable> Driver<'_, S> {
         }
     }
 
-    /// Executes the next event of the device, or the next planned fault; returns false if the device has nothing to
-    /// do any more.
+    /// Executes the next event of the device, or the next fault if that is earlier. Returns false if the device has no
+    /// events left.
     #[inline]
     fn step(&mut self) -> bool {
         if self.timeline.is_none() && self.device.step_before(self.agenda.next()) {
@@ -721,7 +721,7 @@ impl<S: Drivable> Driver<'_, S> {
         self.act_or_step()
     }
 
-    /// Advances to the next event of faults or device, with the timeline.
+    /// Executes the next fault, or opens the timeline if due and executes the next event of the device.
     #[cold]
     fn act_or_step(&mut self) -> bool {
         let Some(event) = self.device.next_event() else {
@@ -741,7 +741,7 @@ impl<S: Drivable> Driver<'_, S> {
         is_one
     }
 
-    /// Completes all requests in flight. A rebuild is completed, too, unless the run is stopped; returns true if the
+    /// Completes all requests in flight. A rebuild is completed, too, unless the run is stopped. Returns true if the
     /// run was stopped.
     fn finish(&mut self) -> Result<bool, SimError> {
         let mut steps = 0;
@@ -769,7 +769,7 @@ impl<S: Drivable> Driver<'_, S> {
         }
     }
 
-    /// Passes full batches of completions to the sink; with `all`, also an incomplete one.
+    /// Passes completions to the sink if at least [`BATCH`] of them are waiting or `all` is true.
     #[inline(always)]
     pub(crate) fn drain(&mut self, all: bool) -> Result<(), SimError> {
         match self.device.completions().len() >= BATCH || all {
@@ -801,7 +801,7 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(())
     }
 
-    /// Handles a request that reaches beyond the device; returns false if it is dropped.
+    /// Applies [`Beyond`] to a request that reaches beyond the device. Returns false if the request is dropped.
     #[cold]
     fn bring_inside(&mut self, request: &mut Request) -> Result<bool, SimError> {
         match self.config.beyond {

@@ -1,4 +1,4 @@
-//! The speed of a replay, as an exact decimal number.
+//! The speed of a replay as an exact decimal number.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ impl Speed {
         self.digits as f64 / 10f64.powi(self.decimals as i32)
     }
 
-    /// Returns the time that the replay takes for a `recorded` span, rounded down to a picosecond.
+    /// Returns the time that a replay takes for a recorded span of length `recorded`, rounded down to a picosecond.
     #[inline]
     pub fn replayed(&self, recorded: Time) -> Time {
         let scaled = |factor: u64| u128::from(recorded.0) * u128::from(factor);
@@ -50,14 +50,14 @@ impl Speed {
 impl TryFrom<f64> for Speed {
     type Error = SimError;
 
-    /// Converts a number as it is written: 0.1 is exactly a tenth, not the nearest binary fraction.
+    /// Converts a number exactly as its decimal text reads: 0.1 becomes one tenth, not the nearest binary fraction.
     fn try_from(number: f64) -> Result<Speed, SimError> {
         if !(1e-18..=1e18).contains(&number) {
             return Err(SimError::Config(format!(
                 "speed {number}: must be between 1e-18 and 1e18; 1 is as recorded"
             )));
         }
-        // The shortest text that reads as this number has at most 17 significant digits.
+        // The shortest text that parses to this number has at most 17 significant digits.
         let text = number.to_string();
         let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
         let written = whole.bytes().chain(fraction.bytes());

@@ -1,4 +1,4 @@
-//! Operations of the driver on any device, an SSD or an array: precondition, save, and describe.
+//! Operations that the driver needs on any device, an SSD or an array: precondition, save, describe.
 
 use std::io::{self, Read, Write};
 
@@ -28,7 +28,7 @@ pub struct Described<'a> {
     pub members: Vec<&'a DeviceSpec>,
 }
 
-/// Log of a device: its own flash and buffer, or those of a member.
+/// A log of the device: of its own flash and buffer, of a member, or of the array.
 #[derive(Clone, Debug)]
 pub enum Logged {
     /// Events of the flash.
@@ -39,25 +39,24 @@ pub enum Logged {
     Array(Vec<ArrayEvent>),
 }
 
-/// A back end that the driver knows how to fill.
+/// A back end that the driver can precondition, save and describe.
 pub trait Drivable: Backend + Sized {
     /// Returns the description of the device.
     fn describe(device: &Device<Self>) -> Described<'_>;
-    /// Writes every exported page once in ascending order; returns false if `watch` stopped it.
+    /// Writes every exported page once in ascending order. Returns false if `watch` stopped the work.
     fn fill_sequential(device: &mut Device<Self>, watch: &dyn Watch) -> bool;
-    /// Brings the device into the state that random writing converges to; returns false if `watch`
-    /// stopped it.
+    /// Brings the device into the steady state of random writing. Returns false if `watch` stopped the work.
     fn fill_steady(device: &mut Device<Self>, seed: u64, watch: &dyn Watch) -> bool;
-    /// Writes uniformly random pages in no virtual time; returns false if the device wore out.
+    /// Writes `pages` uniformly random pages without virtual time. Returns false if the device wore out.
     fn write_random(device: &mut Device<Self>, rng: &mut Rng, pages: u64) -> bool;
-    /// Opens the blocks that buffer policies use for pages of their choice; returns false if the device wore out.
+    /// Opens the blocks into which buffer policies write pages of their choice. Returns false if the device wore out.
     fn open_policy_blocks(device: &mut Device<Self>, seed: u64) -> bool;
-    /// Resets the erase counts: a preconditioned device counts as new.
+    /// Resets the erase counts, since a preconditioned device counts as new.
     fn reset_wear(device: &mut Device<Self>);
     /// Writes the state of the flash of an idle device.
     ///
     /// # Errors
-    /// Fails if `out` does.
+    /// Fails if writing to `out` fails.
     fn save_state(device: &Device<Self>, out: &mut dyn Write) -> io::Result<()>;
     /// Loads a state that [`Drivable::save_state`] wrote for the same flash.
     ///
@@ -66,10 +65,10 @@ pub trait Drivable: Backend + Sized {
     fn load_state(device: &mut Device<Self>, input: &mut dyn Read) -> Result<(), StateError>;
     /// Starts or stops all logs.
     fn set_logs(device: &mut Device<Self>, on: bool);
-    /// Passes the log entries since the last call to `take`; an array's own entries come before the
-    /// entries of its members.
+    /// Passes the log entries since the last call to `take`. The entries of an array itself precede those of its
+    /// members.
     fn take_logs(device: &mut Device<Self>, take: &mut dyn FnMut(Logged));
-    /// Visits the drives, member by member in an array.
+    /// Visits the drives: the only drive, or the members of an array in order, with their numbers.
     fn each_drive(device: &Device<Self>, visit: &mut dyn FnMut(Option<usize>, &Ssd));
     /// Returns the tables and rules of a device that writes by units; `None` for other devices.
     fn placement(_device: &mut Device<Self>) -> Option<&mut Placed> {
@@ -79,8 +78,8 @@ pub trait Drivable: Backend + Sized {
     fn array(_device: &Device<Self>) -> Option<&Array> {
         None
     }
-    /// Simulates the members' parts of the given requests ahead ([`Array::run_ahead`]); returns
-    /// false if that is not possible.
+    /// Simulates the members' parts of the given requests in advance ([`Array::run_ahead`]). Returns false if that is
+    /// not possible.
     fn run_ahead(
         _device: &mut Device<Self>,
         _requests: &[Request],
@@ -89,8 +88,7 @@ pub trait Drivable: Backend + Sized {
     ) -> bool {
         false
     }
-    /// Ends the simulation ahead, because requests follow that were not passed to
-    /// [`Drivable::run_ahead`].
+    /// Ends the simulation in advance, because the next request was not passed to [`Drivable::run_ahead`].
     fn resume_serial(_device: &mut Device<Self>) {}
     /// Returns the device as an array, if it is one.
     fn array_mut(_device: &mut Device<Self>) -> Option<&mut Array> {
@@ -167,7 +165,7 @@ impl Drivable for Flash {
     }
 }
 
-/// Returns the back end of an array's members.
+/// Returns the back end of an array's members, `mixed` if they differ.
 fn array_backend(spec: &ArraySpec) -> &'static str {
     let first = backend(&spec.members[0]);
     match spec.members.iter().all(|member| backend(member) == first) {

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use flashtwin::{Executor, Task};
 
-/// Runs tasks on a limited number of threads, including the caller's.
+/// Largest number of threads that run tasks, including the caller's thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Threads(pub usize);
 

@@ -1,9 +1,8 @@
 //! Runs without time: a load is written to a device that writes by units, without the timing of the
 //! flash. Such runs are fast enough to measure write amplification at the full size of a device.
 //!
-//! The device is filled; then the load is written until write amplification is level, and after
-//! that for a given number of capacities. Reads are skipped; a request counts all pages that it
-//! touches.
+//! The device is filled. Then the load is written until write amplification is level, and after that for a given number
+//! of device capacities. Reads are skipped. A write counts all pages that it touches, even in part.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,47 +14,49 @@ use flashtwin_workload::{Workload, WorkloadError};
 
 use crate::control::Control;
 
-/// Amount of writes, in capacities of the device, after which the warm-up ends in any case.
+/// Largest amount of writes in the warm-up, in capacities of the device. The warm-up then ends even if write
+/// amplification is not level.
 pub const WARM_MOST: u32 = 20;
-/// Largest relative change of write amplification, from the mean of two capacities to that of the next two, at which it
-/// counts as level. The change from one capacity to the next is not enough: it may be small by chance while write
-/// amplification still rises.
+/// Write amplification is level if its mean over two capacities differs by less than this fraction from the mean over
+/// the two capacities before. The change from one capacity to the next is not a sufficient criterion: it may be small
+/// by chance while write amplification still rises.
 const LEVEL: f64 = 0.01;
-/// Number of requests by which the prefetching of table entries is ahead.
+/// Number of requests ahead of the current one whose table entries are prefetched.
 const AHEAD: usize = 16;
-/// Number of consecutive requests without a write after which a load counts as ended, since an
-/// endless load may have only reads.
+/// Number of consecutive requests without a write after which a load counts as ended. An endless load may consist of
+/// reads only.
 const IDLE_REQUESTS_MAX: u64 = 1 << 26;
-/// Largest number of pages that are read in advance for schemes that need the future of a page;
-/// they take about 5 GB.
+/// Largest number of written pages that are read in advance for schemes that need the future of a page. They take about
+/// 5 GB of memory.
 const AHEAD_PAGES_MAX: u64 = 1 << 27;
 
 /// Writes before the measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Warm {
-    /// Whole capacities of the load are written until write amplification changes by less than 1 %
-    /// from one to the next, at most [`WARM_MOST`].
+    /// The load is written in whole capacities of the device until write amplification is level, for at most
+    /// [`WARM_MOST`] capacities. Level means that the mean over two capacities differs by less than 1 % from the mean
+    /// over the two before.
     UntilLevel,
-    /// The load writes a fixed multiple of the device's capacity.
+    /// The load is written for a fixed multiple of the device's capacity.
     Capacities(f64),
 }
 
-/// Length of the parts of a run without time.
+/// Plan of a run without time: length of the warm-up and of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UntimedPlan {
     /// Bytes of a page.
     pub page_bytes: u32,
     /// Writes before the measurement.
     pub warm: Warm,
-    /// Measured writes, in capacities of the device; a load that ends earlier is measured to its end.
+    /// Measured writes, in capacities of the device. A load that ends earlier is measured to its end.
     pub capacities: f64,
-    /// Number of reports kept for each capacity, for curves over time.
+    /// Number of reports per capacity, for curves over time.
     pub points: u32,
 }
 
 impl UntimedPlan {
-    /// Returns the largest number of pages that a run writes to a device of `pages` pages,
-    /// including the fill.
+    /// Returns the largest number of pages that the host writes in a run, including the fill, if the device has `pages`
+    /// pages.
     fn pages_most(&self, pages: u64) -> u64 {
         let warm = match self.warm {
             Warm::UntilLevel => f64::from(WARM_MOST),
@@ -65,7 +66,7 @@ impl UntimedPlan {
     }
 }
 
-/// The reports of a run; each counts from the creation of the device.
+/// The reports of a run. The counts of each report start at the creation of the device.
 #[derive(Clone, Debug)]
 pub struct Untimed {
     /// Writes after the fill and before the measurement, in capacities of the device.
@@ -75,7 +76,7 @@ pub struct Untimed {
     pub level: Option<bool>,
     /// Measured writes, in capacities of the device.
     pub capacities: f64,
-    /// Reports from the end of the fill on, in order.
+    /// Reports in order. The first is from the end of the fill.
     pub series: Vec<PlacementReport>,
     /// The report at the beginning of the measurement.
     pub before: PlacementReport,
@@ -104,7 +105,7 @@ pub enum UntimedError {
         /// Writes of the load, in capacities of the device.
         capacities: f64,
     },
-    /// The scheme needs to know more of the load in advance than is read.
+    /// The scheme needs the future of more pages than may be read in advance.
     TooLong {
         /// Number of pages that the load would write.
         pages: u64,
@@ -156,7 +157,7 @@ impl From<WorkloadError> for UntimedError {
     }
 }
 
-/// Fills a device with `fill`, and then runs `load`.
+/// Fills a device with `fill`, and then runs the warm-up and the measurement with `load`.
 ///
 /// # Errors
 /// Fails for the reasons listed in [`UntimedError`].
@@ -202,7 +203,7 @@ pub fn run_untimed(
     })
 }
 
-/// Fills a device with `fill`, and then writes `load` until write amplification is level, or for a
+/// Fills a device with `fill`, then writes `load` as `warm` specifies: until write amplification is level, or for a
 /// fixed number of capacities.
 ///
 /// # Errors
@@ -259,8 +260,8 @@ impl Run<'_> {
         self.device.report()
     }
 
-    /// Writes whole capacities until write amplification is level; returns their number, and
-    /// whether it is level.
+    /// Runs the warm-up. Returns the capacities written and whether write amplification is level; `None` if the warm-up
+    /// has a fixed length.
     fn warm(&mut self) -> Result<(f64, Option<bool>), UntimedError> {
         if let Warm::Capacities(n) = self.plan.warm {
             return Ok((self.write(n)?, None));
@@ -275,7 +276,8 @@ impl Run<'_> {
                 return Err(UntimedError::TooShort { capacities: warm });
             }
             let after = self.report();
-            // While there is flash that was never written, nothing is collected, and nothing is level.
+            // A capacity counts only if at least half as many units were erased as the device has. Before, much of the
+            // flash has never been written, and write amplification is too low.
             let collects = after.erases - before.erases >= self.units() / 2;
             match after.write_amplification(&before).filter(|_| collects) {
                 Some(now) => recent.push(now),
@@ -288,8 +290,8 @@ impl Run<'_> {
         Ok((warm, Some(false)))
     }
 
-    /// Writes `capacities` times the device's capacity; returns the multiple written, which is
-    /// smaller if the load ends.
+    /// Writes `capacities` times the device's capacity. Returns the multiple that was written, which is smaller if the
+    /// load ends.
     fn write(&mut self, capacities: f64) -> Result<f64, UntimedError> {
         let capacity = f64::from(self.device.setup().logical_pages);
         let points = (capacities * f64::from(self.plan.points)).round().max(1.0);
@@ -310,7 +312,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether the sum of the last two values equals that of the two before, within [`LEVEL`].
+/// Whether the sums of the last two values and of the two values before them differ by less than [`LEVEL`].
 fn is_level(values: &[f64]) -> bool {
     let Some(&[a, b, c, d]) = values.last_chunk() else {
         return false;
@@ -334,14 +336,14 @@ fn check_range(request: &Request, device_bytes: u64) -> Result<(), UntimedError>
     }
 }
 
-/// The requests of a load and, for schemes that need it, the next write of each page.
+/// The requests of a load. For schemes that need the future, also the next write of each page.
 struct Feed<'a> {
     load: &'a mut dyn Workload,
     page_bytes: u64,
     batch: Vec<Request>,
     at: usize,
-    /// For each page written by the requests of the only batch, the instant of its next write on
-    /// the host clock.
+    /// For schemes that need the future, the load is one batch. For each page that its requests write, in order, this
+    /// is the time of the next write or trim of the page, on the host clock.
     next: Vec<u64>,
     next_at: usize,
 }
@@ -373,8 +375,7 @@ impl<'a> Feed<'a> {
         (first as u32, end.saturating_sub(first) as u32)
     }
 
-    /// Writes until the host has written `pages` further pages, or the load ends; returns whether
-    /// more requests follow.
+    /// Writes until the host has written `pages` further pages or the load ends. Returns whether more requests follow.
     fn write(
         &mut self,
         device: &mut Placed,
@@ -434,8 +435,8 @@ impl<'a> Feed<'a> {
         Ok(true)
     }
 
-    /// Reads the load in advance until it has written `pages` pages, and determines the next write
-    /// or trim of each page written. `first` is the host clock at the first of these writes.
+    /// Reads the load in advance until it has written `pages` pages. For each page written, determines the time of its
+    /// next write or trim. `first` is the host clock at the first page written.
     fn look_ahead(
         &mut self,
         pages: u64,
@@ -499,7 +500,7 @@ mod tests {
         Setup::of_words(&words).unwrap()
     }
 
-    /// Writes and trims of one to three pages, or of parts of pages.
+    /// A load of writes and trims that touch one to three pages, some of them in part.
     struct Mixed(Vec<Request>);
 
     impl Workload for Mixed {
@@ -529,8 +530,7 @@ mod tests {
         (0..6_000).map(request).collect()
     }
 
-    /// A scheme that records each page written with the instants of this write and of the page's
-    /// next write.
+    /// A scheme that records for each page written the times of this write and of the page's next write.
     #[derive(Clone)]
     struct Notes(Arc<Mutex<Vec<(u32, u64, u64)>>>);
 
@@ -565,7 +565,7 @@ mod tests {
         }
     }
 
-    /// The third value differs from the second by less than 1 %, but the series still rises.
+    /// The third value exceeds the second by less than 1 %, but the series still rises.
     #[test]
     fn a_rising_series_is_not_level() {
         let rising = [2.69, 3.15, 3.17, 3.25, 3.27, 3.31, 3.30, 3.32];
@@ -586,7 +586,7 @@ mod tests {
             let control = Control::default();
             run_untimed(&mut device, fill.as_mut(), &mut load, &plan(), &control).unwrap();
             let noted: Vec<_> = notes.0.lock().unwrap().split_off(480);
-            // Deaths of each page by the host clock, from the requests alone.
+            // Each write or trim of a page, with its time on the host clock, computed from the requests alone.
             let mut deaths: Vec<(u32, u64)> = Vec::new();
             let mut clock = 480;
             for request in &all {
@@ -611,7 +611,7 @@ mod tests {
             for (at, &(lpn, written, next)) in noted.iter().enumerate() {
                 let later = |&&(page, clock): &&(u32, u64)| page == lpn && clock > written;
                 let expected = deaths.iter().find(later).map_or(NEVER, |&(_, clock)| clock);
-                // The last pages are read in advance up to a batch only.
+                // The load is read in advance up to a limit. Beyond it, the next write of a page may be unknown.
                 if expected <= known_until || next != NEVER {
                     assert_eq!(next, expected, "seed {seed}: page {lpn}, write {at}");
                 }
@@ -629,7 +629,7 @@ mod tests {
         assert_eq!((run.warm, run.level), (2.0, None));
         assert_eq!(run.series[0].host_pages, 480);
         let measured = run.after.host_pages - run.before.host_pages;
-        // A request may end behind the last page asked for.
+        // The last request may write beyond the requested number of pages.
         assert!((1920..1930).contains(&measured), "{measured}");
         assert_eq!(run.series.len(), 1 + 2 * 3 + 4 * 3);
         device.check().unwrap();

@@ -1,18 +1,19 @@
 //! The warm-up: the measurement begins after a number of requests, or once the run is steady.
 //!
-//! The criterion is applied after `warmup_requests` = N requests and, while it is not met, after 2 N, 4 N and so on,
-//! up to `warmup_requests_max`. Because of these coarse steps, the measurement of a load begins at the same request
-//! under most policies. The last half of the run so far is divided into five parts. The run is steady if
+//! The criterion is applied after `warmup_requests` = N requests. While it is not met, it is applied again after 2 N, 4
+//! N and so on, up to `warmup_requests_max`. Because of these coarse steps, the measurement of a load begins at the
+//! same request under most policies. The last half of the run so far is divided into five parts. The run is steady if
+//! all of these hold:
 //!
-//! - the buffer had been replaced once before that half (or all of its accesses hit), and
-//! - blocks were erased in that half, if pages were programmed: before the first collections, write amplification is
-//!   1, which does not last, and
-//! - the hit ratio and the pages programmed per accessed page are level. That is, the five values differ by at most
-//!   20 % of their mean, and their regression line rises or falls by at most 10 % of it, as in SNIA's performance
-//!   test specification; or they differ by at most [`NEGLIGIBLE`]. And
-//! - at least nine tenths as many requests completed as arrived, and
-//! - the mean response time is level, or does not change in the same direction from each part to the next. (Bursts
-//!   make it vary for ever; a slow trend makes it rise or fall in every part.)
+//! - The buffer was replaced completely before that half, or all accesses in the half hit.
+//! - If pages were programmed in that half, blocks were erased in it. Before the first collections, write amplification
+//!   is 1, which does not last.
+//! - At least nine requests completed for every ten that arrived.
+//! - The hit ratio and the pages programmed per accessed page are level. Five values are level if they differ by at
+//!   most 20 % of their mean and their regression line rises or falls by at most 10 % of it, as in SNIA's performance
+//!   test specification. They are also level if they differ by at most [`NEGLIGIBLE`].
+//! - The mean response time is level, or does not change in the same direction from each part to the next. Bursts make
+//!   it vary for ever, but a slow trend makes it rise or fall in every part.
 
 use flashtwin::{Cause, Device};
 
@@ -20,11 +21,12 @@ use crate::outcome::Steady;
 use crate::run::RunConfig;
 use crate::{Drivable, SimError};
 
-/// Parts of the last half of the run that are compared.
+/// Number of parts of the last half of the run; the criterion compares the parts.
 const PARTS: usize = 5;
-/// Samples before the first examination, so that the last half has a whole number of samples in each part.
+/// Number of samples before the first examination, chosen so that each part of the last half has a whole number of
+/// samples.
 const SAMPLES: u64 = 2 * PARTS as u64;
-/// Differences of the hit ratio, or of pages programmed per page, that are always negligible.
+/// Largest difference of the hit ratio, or of pages programmed per accessed page, that is always negligible.
 const NEGLIGIBLE: f64 = 0.02;
 
 /// The warm-up of a run.
@@ -40,7 +42,7 @@ pub(crate) struct Warmup {
 struct Criterion {
     /// Number of requests before the first examination.
     first: u64,
-    /// Largest number of requests before the last examination.
+    /// Number of requests at the last possible examination.
     last: u64,
     /// Number of requests of the workload, if known.
     known: Option<u64>,
@@ -79,7 +81,7 @@ impl Sample {
 }
 
 impl Warmup {
-    /// Creates the warm-up of a run over a workload of `known` requests, if that number is known.
+    /// Creates the warm-up of a run. `known` is the number of requests of the workload, if that number is known.
     pub fn new(config: &RunConfig, known: Option<u64>) -> Result<Warmup, SimError> {
         let first = config.warmup_requests;
         let Some(most) = config.warmup_requests_max else {
@@ -94,7 +96,8 @@ impl Warmup {
                  {SAMPLES} or more and a maximum that is not smaller"
             )));
         }
-        // As many requests are measured as after a warm-up of `warmup_requests`.
+        // The warm-up leaves as many requests to measure as a warm-up of `warmup_requests` would; without
+        // `requests_max`, half of the workload.
         let measured = |all: u64| match config.requests_max {
             Some(max) => max.min(all).saturating_sub(first),
             None => all / 2,
@@ -113,7 +116,8 @@ impl Warmup {
         })
     }
 
-    /// Returns the number of requests by which the warm-up may be, or was, longer than `warmup_requests`.
+    /// Returns the number of requests by which the warm-up is longer than `warmup_requests`; `u64::MAX` while its end
+    /// is open.
     pub fn extension(&self) -> u64 {
         match self.criterion.as_deref() {
             None => 0,
@@ -123,15 +127,15 @@ impl Warmup {
         }
     }
 
-    /// Returns the number of requests of the whole run if its warm-up became longer; `requests_max` is the run's
-    /// limit.
+    /// Returns the number of requests of the whole run, with the extension of the warm-up. `requests_max` is the limit
+    /// of the run without it.
     pub fn total(&self, requests_max: Option<u64>) -> Option<u64> {
         let known = self.criterion.as_deref()?.known;
         let longer = requests_max?.saturating_add(self.extension());
         Some(known.map_or(longer, |known| known.min(longer)))
     }
 
-    /// Returns whether the warm-up ends now, after `look_at` requests; if not, sets the next `look_at`.
+    /// Returns whether the warm-up ends now, after `look_at` requests. If it does not, sets the next `look_at`.
     #[cold]
     pub fn is_over<S: Drivable>(&mut self, device: &Device<S>) -> bool {
         let Some(criterion) = self.criterion.as_deref_mut() else {
@@ -157,14 +161,14 @@ impl Warmup {
         false
     }
 
-    /// Returns the end of the warm-up by the criterion, if there is one and it was met.
+    /// Returns the end of the warm-up; `None` without a criterion.
     pub fn into_outcome(self) -> Option<Steady> {
         self.criterion.and_then(|criterion| criterion.outcome)
     }
 }
 
-/// Returns the measure, if any, that is not steady in the last half of the samples. The buffer has `buffer_pages`
-/// pages.
+/// Returns the first measure that is not steady in the last half of the samples; `None` if all are steady. The buffer
+/// has `buffer_pages` pages.
 fn missed(samples: &[Sample], buffer_pages: u64) -> Option<&'static str> {
     let half = samples.len() / 2;
     let start = samples[half];
@@ -214,8 +218,8 @@ fn ratio(a: f64, b: u64) -> f64 {
     a / b as f64
 }
 
-/// Whether a measure meets SNIA's criterion of a steady state: range within 20 % of the mean, slope
-/// over all parts within 10 %.
+/// Whether a measure meets SNIA's criterion of a steady state: its range is within 20 % of the mean, and its slope over
+/// all parts within 10 %. A range of at most `negligible` also meets it.
 fn is_level(parts: &[f64; PARTS], negligible: f64) -> bool {
     let mean = parts.iter().sum::<f64>() / PARTS as f64;
     let least = parts.iter().copied().fold(f64::INFINITY, f64::min);
@@ -232,7 +236,7 @@ fn is_level(parts: &[f64; PARTS], negligible: f64) -> bool {
 mod tests {
     use super::*;
 
-    /// Creates samples of a run with these mean response times in the parts of the last half.
+    /// Creates samples of a run whose mean response times in the parts of the last half are `parts`.
     fn with_response(parts: [u64; PARTS]) -> Vec<Sample> {
         let mut samples = vec![Sample::default()];
         for i in 0..SAMPLES as usize {

@@ -1,5 +1,5 @@
-//! The integration tests of this crate as one program, since linking one for each file takes longer than its tests.
-//! Every file and directory here must be listed; a test in `tests/python/test_sources.py` checks that.
+//! The integration tests of this crate, linked as one program, because linking one program per file takes longer than
+//! its tests. Every file and directory here must be listed; `tests/python/test_sources.py` checks that.
 
 mod backlog;
 mod cases;

@@ -5,7 +5,7 @@ use flashtwin::{Op, Request, Ssd, Time};
 use flashtwin_sim::{run, Backlog, Control, Outcome, Pacing, RunConfig, SimError, Speed};
 use flashtwin_workload::{Workload, WorkloadError};
 
-/// Largest number of requests that may wait in these tests.
+/// Largest number of requests that may be pending in these tests.
 const WAITING_MAX: u64 = 20_000;
 
 fn run_at(text: &str, pacing: Pacing) -> Result<Outcome, SimError> {

@@ -1,4 +1,4 @@
-//! Cases found by the fuzzer, in the form in which it prints them.
+//! Cases that the fuzzer found, in the form in which it prints them.
 
 use crate::common::case::{try_case, Fill, Shown};
 use flashtwin::Op::{self, *};

@@ -1,5 +1,5 @@
-//! Several clients at once: their rates, their limits of requests in flight, and the behaviour of a
-//! client that is behind its schedule.
+//! Several clients at once: their rates, their limits of requests in flight, and clients that are late for the arrival
+//! times of their load.
 
 use flashtwin::{DeviceSpec, Ssd, Time};
 use flashtwin_sim::{run_clients, Client, ClientsOutcome, ClientsPlan, Control, SimError};
@@ -67,7 +67,7 @@ fn each_client_has_its_rate_in_every_part() {
 fn a_saturated_client_keeps_its_limit_in_flight() {
     let flood = "uniform:write=0,rate=10M/s";
     let alone = run(&[(flood, 16)], &PLAN).expect("a good run");
-    // Little's law: 16 in flight all the time.
+    // By Little's law, the sum of the response times is 16 times the span, because 16 requests are always in flight.
     let parts = alone.clients[0].iter();
     let sum: u128 = parts.map(|p| p.reads.response_ps_sum()).sum();
     let in_flight = sum as f64 * 1e-12 / PLAN.span.as_s();

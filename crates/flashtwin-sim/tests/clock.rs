@@ -1,4 +1,4 @@
-//! The end of the clock: a run that would exceed its range ends with an error.
+//! The end of the clock: a run that would exceed the range of the clock ends with an error.
 
 use crate::common::{device, load};
 use flashtwin::{Ssd, Time};
@@ -7,7 +7,7 @@ use flashtwin_workload::Workload;
 
 const DAY_S: u64 = 86_400;
 
-/// Returns a chip whose reads take 1.8 seconds each.
+/// Returns a device with one chip, whose reads take 1.8 seconds each.
 fn slow() -> Ssd {
     let mut ssd = Ssd::new(&device(&[
         ("geometry.chips", "1"),
@@ -37,7 +37,7 @@ fn run_on(
     run(ssd, workload, config, &Control::default(), None)
 }
 
-/// Returns the number of the request that would have been too late.
+/// Returns the number of the request for which the error reports that it would be too late.
 fn late<T>(result: Result<T, SimError>) -> u64 {
     match result.map(|_| ()) {
         Err(SimError::Clock { request }) => request,
@@ -45,8 +45,7 @@ fn late<T>(result: Result<T, SimError>) -> u64 {
     }
 }
 
-/// Replays ten requests, recorded at intervals of one second, so that the intervals are `days`
-/// long.
+/// Replays ten requests, recorded at intervals of one second, at a speed at which the intervals take `days` days.
 fn apart(ssd: &mut Ssd, days: f64, config: RunConfig) -> Result<Outcome, SimError> {
     let mut requests = load(
         "uniform:write=0,arrival=constant,rate=1/s,requests=10",
@@ -62,7 +61,7 @@ fn apart(ssd: &mut Ssd, days: f64, config: RunConfig) -> Result<Outcome, SimErro
 
 #[test]
 fn a_request_after_the_end_of_the_clock_is_an_error() {
-    // The third request would come at 220 days; any later one would wrap.
+    // The third request would arrive at day 220. If it were accepted, later requests would overflow the clock.
     assert_eq!(late(apart(&mut slow(), 110.0, RunConfig::default())), 2);
     assert_eq!(late(apart(&mut slow(), 1e9, RunConfig::default())), 1);
     let ends_before = RunConfig {
@@ -80,7 +79,7 @@ fn a_request_after_the_end_of_the_clock_is_an_error() {
 
 #[test]
 fn closed_loops_and_remaining_requests_stop_at_the_end_of_the_clock() {
-    // Nine gaps: the device is within an hour of the end.
+    // Ten requests have nine intervals, so the run ends one hour before the end of the range.
     let mut ssd = slow();
     let days = (213.0 - 1.0 / 24.0) / 9.0;
     assert!(apart(&mut ssd, days, RunConfig::default()).is_ok());
@@ -94,7 +93,7 @@ fn closed_loops_and_remaining_requests_stop_at_the_end_of_the_clock() {
     let reached = late(run_on(&mut ssd, &mut *endless, &closed));
     assert!((2_000..3_000).contains(&reached), "{reached}");
 
-    // All submitted at once, and more than can be served.
+    // All requests arrive at once, and more than the device can complete before the end of the clock.
     let mut burst = load(
         "uniform:write=0,arrival=constant,rate=1M/s,requests=5000",
         &backlogged,

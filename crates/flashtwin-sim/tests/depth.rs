@@ -1,11 +1,11 @@
-//! Policies with many requests in flight: a policy that saves evictions must not make other
-//! accesses wait longer for it (D-36).
+//! Policies with many requests in flight. A policy that saves evictions must not make other accesses wait longer
+//! (D-36).
 
 use crate::common::{load, run_all};
 use flashtwin::{DeviceSpec, Ssd};
 use flashtwin_sim::{Pacing, RunConfig};
 
-/// Runs a load from the steady state; returns the mean response time in us and the hit ratio.
+/// Runs a load from the steady state. Returns the mean response time in µs and the hit ratio.
 fn result(device: &str, more: &[(&str, &str)], text: &str, config: &RunConfig) -> (f64, f64) {
     let toml = flashtwin::spec::builtin(device).expect("it is built in");
     let spec = DeviceSpec::with_overrides(toml, device, more).expect("a sound device");
@@ -51,8 +51,7 @@ fn policies_that_hit_more_are_not_slower_at_any_depth() {
     }
 }
 
-/// A short form of claim ECR-F13: the order of the policies, and a gain that is largest at 80 %
-/// writes.
+/// A short form of claim ECR-F13: the order of the policies, and that the gain is largest at 80 % writes.
 #[test]
 fn ecr_gains_on_uniform_loads_and_most_where_most_is_written() {
     let run = |policy, write: &str| {

@@ -1,10 +1,10 @@
-//! Requests that a device refuses or fails are counted, and appear in no other figure.
+//! Requests that a device refuses or fails are counted separately and affect no other figure.
 
 use crate::common::{assert_near, device, load, run_all};
 use flashtwin::{Op, Ssd, Status};
 use flashtwin_sim::{Pacing, RunConfig, RunInfo, Summary};
 
-/// A small device wears out during the run; from then on, writes are refused immediately.
+/// A small device wears out during the run and then refuses writes immediately.
 #[test]
 fn refused_writes_are_in_no_response_time_and_no_rate() {
     let mut ssd = Ssd::new(&device(&[

@@ -69,7 +69,7 @@ fn result(array: &mut Array, load: &str, config: &RunConfig) -> Result<Summary, 
     Ok(Summary::new(array, &outcome, &RunInfo::default()))
 }
 
-/// Reports of a failure and a rebuild, in an open loop, in a closed one, and after a warm-up.
+/// Tests the reports of a failure and a rebuild: in an open loop, in a closed loop, and after a warm-up.
 #[test]
 fn results_separate_a_failure_from_a_rebuild() {
     let faults = [fault(Replace, 2, 800), fault(Fail, 2, 400)];
@@ -104,14 +104,14 @@ fn results_separate_a_failure_from_a_rebuild() {
         let in_phases: u64 = a.phases.iter().map(|p| p.all.requests).sum();
         assert_eq!(in_phases, s.all.requests);
         for phase in a.phases.iter().take(3) {
-            // As many as arrived in that time, in an open loop.
+            // In an open loop, as many requests complete in a phase as arrive in it.
             let arrived = 1500.0 * (phase.until_s - phase.from_s);
             let ratio = phase.all.requests as f64 / arrived;
             let open = config.pacing == RunConfig::default().pacing;
             assert!(!open || (0.88..1.12).contains(&ratio), "{phase:?}");
         }
         assert!(a.phases[1].pages_recovered > 0 && a.phases[3].pages_recovered == 0);
-        // A read of a missing page takes three.
+        // A read of a missing page reads three other pages.
         let reads: Vec<f64> = a.phases.iter().map(|p| p.read_amplification).collect();
         assert!(reads[1] > reads[0] && reads[2] > reads[1], "{reads:?}");
         assert!(a.phases[2].read.p99_us > a.phases[0].read.p99_us);
@@ -128,7 +128,7 @@ fn results_separate_a_failure_from_a_rebuild() {
     }
 }
 
-/// Faults planned for after the end of the run change nothing, and the results list them.
+/// Faults planned for a time after the end of the run change nothing. The results list them.
 #[test]
 fn a_fault_after_the_end_is_left_out() {
     for pacing in [RunConfig::default().pacing, Pacing::Closed { depth: 4 }] {
@@ -207,8 +207,7 @@ fn faults_that_cannot_happen_are_refused_before_the_run() {
     assert!(message.contains("needs an array"), "{message}");
 }
 
-/// A rebuild that outlasts the workload runs to its end, and can be observed and stopped in that
-/// time.
+/// A rebuild that outlasts the workload continues to its end. Meanwhile it can be observed and stopped.
 #[test]
 fn a_long_rebuild_ends_with_the_run_or_is_stopped() {
     let faults = config(&[fault(Fail, 3, 10), fault(Replace, 3, 20)]);
@@ -246,7 +245,7 @@ fn a_long_rebuild_ends_with_the_run_or_is_stopped() {
     assert_eq!(device.outstanding(), 0);
 }
 
-/// If the caller takes no completions, they are not stored, and nothing else differs.
+/// If the caller takes no completions, they are not stored; all other results are equal.
 #[test]
 fn completions_that_are_not_taken_are_counted() {
     let with_faults = config(&[fault(Fail, 3, 10), fault(Replace, 3, 20)]);
@@ -265,7 +264,7 @@ fn completions_that_are_not_taken_are_counted() {
         let counted = Summary::new(&array, &outcome, &RunInfo::default());
         assert!(array.completions().is_empty());
         assert_eq!(format!("{counted:?}"), format!("{taken:?}"));
-        // After the run the array keeps them again.
+        // After the run, the array stores completions again.
         let write = Request {
             arrival: array.now(),
             offset: 0,

@@ -1,6 +1,6 @@
-//! Saved states in which a number was changed and the checksum corrected. Each is either rejected
-//! with a message, or loaded into a device that is consistent, accepts requests and reports, within
-//! bounded memory.
+//! Forged states: saved states in which one number is changed and the checksum is corrected. Each is either rejected
+//! with a message or loaded. A device that loads one is consistent, executes requests and reports, within bounded
+//! memory.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use flashtwin_sim::{
 };
 use flashtwin_workload::GeneratorSpec;
 
-/// Bytes after the state: its length, a checksum and an end mark.
+/// Size in bytes of the part after the state: its length, a checksum and an end mark.
 const TRAILER_BYTES: usize = 16;
 /// Number of forged states per device.
 const FORGERIES: u64 = 60;
@@ -100,7 +100,7 @@ fn use_it<S: Drivable>(device: &mut Device<S>, requests: u32) -> Result<(), SimE
     Ok(())
 }
 
-/// Returns the peak address space of this process; 0 if the system does not report it.
+/// Returns the peak size of this process's address space in bytes; 0 if the system does not report it.
 fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmPeak:"));
@@ -108,8 +108,7 @@ fn peak_bytes() -> u64 {
     1024 * number.unwrap_or(0)
 }
 
-/// Returns the offset of the state in the file. Before it are the mark, the version of the format,
-/// and three texts.
+/// Returns the offset of the state in the file: the size of the magic number, the format version and three texts.
 fn header_bytes(file: &[u8]) -> usize {
     (0..3).fold(20, |at, _| {
         let length = file[at..at + 4].try_into().expect("four bytes");
@@ -145,7 +144,7 @@ impl Drop for File {
     }
 }
 
-/// Forges states of a device; returns how many were accepted and how many rejected.
+/// Forges states of a device. Returns the numbers of accepted and of rejected states.
 fn forge_states<S: Drivable + Clone>(name: &str, mut device: Device<S>) -> [u64; 2] {
     let file = format!("flashtwin-forged-{name}-{}", std::process::id());
     let file = File(std::env::temp_dir().join(file));
@@ -218,8 +217,8 @@ fn forged_states_are_refused_or_sound() {
     assert!(grown < 1 << 30, "{grown} bytes of memory");
 }
 
-/// An earlier version allocated, for the report of wear, one entry for each value up to the largest
-/// erase count, however large.
+/// Without a limit, the report of wear would allocate one entry for each value up to the largest erase count, however
+/// large.
 #[test]
 fn an_erase_count_beyond_the_life_of_flash_is_refused_by_name() {
     let mut ssd = ssd("demo", &MSR, &[]);

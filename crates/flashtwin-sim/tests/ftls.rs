@@ -1,6 +1,5 @@
-//! Translation layers of chips in a device with queues: the flash operations equal those of the
-//! layer alone, they take the required time, and the number of pages is conserved at any fill
-//! level.
+//! Translation layers of chips in a device with queues. The flash operations equal those of the layer without a device,
+//! and take the required time. The number of pages is conserved at any fill level.
 
 use crate::common::{device, load, run_all};
 use flashtwin::ftl::chip::trace::Cost;
@@ -31,7 +30,7 @@ fn small(kind: &str, further: &[(&str, &str)]) -> DeviceSpec {
     device(&all)
 }
 
-/// Lets one page operation of the host pass through an idle device.
+/// Submits one page operation to an idle device, and runs the device until the operation completes.
 fn pass(ssd: &mut Ssd, op: Op, page: u64) -> Option<Completion> {
     let bytes = u64::from(ssd.spec().geometry.page_bytes);
     let request = Request {
@@ -47,8 +46,7 @@ fn pass(ssd: &mut Ssd, op: Op, page: u64) -> Option<Completion> {
     ssd.completions().pop()
 }
 
-/// Returns the number of programs that follows from the erases and the change in the number of
-/// erased pages.
+/// Returns the number of programs that the erases and the change in the number of erased pages imply.
 fn explained(ssd: &Ssd, erased_before: u64) -> i64 {
     let report = ssd.flash_report();
     let n = u64::from(ssd.spec().geometry.pages_per_block);
@@ -110,8 +108,8 @@ fn pages_are_conserved_at_any_fill() {
     }
 }
 
-/// Returns the time that operations take on a chip with its own pins, separately for those that
-/// count as GC.
+/// Returns the time that operations take on a chip with a channel of its own: first for host operations, then for those
+/// that count as GC.
 fn durations(spec: &DeviceSpec, ops: &[flashtwin::ftl::chip::FlashOp]) -> (Time, Time) {
     let (t, transfer) = (&spec.timing, spec.page_transfer());
     let mut sums = (Time::ZERO, Time::ZERO);
@@ -131,8 +129,8 @@ fn durations(spec: &DeviceSpec, ops: &[flashtwin::ftl::chip::FlashOp]) -> (Time,
     sums
 }
 
-/// With one chip and one request at a time, the device executes exactly the operations that the
-/// translation layer alone returns, and takes their time.
+/// With one chip and one request at a time, the device executes exactly the operations that the translation layer
+/// returns, and takes their time.
 #[test]
 fn a_device_performs_the_operations_of_its_translation_layer() {
     for seed in flashtwin::seeds(3) {
@@ -157,7 +155,7 @@ fn a_device_performs_the_operations_of_its_translation_layer() {
                 let (mut total, mut gc_time) = (Cost::default(), Time::ZERO);
                 let mut ops = Vec::new();
                 for i in 0..6000 {
-                    // Runs of pages beside single ones, so that logs are switched too.
+                    // Sequential runs of pages between single pages, so that the layer also switches logs.
                     let page = match i / 100 % 3 {
                         0 => i % 100,
                         _ => rng.below(u64::from(setup.logical_pages)),
@@ -212,8 +210,8 @@ fn a_device_performs_the_operations_of_its_translation_layer() {
     }
 }
 
-/// A read that arrives during a merge waits for its end, and the read's breakdown shows the wait
-/// for GC.
+/// A read that arrives during a merge waits for the end of the merge. The breakdown of its response time counts this
+/// wait as GC.
 #[test]
 fn waiting_for_a_merge_counts_as_gc() {
     let further = [
@@ -237,7 +235,7 @@ fn waiting_for_a_merge_counts_as_gc() {
         fua: false,
         ..Request::default()
     };
-    // Takes the log block of another logical block: 16 copies and 2 erases before the write.
+    // The write takes over the log block of another logical block. First, a merge takes 16 copies and 2 erases.
     ssd.submit(start, &request(40, Op::Write), 1).expect("in");
     let actions = |ssd: &Ssd| ssd.flash_report().flash.gc_actions;
     while actions(&ssd) == 0 {
@@ -277,7 +275,7 @@ fn every_policy_runs_with_every_translation_layer() {
             if backend == "modern" {
                 overrides.push(("geometry.channels", "2"));
             }
-            // 9.5 % of few blocks are too few.
+            // The default reserve of 9.5 % is too small for so few blocks.
             overrides.push(("geometry.reserve_percent", "15"));
             let mut ssd = Ssd::new(&device(&overrides));
             ssd.fill_steady(1);
@@ -296,8 +294,8 @@ fn every_policy_runs_with_every_translation_layer() {
     }
 }
 
-/// A device of several chips on a shared channel is slower than one with a channel per chip, and
-/// equally fast if no data cross the channel.
+/// A device whose chips share a channel is slower than one with a channel per chip. Both are equally fast if no data
+/// cross the channel.
 #[test]
 fn copies_share_the_channel_unless_they_stay_in_the_chip() {
     let elapsed = |channels: &str, copy_back: &str| {

@@ -1,4 +1,4 @@
-//! Runs that must have the same result for every request.
+//! Pairs of runs that must have the same result for every request.
 
 use crate::common::{device, essence, load, run_all};
 use flashtwin::{Cause, DeviceSpec, Ssd};
@@ -36,7 +36,7 @@ const MODERN: [(&str, &str); 4] = [
     ("ftl.placement", "dynamic"),
 ];
 
-/// Asserts that two runs are equal; shows only the first requests that differ.
+/// Asserts that two runs are equal. The message shows only the first requests that differ.
 fn assert_same(what: &str, got: &[(u64, u64, u64, u32)], expected: &[(u64, u64, u64, u32)]) {
     let parts_at = got.iter().zip(expected).position(|(a, b)| a != b);
     if let Some(i) = parts_at {
@@ -134,7 +134,7 @@ fn a_loaded_snapshot_continues_as_the_saved_device_does() {
     }
 }
 
-/// Returns the completions only, since summaries contain the names of the policies.
+/// Returns only the completions, because summaries contain the names of the policies.
 fn completions(
     policy: &[(&str, &str)],
     kind: Precondition,
@@ -145,7 +145,7 @@ fn completions(
 
 #[test]
 fn gcar_without_gc_is_its_base_policy() {
-    // A large device that was never written collects nothing in so short a run.
+    // On a large device that was never written, GC does not run in so short a run.
     let large = ("geometry.blocks_per_plane", "576");
     let probe = small(&[large]);
     let mut ssd = Ssd::new(&probe);
@@ -173,8 +173,8 @@ fn gcar_without_gc_is_its_base_policy() {
 
 #[test]
 fn gcar_with_gc_differs_from_its_base_policy() {
-    // The policies that the test above found to be equal differ in general. This test uses a tenth
-    // of the load, because at the full load every page is in flight and no policy has a choice.
+    // In general, the policies differ that the test above found to be equal. This test uses a tenth of the load. At the
+    // full load, every page is in flight and no policy has a choice.
     let slower = RunConfig {
         pacing: open(0.1),
         ..RunConfig::default()
@@ -225,7 +225,7 @@ fn a_span_ends_the_submissions_and_nothing_else() {
         let mut tags: Vec<u64> = cut.iter().map(|c| c.0).collect();
         tags.sort_unstable();
         assert!(tags.into_iter().eq(0..within as u64), "{pacing:?}");
-        // What comes after the span changes nothing of what completed within it.
+        // Requests after the span do not change requests that completed within the span.
         let completed = cut.iter().take_while(|c| c.2 < span.0).count();
         assert_same(
             &format!("{pacing:?}"),
@@ -243,8 +243,7 @@ fn a_span_ends_the_submissions_and_nothing_else() {
     }
 }
 
-/// The number of pages is conserved although blocks in SLC mode hold fewer pages than their erase
-/// returns.
+/// The number of pages is conserved although a block in SLC mode holds fewer pages than its erase returns.
 #[test]
 fn pages_balance_while_blocks_change_their_mode() {
     let spec = device(&[

@@ -70,11 +70,11 @@ fn waiting_on_one_die_is_that_of_m_d_1() {
 
 // ---- write amplification ----
 
-/// Write amplification of greedy collection under uniform random writes, with blocks of 64 pages,
-/// from an independent simulation.
+/// Pairs of load and write amplification under uniform random writes: greedy collection, blocks of 64 pages, from an
+/// independent simulation.
 const GREEDY: [(f64, f64); 4] = [(0.9, 4.825), (0.85, 3.356), (0.8, 2.601), (0.6667, 1.681)];
 
-/// Returns the write amplification of `times` uniformly random overwrites of the whole device.
+/// Overwrites the device `times` times with uniformly random writes. Returns the write amplification.
 fn amplification(ssd: &mut Ssd, times: u64, rng: &mut Rng) -> f64 {
     ssd.reset_metrics(None);
     assert!(ssd.write_random(rng, times * u64::from(ssd.spec().exported_pages())));
@@ -134,8 +134,8 @@ fn write_amplification_in_timed_runs_is_that_of_the_table() {
     }
 }
 
-/// If all pages are written equally often, two streams gain nothing and lose little: hot and cold
-/// blocks are written and collected in the same planes.
+/// If all pages are written equally often, two write streams gain nothing and lose little. Hot and cold blocks share
+/// planes, where they are written and collected.
 #[test]
 fn two_write_streams_amplify_uniform_writes_no_more_than_one() {
     let amplification = |of_policy: &[(&str, &str)]| {
@@ -166,9 +166,8 @@ fn two_write_streams_amplify_uniform_writes_no_more_than_one() {
     assert_near("two streams", two, one, 0.02);
 }
 
-/// Starting from the steady state, a policy that has a second open block but never classifies a
-/// page as hot erases as often as LRU, so the initial state gives it no advantage. Its filter is
-/// reset at each write.
+/// The initial state gives no advantage to a policy that has a second open block but never classifies a page as hot:
+/// starting from the steady state, it erases as often as LRU. Its filter is reset at each write.
 #[test]
 fn a_policy_without_hot_pages_gains_nothing_from_the_initial_state() {
     for backend in ["msr", "modern"] {
@@ -228,7 +227,8 @@ fn the_steady_state_is_the_limit_of_random_writing() {
 
         let mut placed = Ssd::new(&spec);
         placed.fill_steady(22);
-        // At once, and for long: neither starts off nor drifts.
+        // The first overwrite shows that the state does not start off the steady value; five more show that it does not
+        // drift.
         for overwrites in [1, 5] {
             let steady = amplification(&mut placed, overwrites, &mut rng);
             assert_near(&format!("{overwrites} overwrites"), steady, long_run, 0.01);
@@ -238,7 +238,8 @@ fn the_steady_state_is_the_limit_of_random_writing() {
 
 // ---- hit ratios ----
 
-/// Returns Che's approximation of the LRU hit ratio for independent references with these weights.
+/// Returns Che's approximation of the LRU hit ratio for independent references whose probabilities are proportional to
+/// `weights`.
 fn che(weights: &[f64], capacity: f64) -> f64 {
     let sum: f64 = weights.iter().sum();
     let filled = |t: f64| {
@@ -262,7 +263,7 @@ fn che(weights: &[f64], capacity: f64) -> f64 {
         .sum()
 }
 
-/// Returns the hit ratio of a 32 MiB LRU buffer after a warm-up.
+/// Returns the hit ratio of a 32 MiB LRU buffer, measured after a warm-up.
 fn hit_ratio(workload: &str) -> f64 {
     let spec = device(&[
         ("buffer.capacity", "32MiB"),
@@ -350,10 +351,9 @@ fn little_s_law_holds_on_every_run() {
     }
 }
 
-/// Requests of three pages seldom hit and arrive one at a time, so that each evicts a block of
-/// three pages. If blocks occupy the room of all their pages, a request waits for all write-backs
-/// of the block whose room it gets. If pages occupy room individually, slots left over by an
-/// earlier eviction shorten the wait.
+/// Requests of three pages seldom hit and arrive one at a time, so each evicts a block of three pages. If a block in
+/// the buffer occupies the room of all its pages, a request waits for all write-backs of the block whose room it gets.
+/// If pages occupy room individually, a request waits less, because an earlier eviction may have left free slots.
 #[test]
 fn requests_wait_for_all_write_backs_of_the_evicted_block() {
     for policy in ["bplru", "fab"] {

@@ -1,6 +1,5 @@
-//! Effects of a power loss under every policy: a volatile buffer loses exactly the pages that flash
-//! lacks, and a non-volatile one loses nothing. Data covered by a completed flush or forced write
-//! are never lost.
+//! Effects of a power loss under every policy. A volatile buffer loses exactly the pages that the flash lacks. A
+//! non-volatile buffer loses nothing. Data covered by a completed flush or forced write are never lost.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -40,8 +39,7 @@ fn pages_of(r: &Request) -> std::ops::Range<u32> {
     (r.offset / PAGE) as u32..((r.offset + r.bytes) / PAGE) as u32
 }
 
-/// Returns the demo device with a small buffer and a policy, and a load that makes the device
-/// collect.
+/// Returns the demo device with a small buffer and the given policy, in the steady state, so that GC runs.
 fn device(policy: &str, rng: &mut Rng) -> Ssd {
     let evict = if rng.below(2) == 0 {
         "blocking"
@@ -66,12 +64,12 @@ fn device(policy: &str, rng: &mut Rng) -> Ssd {
     ssd
 }
 
-/// Contents of the flash, derived only from the log of programs, as a server that stores the data
-/// outside the model knows them.
+/// Contents of the flash, derived only from the log of programs. A server that stores the data outside the model has
+/// only this log.
 #[derive(Default)]
 struct ByLog {
-    /// Numbered contents of each page: those last written, those on flash, and those that running
-    /// programs write.
+    /// Numbers of three contents of each page: the contents last written by the host, those on flash, and those that
+    /// running programs write.
     pages: BTreeMap<Lpn, (u32, u32, VecDeque<u32>)>,
 }
 
@@ -118,8 +116,8 @@ fn every_policy(test: impl Fn(&str, &mut Rng)) {
     }
 }
 
-/// With one request in flight at a time, a page is lost exactly if none of its programs began after
-/// its last write.
+/// With one request in flight at a time, a page is lost exactly if no program of the page began after the last write to
+/// it.
 #[test]
 fn exactly_the_unflushed_dirty_pages_are_lost() {
     every_policy(|policy, rng| {
@@ -184,7 +182,7 @@ fn exactly_the_unflushed_dirty_pages_are_lost() {
     });
 }
 
-/// With power-loss protection no data are lost, whatever the policy.
+/// With power-loss protection, no data are lost under any policy.
 #[test]
 fn protected_memory_loses_nothing() {
     every_policy(|policy, rng| {
@@ -203,8 +201,8 @@ fn protected_memory_loses_nothing() {
     });
 }
 
-/// With many requests in flight, data covered by a completed flush or forced write are never lost,
-/// unless they were written again; pages that were never written are never reported as lost.
+/// With many requests in flight, data covered by a completed flush or forced write are never lost, unless the host
+/// wrote the pages again. Pages that were never written are never reported as lost.
 #[test]
 fn flush_and_forced_writes_keep_their_promises() {
     every_policy(|policy, rng| {
@@ -212,11 +210,11 @@ fn flush_and_forced_writes_keep_their_promises() {
         ssd.set_program_log(true);
         let mut by_log = ByLog::default();
         let mut requests: Vec<Request> = Vec::new();
-        // `at_stake`: pages to which a write was submitted since they were last known to be on
-        // flash. `written`: all pages ever written.
+        // `at_stake`: pages that may not be on flash, because a write was submitted after they were last known to be
+        // there. `ever`: all pages ever written.
         let mut at_stake: BTreeSet<u32> = BTreeSet::new();
         let mut ever: BTreeSet<u32> = BTreeSet::new();
-        // By page, the last write submitted; by request, the requests submitted before it.
+        // For each page, the number of the last write submitted.
         let mut last_write: BTreeMap<u32, usize> = BTreeMap::new();
         // Writes that had completed when a flush was submitted.
         let mut completed: BTreeSet<usize> = BTreeSet::new();
@@ -288,8 +286,7 @@ fn flush_and_forced_writes_keep_their_promises() {
     });
 }
 
-/// After a power loss while it was busy, a device has an empty buffer, is idle, and continues to
-/// work.
+/// After a power loss during work, a device has an empty buffer, is idle, and continues to execute requests.
 #[test]
 fn the_buffer_is_empty_after_a_power_loss() {
     every_policy(|policy, rng| {

@@ -1,15 +1,14 @@
-//! The profiles of drives on the market, compared with the published figures of these drives.
+//! Profiles of drives on the market, compared with the published figures of these drives.
 
 use flashtwin::spec::builtin;
 use flashtwin::{DeviceSpec, Rng};
 use flashtwin_sim::{measure, Control};
 
-/// Published figures that the model does not meet (docs/devices.md explains why). All others are
-/// met within 10 %.
+/// Published figures that the model does not meet, for reasons given in docs/devices.md. It meets all others within 10
+/// %.
 const MISSED: [(&str, &str); 1] = [("nvme-tlc", "beside_p75_us")];
 
-/// The keys of the ranges that every profile of a drive states (docs/devices.md, "Under steady
-/// writes").
+/// Keys of the ranges that every profile of a drive states (docs/devices.md, "Under steady writes").
 const BOUNDS: [&str; 6] = [
     "write_steady_iops_min",
     "write_steady_iops_max",
@@ -106,9 +105,9 @@ fn too_small_devices_are_refused() {
     assert!(message.contains("must export 16 MiB"), "{message}");
 }
 
-/// Returns the write amplification under exact Zipf writes of a naive device with one open unit and
-/// greedy collection. The device is overwritten twice, and then once for the measurement. With
-/// `in_place`, a write to a page of the open unit replaces the page there.
+/// Returns the write amplification of a naive device with one open unit and greedy collection, under exact Zipf writes.
+/// The host overwrites the device twice, and then once for the measurement. With `in_place`, a write to a page that is
+/// in the open unit replaces that page without a program.
 fn naive_zipf(units: usize, pages: usize, theta: f64, in_place: bool) -> f64 {
     const LOW: usize = 3;
     let logical = (0.875 * (units as f64) * pages as f64) as usize;
@@ -183,10 +182,9 @@ fn naive_zipf(units: usize, pages: usize, theta: f64, in_place: bool) -> f64 {
     (programs - at_start) as f64 / logical as f64
 }
 
-/// SSD-iq's simulator (VLDB 2025) has less write amplification under Zipf writes than a device that
-/// programs every write. Its figures are those of a device with 100 to 200 units of 2048 pages that
-/// overwrites a page of its open unit in place. The unit of 2048 pages is from its text; the number
-/// of units and the overwriting are inferred.
+/// SSD-iq's simulator (VLDB 2025) has less write amplification under Zipf writes than a device that programs every
+/// write. A device has the same figures if it has 100 to 200 units of 2048 pages and overwrites pages of its open unit
+/// in place. The paper states the unit of 2048 pages. The number of units and the overwriting are inferred.
 #[test]
 fn zipf_figures_of_ssd_iq_follow_from_overwrites_in_the_open_unit() {
     for (theta, published) in [(0.6, 4.532), (0.8, 4.878), (0.9, 4.660), (1.0, 3.940)] {

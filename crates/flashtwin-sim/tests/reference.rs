@@ -1,4 +1,4 @@
-//! The model compared with the reference simulator, and proof that this comparison can fail.
+//! The model compared with the reference simulator, and tests that this comparison can fail.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ fn every_response_time_of_the_random_replays_is_reproduced() {
 
 // ---- planted faults ----
 
-/// A copy of a case with decompressed files, into which faults are planted.
+/// A copy of a case, decompressed, into which faults are planted.
 struct Copied {
     directory: PathBuf,
     name: &'static str,
@@ -107,7 +107,7 @@ impl Drop for Copied {
     }
 }
 
-/// Returns the number of the `n`-th line that begins with `kind`, counted from 0.
+/// Returns the index of the `n`-th line that begins with `kind`; both count from 0.
 fn nth(lines: &[String], kind: &str, n: usize) -> usize {
     let mut of_kind = lines
         .iter()

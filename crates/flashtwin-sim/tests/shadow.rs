@@ -1,14 +1,14 @@
-//! Random requests on random small devices. Whatever the configuration, every request completes
-//! once, its parts sum to its response time, the device becomes idle, and the page map holds
-//! exactly the pages that a shadow recorded as written. The model's own assertions are enabled.
+//! Random requests on random small devices. In any configuration, every request completes once, the parts of its
+//! response time sum to it, and the device becomes idle. The page map holds exactly the pages that a shadow model
+//! recorded as written. The model's own assertions are enabled.
 
 use std::collections::BTreeSet;
 
 use crate::common::drawn::{draw_device, draw_request, one_in, pick};
 use flashtwin::{seed_count, Cause, Op, Request, Rng, Ssd, Status, Time};
 
-/// Contents that the device must hold, by logical page. A page for which a trim and a write are in flight together may
-/// end either way.
+/// Contents that the device must hold, by logical page. If a trim and a write of a page are in flight together, the
+/// page may have either result.
 #[derive(Default)]
 struct Shadow {
     mapped: BTreeSet<u64>,
@@ -27,8 +27,7 @@ fn rest(ssd: &mut Ssd) {
     }
 }
 
-/// Runs one random device under one random load; panics with the device's description if anything
-/// is wrong.
+/// Runs one random device under one random load. A failure panics with the description of the device.
 fn try_seed(seed: u64, mapping: &str) {
     let mut rng = Rng::new(seed);
     let spec = draw_device(&mut rng, mapping);
@@ -128,7 +127,7 @@ fn try_seed(seed: u64, mapping: &str) {
     }
     rest(&mut ssd);
     collect(&mut ssd);
-    // Everything that is to be on flash is on flash after a flush, unless the buffer is protected.
+    // After a flush, all data that must be on flash are there. A protected buffer may keep them.
     let now = ssd.now();
     let flush = Request {
         arrival: now,
@@ -156,7 +155,7 @@ fn try_seed(seed: u64, mapping: &str) {
         .as_ref()
         .is_some_and(|b| b.power_loss_protection || b.policy.base == "cbm");
     let certain = shadow.mapped.difference(&shadow.either).count() as u64;
-    // Padding writes pages that the host never did, and so do merged pages that were only read.
+    // Padding programs pages that the host never wrote. So does a merge of pages that were only read.
     let beside = report.flash.count(Cause::Padding) + report.flash.count(Cause::Merge);
     let possible = match beside {
         0 => shadow.mapped.union(&shadow.either).count() as u64,
@@ -176,7 +175,7 @@ fn try_seed(seed: u64, mapping: &str) {
         );
         assert_eq!(report.pages_lost, 0);
     }
-    // What was programmed and what was freed explain the free pages, exactly.
+    // The change in the number of free pages equals the pages freed minus the pages programmed.
     let erases = report.flash.count(Cause::Erase);
     let erased = u64::from(spec.geometry.pages_per_block) * erases;
     let freed = (erased - report.flash.pages_skipped) as i64;
@@ -192,7 +191,7 @@ fn try_seeds(seeds: impl Iterator<Item = u64>) {
     try_seeds_with("page", seeds);
 }
 
-/// Tries seeds and names the first that fails, with its device.
+/// Tries seeds. A failure names the first seed that fails and its device.
 fn try_seeds_with(mapping: &str, seeds: impl Iterator<Item = u64>) {
     for seed in seeds {
         if let Err(panic) = std::panic::catch_unwind(|| try_seed(seed, mapping)) {
@@ -203,7 +202,7 @@ fn try_seeds_with(mapping: &str, seeds: impl Iterator<Item = u64>) {
     }
 }
 
-// In four parts, so that they run side by side.
+// Four tests, so that they run in parallel.
 
 #[test]
 fn random_requests_on_random_devices_a() {
@@ -245,8 +244,7 @@ fn random_requests_on_random_devices_with_faster() {
     try_seeds_with("faster", 0..seed_count(100));
 }
 
-/// A test with many more seeds, to be run after changes of the buffer: `cargo test --
-/// --ignored`.
+/// A test with many more seeds, for changes of the buffer: `cargo test -- --ignored`.
 #[test]
 #[ignore = "minutes"]
 fn random_requests_on_very_many_random_devices() {

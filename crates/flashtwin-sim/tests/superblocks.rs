@@ -1,5 +1,4 @@
-//! Superblocks: their write amplification, the conservation of written data, and the cost of a worn
-//! die.
+//! Superblocks: write amplification, conservation of written data, and the effect of a die without blocks.
 
 use crate::common::{assert_near, device, load, one_pool, run_all};
 use flashtwin::{Cause, DeviceSpec, Op, Request, Rng, Ssd, Time};
@@ -31,9 +30,9 @@ fn dies(dies: u32, blocks: u32, pages: u32, rho: f64, more: &[(&str, &str)]) -> 
     device(&overrides)
 }
 
-/// Returns the write amplification of collecting the block with the fewest valid pages among `d`
-/// random blocks of `b` pages, under uniform writes (Van Houdt, SIGMETRICS 2013). For large `d` it
-/// equals that of the greedy rule.
+/// Returns the write amplification of a rule that collects the block with the fewest valid pages among `d` random
+/// blocks, under uniform writes (Van Houdt, SIGMETRICS 2013). Blocks have `b` pages. For large `d`, the result equals
+/// that of the greedy rule.
 fn mean_field(b: usize, d: i32, rho: f64) -> f64 {
     let mut pi = vec![0.0; b + 1];
     let mean = rho * b as f64;
@@ -78,9 +77,8 @@ fn amplification(ssd: &mut Ssd, times: u64, rng: &mut Rng) -> f64 {
     ssd.flash_report().gc_write_amplification().unwrap()
 }
 
-/// A superblock of four blocks has the write amplification of a block with four times as many
-/// pages. That is more than the amplification of single blocks, since the number of valid pages
-/// varies less between large blocks.
+/// A superblock of four blocks has the write amplification of one block with four times as many pages. Single blocks of
+/// the usual size have less, because the number of valid pages varies more between small blocks.
 #[test]
 fn superblocks_amplify_as_blocks_of_their_size() {
     for seed in flashtwin::seeds(2) {
@@ -110,8 +108,8 @@ fn superblocks_amplify_as_blocks_of_their_size() {
     }
 }
 
-/// The steady state amplifies from its first writes on as after four drive writes more. Superblocks that were stamped
-/// and not levelled amplify 4 % less.
+/// The write amplification of the first writes in the steady state equals that after four more drive writes. If
+/// superblocks are only stamped and not levelled, it is 4 % less.
 #[test]
 fn steady_superblocks_are_level() {
     let (mut first, mut later) = (0.0, 0.0);
@@ -129,9 +127,8 @@ fn steady_superblocks_are_level() {
     assert_near("the first writes", first, later, 0.015);
 }
 
-/// Timed runs at three fill levels: write amplification follows from the load on the blocks in use,
-/// superblocks are erased together, and the number of pages is conserved. The same holds with trims
-/// and reads in between.
+/// Timed runs at three fill levels, also with trims and reads in between. Write amplification follows from the load on
+/// the blocks in use, superblocks are erased together, and the number of pages is conserved.
 #[test]
 fn timed_runs_keep_all_pages_and_amplify_as_much() {
     for fill in [0.7, 0.9, 0.99] {
@@ -168,7 +165,7 @@ fn timed_runs_keep_all_pages_and_amplify_as_much() {
     }
 }
 
-/// Dies lose blocks one after the other. All dies write in step until one has no block left.
+/// Dies lose blocks one after the other. All dies write in step until one of them has no block left.
 #[test]
 fn a_die_that_loses_blocks_leaves_the_others_usable() {
     for seed in flashtwin::seeds(2) {
@@ -203,15 +200,14 @@ fn a_die_that_loses_blocks_leaves_the_others_usable() {
                 spent = ssd.flash_report().spent_blocks;
             }
             assert!(ssd.is_read_only());
-            // More were lost than one die has to spare.
+            // More blocks were lost in total than one die has in reserve.
             assert!(spent > 20, "{spent}");
         }
     }
 }
 
-/// Reads of one page delay the writes of its die, while the host writes more than the other dies
-/// have room for. The other dies get at most two blocks ahead and then wait, and all data are
-/// written in the end.
+/// Reads of one page delay the writes to its die, while the host writes more than the other dies have room for. The
+/// other dies get at most two blocks ahead, and then wait. Finally, all data are written.
 #[test]
 fn dies_wait_for_one_that_lags() {
     let spec = dies(4, 64, 16, 0.7, &[]);
@@ -246,9 +242,8 @@ fn dies_wait_for_one_that_lags() {
     assert!(!ssd.is_read_only());
 }
 
-/// The first drive write after the steady state has the same write amplification as the fifth and
-/// later ones. Superblocks are collected in waves, so the values of single drive writes vary by
-/// some percent.
+/// The first drive write after the steady state has the same write amplification as the fifth and later ones.
+/// Superblocks are collected in waves, so single drive writes vary by some percent.
 #[test]
 fn steady_state_is_that_of_long_random_writing() {
     for seed in flashtwin::seeds(2) {

@@ -1,4 +1,4 @@
-//! Members of an array on several threads give the same results to the last bit.
+//! An array simulates its members on several threads with the same results to the last bit.
 
 use std::fmt::Write;
 
@@ -46,7 +46,7 @@ fn load(exported_bytes: u64, odd: Odd, seed: u64) -> Vec<Request> {
     let pages = exported_bytes / 4096;
     let mut last_end = 0;
     let request = |_| {
-        // Several at one instant, some of them one behind the other; others far apart.
+        // Several requests arrive at one instant, some of them for consecutive addresses; others arrive far apart.
         let follows = rng.below(4) == 0;
         arrival += Time::from_us(rng.below(4) * rng.below(300) * u64::from(!follows));
         let span = 1 + rng.below(20);
@@ -124,7 +124,7 @@ fn result(spec: &[(&str, &str)], odd: Odd, config: &RunConfig, batch: usize) -> 
         Some(&mut keep),
     );
     let outcome = outcome.expect("the load is sound");
-    // What it does next depends on the state in which it was left.
+    // A second run depends on the state that the first run left.
     let again = RunConfig {
         pacing: Pacing::Closed { depth: 3 },
         warmup_requests: 0,
@@ -164,7 +164,7 @@ fn members_on_several_threads_give_the_same_bytes() {
             (Odd::All, Beyond::Wrap),
             (Odd::All, Beyond::Drop),
         ] {
-            // The last continues until the run is steady: the load of 2000 requests, for 1200 at most.
+            // The last warm-up continues until the run is steady, for at most 1200 of the 2000 requests.
             for (warmup_requests, most) in [(0, None), (700, None), (300, Some(1200))] {
                 let config = |threads| RunConfig {
                     beyond,
@@ -195,7 +195,7 @@ fn members_on_several_threads_give_the_same_bytes() {
     }
 }
 
-/// Independent members must be simulated ahead; dependent ones stay on one thread.
+/// Independent members must be simulated in advance. Dependent members stay on one thread.
 #[test]
 fn only_independent_members_are_simulated_ahead() {
     let whole = Request {

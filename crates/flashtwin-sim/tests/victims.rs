@@ -1,4 +1,4 @@
-//! Write amplification of the victim rules, compared with closed forms and mean-field models.
+//! Write amplification of the victim rules, compared with closed forms and with mean-field models.
 
 use crate::common::{assert_near, load, one_pool, run_all};
 use flashtwin::{Rng, Ssd};
@@ -7,8 +7,8 @@ use flashtwin_sim::{Pacing, RunConfig};
 const PAGES: usize = 64;
 const LOADS: [f64; 4] = [0.9, 0.85, 0.8, 0.6667];
 
-/// Returns the write amplification of FIFO, 1 / (1 - x). The valid fraction x of a block at its
-/// collection solves x = exp(-(1 - x) / rho).
+/// Returns the write amplification of FIFO, which is 1 / (1 - x). The fraction x of valid pages in a block at its
+/// collection is a solution of x = exp(-(1 - x) / rho).
 fn fifo(rho: f64) -> f64 {
     let x = (0..10_000).fold(0.5, |x: f64, _| (-(1.0 - x) / rho).exp());
     1.0 / (1.0 - x)
@@ -18,7 +18,7 @@ fn fifo(rho: f64) -> f64 {
 /// (SIGMETRICS 2013), by Euler's method.
 fn d_choices(d: i32, rho: f64) -> f64 {
     let b = PAGES as f64;
-    // Blocks with i valid pages, as a share.
+    // `pi[i]`: fraction of the blocks that have i valid pages.
     let mut pi = [0.0; PAGES + 1];
     let mean = rho * b;
     let below = mean.floor();
@@ -107,8 +107,8 @@ fn d_choices_amplify_as_their_mean_field() {
     }
 }
 
-/// Rules coincide at the ends of their parameters: a window of all blocks equals greedy, a window
-/// of one block equals FIFO, and random equals one choice.
+/// Rules coincide at the limits of their parameters. A window of all blocks equals greedy, a window of one block equals
+/// FIFO, and random equals `d` choices with d = 1.
 #[test]
 fn selections_meet_at_their_ends() {
     for seed in flashtwin::seeds(1) {
@@ -129,12 +129,12 @@ fn selections_meet_at_their_ends() {
 
 // ---- hot and cold pages ----
 
-/// Fraction of the pages that are hot; they get four fifths of the writes.
+/// Fraction of the pages that are hot. Hot pages get four fifths of the writes.
 const HOT_PAGES: f64 = 0.2;
 const HOT_WRITES: f64 = 0.8;
 
-/// Returns the number of hot and of cold pages of a block that become invalid while the host writes
-/// one page, in units of a block of the pool.
+/// Returns how many hot and how many cold pages of a block become invalid while the host writes one page. The unit is a
+/// block of the pool.
 fn decays(rho: f64) -> [f64; 2] {
     let live = rho * PAGES as f64;
     [
@@ -143,8 +143,8 @@ fn decays(rho: f64) -> [f64; 2] {
     ]
 }
 
-/// Returns the fraction of the blocks of a level that is collected, if each of them frees `gain`
-/// pages and `owed` pages must still be freed; reduces `owed` by the pages freed.
+/// Returns the fraction of the blocks with this number of valid pages that is collected. Each of these blocks frees
+/// `gain` pages. `owed` pages must still be freed; the function reduces `owed` by the pages freed.
 fn share_taken(level: f64, gain: usize, owed: &mut f64) -> f64 {
     if level * gain as f64 <= *owed {
         *owed -= level * gain as f64;
@@ -153,12 +153,11 @@ fn share_taken(level: f64, gain: usize, owed: &mut f64) -> f64 {
     std::mem::take(owed) / (level * gain as f64)
 }
 
-/// Returns the write amplification of greedy collection with hot and cold pages in separate blocks,
-/// from a model of the blocks by class, position in the pool and number of valid pages. Victims are
-/// taken from the fewest valid pages up until they free as many pages as the host writes. Among
-/// equal blocks, the first in the pool is the victim, so that a block at the end of the pool stays
-/// until it has one valid page less; this matters with so many valid pages per block. A freed
-/// position is reused by either class.
+/// Returns the write amplification of greedy collection with hot and cold pages in separate blocks. The model describes
+/// blocks by class, position in the pool and number of valid pages. Victims are taken in ascending order of valid pages
+/// until they free as many pages as the host writes. Among equal blocks, the first in the pool is the victim, so a
+/// block at the end of the pool stays until it has one valid page less. With so many valid pages per block, this
+/// matters. A block of either class reuses a freed position.
 fn separated(rho: f64) -> f64 {
     const PLACES: usize = 16;
     let b = PAGES as f64;
@@ -215,9 +214,9 @@ fn separated(rho: f64) -> f64 {
     1.0 + moved_mean / f64::from(steps)
 }
 
-/// Returns the write amplification of greedy collection with hot and cold pages mixed, from a model
-/// of the blocks by their numbers of hot and cold valid pages. The number of hot pages in a new
-/// block has the distribution of independent draws from all written pages.
+/// Returns the write amplification of greedy collection with hot and cold pages mixed. The model describes blocks by
+/// the numbers of their hot and cold valid pages. In a new block, the number of hot pages is distributed as if each
+/// page were drawn independently from all written pages.
 fn mixed(rho: f64) -> f64 {
     const STATES: usize = PAGES + 1;
     let b = PAGES as f64;

@@ -5,8 +5,7 @@ use flashtwin::{Completion, DeviceSpec, Op, Request, Rng, Ssd, Time};
 use flashtwin_sim::{run, Control, Outcome, RunConfig, SimError, WorkPhase};
 use flashtwin_workload::{Workload, WorkloadError};
 
-/// A workload of one-page writes. `pages` returns the range of addresses for the number of a
-/// request.
+/// A workload of one-page writes. `pages` returns the range of addresses for a given number of the request.
 struct Writes<F> {
     pages: F,
     gap: Time,
@@ -76,12 +75,11 @@ fn until_steady(first: u64, most: u64) -> RunConfig {
     }
 }
 
-/// Number of pages in a range of which the buffer holds an eighth.
+/// Number of pages in a range. The buffer holds an eighth of them.
 const RANGE: u64 = 8 * 256;
 
-/// An eighth of the writes hit. By chance, this fraction varies by 3 % of its value between parts
-/// of 10 000 requests. Between parts of 1000, it varies by more than half of the variation that the
-/// criterion permits.
+/// An eighth of the writes hit. Between parts of 10 000 requests, this hit ratio varies by 3 % of its value, by chance.
+/// Between parts of 1000 requests, it varies by more than half of the variation that the criterion permits.
 #[test]
 fn a_load_that_changes_is_not_steady_until_long_after() {
     for seed in flashtwin::seeds(2) {
@@ -168,9 +166,9 @@ fn a_steady_warm_up_ends_like_a_counted_one() {
     }
 }
 
-/// At least as many requests are measured as after the shortest warm-up, or half of a short
-/// workload. Whether the drift of the load is detected in so few requests depends on chance. The
-/// warm-up may end after 3000, 6000 or 12 000 requests; the last would leave too few of the 20 000.
+/// A warm-up that ends when the run is steady leaves enough requests to measure: as many as the shortest warm-up, or
+/// half of a short workload. The warm-up may end after 3000, 6000 or 12 000 of the 20 000 requests; 12 000 would leave
+/// too few. Whether the drift of the load is detected earlier depends on chance.
 #[test]
 fn a_steady_warm_up_leaves_enough_of_a_short_workload() {
     let drifting = |i| RANGE - RANGE * 9 / 10 * i / 20_000;
@@ -220,7 +218,7 @@ fn senseless_limits_are_refused() {
     assert!(message.contains("the run has 2000"), "{message}");
 }
 
-/// A workload that records the phase in which each batch is read.
+/// A workload that records the run's phase at the time at which each batch is read.
 struct Phases<'a, W> {
     writes: W,
     control: &'a Control,

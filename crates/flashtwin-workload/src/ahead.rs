@@ -7,12 +7,13 @@ use flashtwin::Request;
 
 use crate::{Workload, WorkloadError};
 
-/// Number of batches that may wait for the consumer. A batch has some thousand requests; together with the one being
-/// read, they fit into the second-level cache.
+/// Number of batches that may wait for the consumer. A batch has some thousand requests. The waiting batches and the
+/// batch being read together fit into the second-level cache.
 const WAITING: usize = 4;
 
-/// Makes a workload that decompresses and parses on its own thread, which starts with the first batch. Requests,
-/// errors and warnings are the same, however many of them the consumer takes.
+/// Returns a workload that is read, decompressed and parsed on a thread of its own. The thread starts when the first
+/// batch is requested. Requests, errors and warnings are the same as without the thread, however many batches the
+/// consumer takes.
 pub fn read_ahead(workload: Box<dyn Workload>) -> Box<dyn Workload> {
     Box::new(Ahead {
         requests_total: workload.requests_total(),
@@ -27,9 +28,9 @@ struct Ahead {
     reader: Reader,
     requests_total: Option<u64>,
     description: String,
-    /// Warnings when the last consumed batch was read; the thread may have read further.
+    /// Warnings at the time at which the last consumed batch was read. The thread may have read further since.
     warnings: Vec<String>,
-    /// Passes completed before that batch.
+    /// Passes completed before the last consumed batch.
     passes: u64,
 }
 
@@ -37,7 +38,7 @@ enum Reader {
     Idle(Box<dyn Workload>),
     Reading {
         batches: Receiver<Batch>,
-        /// Returns used batches to the thread, so that their memory is reused.
+        /// Returns used batches to the thread, which reuses their memory.
         used: Sender<Vec<Request>>,
         thread: JoinHandle<()>,
     },
@@ -46,7 +47,7 @@ enum Reader {
 
 struct Batch {
     requests: Vec<Request>,
-    /// Number of requests read, 0 at the end; or the error.
+    /// Number of requests read, or the error. The number is 0 at the end of the workload.
     read: Result<usize, WorkloadError>,
     warnings: Vec<String>,
     passes: u64,
@@ -67,7 +68,7 @@ impl Reader {
                 warnings: workload.warnings(),
                 passes: workload.passes(),
             };
-            // A consumer that is gone wants no more.
+            // Sending fails if the consumer has been dropped; it needs no more batches.
             if full.send(batch).is_err() || is_last {
                 return;
             }

@@ -1,4 +1,4 @@
-//! The error type of this crate. A message states what was wrong, where, and what would be right.
+//! The error type of this crate. Each message states what was wrong, where, and which value is valid.
 
 use std::fmt;
 use std::io;
@@ -8,13 +8,13 @@ use std::io;
 pub enum ErrorKind {
     /// The operating system refused to open, read or write.
     Io,
-    /// The file ends in the middle, or its compressed stream is broken.
+    /// The file ends within a record, or its compressed stream is broken.
     Truncated,
     /// No known trace format fits the content.
     UnknownFormat,
     /// A line or record violates its format.
     Malformed,
-    /// A time steps back further than the reorder window can correct.
+    /// A time is earlier than the previous one by more than the reorder window can correct.
     OutOfOrder,
     /// The workload has no request.
     Empty,
@@ -39,7 +39,7 @@ impl WorkloadError {
         }
     }
 
-    /// Creates the error of an operation of the system on the named file; `doing` describes the operation.
+    /// Creates an error for a failed system call on the file `name`. `doing` describes the operation, such as "open".
     pub(crate) fn io(name: &str, doing: &str, e: &io::Error) -> Self {
         Self::new(ErrorKind::Io, format!("{name}: cannot {doing}: {e}"))
     }

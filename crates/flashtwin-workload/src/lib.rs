@@ -1,8 +1,8 @@
 //! Block traces and generated loads.
 //!
-//! A [`Workload`] is a stream of requests in batches. Traces come from [`open_trace`], which
-//! detects compression and format from the content; generated loads come from [`LoadSpec::build`].
-//! Neither knows the device: the driver handles addresses beyond it, pacing and queue depth.
+//! A [`Workload`] is a stream of requests in batches. Traces come from [`open_trace`], which detects compression and
+//! format from the content. Generated loads come from [`LoadSpec::build`]. A workload does not know the device: the
+//! driver handles pacing, queue depth and addresses beyond the device.
 #![warn(missing_docs)]
 
 mod ahead;
@@ -38,26 +38,26 @@ use flashtwin::Request;
 
 /// A stream of requests in order of arrival, in batches (so the driver can look ahead).
 pub trait Workload: Send {
-    /// Appends the next requests, at most a few thousand, to `out`; returns their number, 0 at the end.
+    /// Appends the next requests to `out`, at most a few thousand. Returns their number, 0 at the end.
     ///
     /// # Errors
     /// Fails if the next requests cannot be read or generated; the workload has then ended.
     fn next_batch(&mut self, out: &mut Vec<Request>) -> Result<usize, WorkloadError>;
 
-    /// Returns the total number of requests, if it is known in advance; a request that a load splits into pieces
+    /// Returns the total number of requests if it is known in advance. A request that the load splits into pieces
     /// counts once.
     fn requests_total(&self) -> Option<u64>;
 
     /// Returns a one-line description: the detected format and units, or the generator's parameters and seed.
     fn describe(&self) -> String;
 
-    /// Returns the number of passes of a repeated workload whose requests have all been returned. A
-    /// batch has requests of one pass only.
+    /// Returns the number of completed passes of a repeated workload: passes whose requests have all been returned. All
+    /// requests of a batch belong to one pass.
     fn passes(&self) -> u64 {
         0
     }
 
-    /// Returns the warnings so far, which did not stop the run: skipped lines, doubtful units.
+    /// Returns the warnings so far, for instance about skipped lines or doubtful units. Warnings do not stop a run.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }

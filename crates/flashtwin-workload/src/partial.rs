@@ -8,11 +8,10 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A file that is being written in the directory of its final name. It is removed unless it is published.
+/// A file that is being written in the directory of its final name. Dropping it without publishing it removes the file.
 ///
-/// The file is called `.NAME.flashtwin-PID-RANDOM.partial`, and is locked while it is open. By the
-/// name and the lock, the Python package recognises files left by killed processes, and removes
-/// them (`_support/partials.py`).
+/// The file is called `.NAME.flashtwin-PID-RANDOM.partial` and is locked while it is open. The Python package uses the
+/// name and the lock to recognise files that killed processes left, and removes these (`_support/partials.py`).
 #[derive(Debug)]
 pub struct Partial {
     path: PathBuf,
@@ -21,8 +20,8 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// Creates the file in the directory of `dst`, so that renaming needs no copy. An existing file is never opened,
-    /// and a link never followed.
+    /// Creates the file in the directory of `dst`, so that renaming needs no copy. Never opens an existing file or
+    /// follows a link.
     ///
     /// # Errors
     /// Fails if `dst` has no file name or the file cannot be created.
@@ -52,7 +51,7 @@ impl Partial {
             };
             // SAFETY: the descriptor is that of an open file. Where files cannot be locked, it stays unlocked.
             unsafe { libc::flock(partial.file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
-            // Between its creation and its lock, a process on another machine may have removed it as a leftover.
+            // Before the file was locked, a process on another machine may have removed it as a leftover.
             if partial.file.metadata()?.nlink() > 0 {
                 return Ok(partial);
             }
@@ -64,8 +63,8 @@ impl Partial {
         &self.file
     }
 
-    /// Syncs the file to disk and gives it its final name; returns its length. The name itself is
-    /// on disk only after [`sync_directory`].
+    /// Syncs the file to disk and gives it its final name. Returns its length in bytes. The name itself is on disk only
+    /// after [`sync_directory`].
     ///
     /// # Errors
     /// Fails if the file cannot be stored or renamed; it is then removed.
@@ -81,7 +80,7 @@ impl Partial {
 impl Drop for Partial {
     fn drop(&mut self) {
         if !self.published {
-            // Best effort: the earlier error is the one to report.
+            // Errors of the removal are ignored, because the earlier error is the one to report.
             let _ = fs::remove_file(&self.path);
         }
     }

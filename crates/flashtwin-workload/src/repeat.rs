@@ -7,13 +7,13 @@ use crate::{Workload, WorkloadError};
 /// Opens the workload at its start.
 pub type Open = Box<dyn FnMut() -> Result<Box<dyn Workload>, WorkloadError> + Send>;
 
-/// Shift of addresses from pass to pass, modulo a range.
+/// Shift of the addresses from each pass to the next, modulo a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shift {
-    /// Distance in bytes between the addresses of one pass and the addresses of the next; 0 repeats
-    /// the addresses.
+    /// Distance in bytes by which the addresses of a pass are shifted against the previous pass. With 0, all passes
+    /// have the same addresses.
     pub bytes: u64,
-    /// Range in bytes within which addresses stay. The part of a request beyond it is cut off.
+    /// Range in bytes within which addresses stay. The part of a request beyond the end of the range is cut off.
     pub range_bytes: u64,
 }
 
@@ -55,7 +55,7 @@ struct Repeat {
     open: Open,
     description: String,
     requests_total: Option<u64>,
-    /// Warnings of the first pass, once it has ended; all later passes have the same warnings.
+    /// Warnings of the first pass; `None` until it has ended. All later passes have the same warnings.
     first_warnings: Option<Vec<String>>,
     /// The workload of the current pass.
     pass: Box<dyn Workload>,
@@ -65,14 +65,14 @@ struct Repeat {
     shift: Shift,
     /// Start of the current pass.
     begin: Time,
-    /// Arrival of the last request of the pass so far, from the start of the pass.
+    /// Arrival of the last request of this pass so far, relative to the start of the pass.
     last: Time,
     /// Number of requests of the current pass so far.
     requests: u64,
 }
 
 impl Repeat {
-    /// Opens the next pass; returns false if there is none.
+    /// Opens the next pass. Returns false if there is none.
     fn begin_next(&mut self) -> Result<bool, WorkloadError> {
         let empty = self.requests == 0;
         if empty || self.passes_max == Some(self.passes) {
@@ -158,7 +158,7 @@ mod tests {
         })
     }
 
-    /// Returns up to `most` requests, each with the number of passes completed before it.
+    /// Returns up to `most` requests, each with the number of passes that were completed before it.
     fn all(mut workload: Box<dyn Workload>, most: usize) -> Vec<(u64, Request)> {
         let (mut all, mut batch) = (Vec::new(), Vec::new());
         while all.len() < most {
@@ -211,7 +211,8 @@ mod tests {
         }
     }
 
-    /// A first pass that warns once a request was read, and later ones that do not; each has a request beyond 1 MiB.
+    /// A workload whose first pass warns after a request was read. Later passes do not warn. Each pass has a request
+    /// beyond 1 MiB.
     struct Once {
         warns: bool,
         given: bool,

@@ -1,12 +1,12 @@
-//! Reading a trace on another thread gives the same result as on the same thread, however much of
-//! it the consumer takes.
+//! Reading a trace on another thread gives the same result as on the calling thread, however much of the trace the
+//! consumer takes.
 
 use flashtwin::Request;
 use flashtwin_workload::{open_trace, read_ahead, TraceOptions, Workload};
 use std::path::PathBuf;
 
-/// Creates a trace of 20 000 lines, with an unreadable line near each end, and a last line that is
-/// one unreadable line too many.
+/// Creates a trace of 20 000 lines. One line near each end is unreadable. The last line is unreadable, too, and exceeds
+/// the number of unreadable lines that are permitted.
 fn trace() -> PathBuf {
     let mut lines: Vec<String> = (0..20_000)
         .map(|i| format!("{i},W,{},4096\n", i * 4096))
@@ -20,7 +20,7 @@ fn trace() -> PathBuf {
     path
 }
 
-/// Returns the output to a consumer that takes at most `most` batches.
+/// Returns the requests, warnings and error that a consumer receives if it takes at most `most` batches.
 fn taken(mut workload: Box<dyn Workload>, most: usize) -> (Vec<Request>, Vec<String>, String) {
     let mut requests = Vec::new();
     for _ in 0..most {

@@ -1,4 +1,4 @@
-//! Conversion: written traces read back as the same requests, and no incomplete file remains.
+//! Conversion of traces: a written trace has the same requests as its source, and no incomplete file remains.
 
 use flashtwin::Request;
 use flashtwin_workload::{
@@ -12,7 +12,7 @@ fn sample(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// A directory of the test's own, which is removed at the end.
+/// A temporary directory that is removed at the end of the test.
 struct Dir(PathBuf);
 
 impl Dir {
@@ -164,7 +164,7 @@ fn records_of_all_kinds_survive_the_binary_form() {
     let hour = 3_600_000_000u64;
     let mut text = String::from("time_us,op,offset_bytes,size_bytes\n");
     for i in 0..30_000u64 {
-        // Some hours apart, at one instant, and of every operation.
+        // Some requests are hours apart, some arrive at the same instant, and every operation occurs.
         let (time, op) = match i % 1000 {
             7 => (i / 1000 * 5 * hour, "T"),
             500 => (i / 1000 * 5 * hour, "F"),
@@ -187,7 +187,7 @@ fn records_of_all_kinds_survive_the_binary_form() {
     assert_eq!(read(&dst).0, expected);
     let info = |path, opts: &TraceOptions| {
         let info = trace_info(path, opts).unwrap();
-        // Warnings name lines, of which the text has one more.
+        // Warnings contain line numbers, and the text has one line more than requests.
         (
             info.requests,
             info.span_s,

@@ -72,7 +72,7 @@ bs=64k
     }
     let (large, small): (Vec<&Request>, Vec<&Request>) =
         requests[400..].iter().partition(|r| r.bytes == 64 << 10);
-    // Each has its size: 4096 and 512 requests, drawn by chance.
+    // The jobs have 4096 and 512 requests, in random order.
     assert_eq!(large.len() + small.len(), 4096 + 512);
     assert!((400..630).contains(&large.len()), "{}", large.len());
     assert!(large
@@ -81,7 +81,7 @@ bs=64k
     assert!(small
         .iter()
         .all(|r| r.offset < 16 * MIB && r.placement.get() == Some(3)));
-    // A random map: no block twice in a pass.
+    // With a random map, no block is accessed twice in a pass.
     let first: BTreeSet<u64> = small.iter().take(4000).map(|r| r.offset).collect();
     assert_eq!(first.len(), small.len().min(4000));
     let last = requests.iter().rposition(|r| r.bytes == 64 << 10).unwrap();
@@ -148,7 +148,7 @@ fn jobs_by_time_move_the_bytes_given() {
     let (large, small) = (bytes(128 << 10), bytes(4096));
     let total = 300.0 * MIB as f64;
     assert!(((large + small) / total - 1.0).abs() < 0.05);
-    // iodepth x bs: the same for each of the three.
+    // All three jobs have the same product of iodepth and bs.
     assert!(
         (large / total - 1.0 / 3.0).abs() < 0.05,
         "{}",

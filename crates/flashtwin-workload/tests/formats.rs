@@ -39,8 +39,8 @@ fn transfers() -> Vec<Request> {
     ]
 }
 
-/// Returns the requests of all formats, and those that only some formats can express: trim, flush,
-/// forced write.
+/// Returns requests that all formats can express. The arguments add requests that only some formats can express: trims,
+/// flushes, forced writes.
 fn with(trim: bool, flush: bool, last: Option<bool>) -> Vec<Request> {
     let mut list = transfers();
     if trim {
@@ -87,7 +87,7 @@ fn every_sample_is_recognised_and_reads_the_same() {
             workload.describe()
         );
         assert_eq!(read_all(&mut *workload), expected, "{name}");
-        // Asked for by name, the format reads the same.
+        // If the format is given by name, the requests are the same.
         let opts = TraceOptions {
             format: Some(format.parse().unwrap()),
             ..TraceOptions::default()
@@ -226,7 +226,7 @@ fn a_damaged_column_is_named_with_its_line() {
     for (format, line) in GOOD {
         let separator = if line.contains(' ') { ' ' } else { ',' };
         let fields: Vec<&str> = line.split(separator).collect();
-        // SYSTOR's response time is not used, so any number will do.
+        // The response time of SYSTOR is not used, so any number is valid.
         let unused = |i: usize| *format == Format::Systor && i == 1;
         let numeric = |i: &usize| fields[*i].parse::<f64>().is_ok() && !unused(*i);
         for i in (0..fields.len()).filter(numeric) {
@@ -287,7 +287,7 @@ fn numbers_that_pass_the_address_space_are_refused() {
             "{format} {line}: {error}"
         );
     }
-    // The largest trim is a device, not a request: it may be large.
+    // A trim may be as large as the device, unlike a read or write.
     assert_eq!(
         parse(Format::Csv, "0,T,0,1099511627776").unwrap()[0].bytes,
         1 << 40
@@ -334,7 +334,7 @@ fn disksim_flags_are_hexadecimal_and_bit_0_is_a_read() {
     }
 }
 
-/// R and other programs write quotes around all text, or around the header alone.
+/// R and other programs write quotes around all text, or only around the header.
 #[test]
 fn own_form_is_recognised_by_a_quoted_header() {
     let path = std::env::temp_dir().join(format!("flashtwin_quoted_{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! Every generated load in `docs/traces.md` is parsed; command lines are not.
+//! The text form of generated loads: parsing, presets, errors and suggestions.
 
 use flashtwin_workload::{
     Address, Arrival, ErrorKind, GeneratorSpec, LoadSpec, Part, Range, Size, PRESETS,
@@ -189,8 +189,7 @@ fn errors_name_parameters_and_valid_values() {
     }
 }
 
-/// Generated loads: the same seed gives the same requests, which are within the range and have the
-/// requested statistics.
+/// Every generated load in `docs/traces.md` can be parsed. Command lines in it are skipped.
 #[test]
 fn the_documented_examples_parse() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/traces.md");

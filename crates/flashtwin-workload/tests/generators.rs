@@ -175,7 +175,8 @@ fn bursts_have_their_length_rate_and_duty() {
             .windows(2)
             .map(|w| w[1].arrival.0 - w[0].arrival.0)
             .collect();
-        // Off times have a mean of 50 x 10 us x 49 = 24.5 ms; a gap above 1 ms is one (all but 4 %).
+        // Silences have a mean of 50 x 10 us x 49 = 24.5 ms. A gap above 1 ms counts as a silence; 4 % of the silences
+        // are shorter.
         let pauses = gaps.iter().filter(|&&g| g > 1_000_000_000).count() as f64;
         let length = requests.len() as f64 / (pauses / (-1.0f64 / 24.5).exp());
         assert!((length - 50.0).abs() < 2.0, "mean burst of {length}");
@@ -198,7 +199,8 @@ fn bursts_have_their_length_rate_and_duty() {
 fn sizes_have_their_distribution() {
     for seed in flashtwin::seeds(2) {
         let mean = |text: &str| info(text, seed).size_mean_bytes;
-        // Rounding up to 4 KiB turns an exponential of mean m into a geometric of mean a / (1 - e^(-a/m)).
+        // Rounding up to a = 4 KiB turns an exponential distribution of mean m into a geometric one of mean a / (1 -
+        // e^(-a/m)).
         let expected = 4096.0 / (1.0 - (-4096.0f64 / 32768.0).exp());
         assert!((mean("uniform:size=exp(32k),requests=300k") / expected - 1.0).abs() < 0.01);
         assert!((mean("uniform:size=geometric(24k),requests=300k") / 24576.0 - 1.0).abs() < 0.01);
@@ -218,7 +220,7 @@ fn sizes_have_their_distribution() {
 #[test]
 fn addresses_follow_their_pattern() {
     for seed in flashtwin::seeds(2) {
-        // Normal: mean and deviation over a range wide enough not to cut it.
+        // Mean and standard deviation of the normal pattern, in a range so wide that it cuts nothing off.
         let requests = draw("normal:sigma=40000k,requests=300k", 16 * GIB, seed);
         let n = requests.len() as f64;
         let mean = requests.iter().map(|r| r.offset as f64).sum::<f64>() / n;
@@ -296,12 +298,13 @@ fn disksim_requests_are_sequential_and_local_as_asked() {
         for pair in requests.windows(2) {
             if pair[1].offset == pair[0].offset + pair[0].bytes {
                 sequential += 1;
-                // Of these, all but the few local ones that land there by chance keep their kind.
+                // Requests that start where the previous one ended keep its kind, except the few local ones that start
+                // there by chance.
             }
             local += u32::from(pair[1].offset.abs_diff(pair[0].offset) <= 65536);
         }
         let n = requests.len() as f64;
-        // Of 33 near places one is the place that follows.
+        // One of the 33 near places is the place where the previous request ended.
         assert!(
             (f64::from(sequential) / n - (0.4 + 0.3 / 33.0)).abs() < 0.01,
             "{sequential}"
@@ -315,7 +318,7 @@ fn disksim_requests_are_sequential_and_local_as_asked() {
     }
 }
 
-/// Consecutive ranks of a cluster are neighbours, and every place of the range can be drawn.
+/// Places of consecutive ranks in a cluster are adjacent, and every place of the range can be drawn.
 #[test]
 fn clusters_of_ranks_lie_side_by_side() {
     for seed in flashtwin::seeds(3) {

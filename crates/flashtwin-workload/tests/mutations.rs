@@ -1,5 +1,5 @@
-//! Damaged files: samples with bytes changed, cut, doubled and swapped must be read or rejected,
-//! without a panic or an endless loop.
+//! Damaged files. Samples with bytes changed, cut off, doubled or swapped must be either read or rejected, without a
+//! panic or an endless loop.
 
 use flashtwin_workload::{read_bytes, Addresses, BlkEvent, Format, TraceOptions, Volumes};
 use std::path::PathBuf;

@@ -1,5 +1,4 @@
-//! Placement ids of traces: they are read from text and tables, and preserved by every form that
-//! can store them.
+//! Placement ids of traces. They are read from text and tables, and every form that can store them preserves them.
 
 use flashtwin::{Op, Request};
 use flashtwin_workload::{convert, open_trace, read_bytes, ErrorKind, TraceOptions};
@@ -69,7 +68,7 @@ fn ids_out_of_range_are_named_with_their_line() {
 fn columns_name_ids() {
     let table = "at;where;stream\n1;0;5\n2;8;\n3;16;0x20\n4;16;7.0\n";
     let columns = "time=at:us,offset=where:sectors,placement=stream,size=where:sectors";
-    // Sizes are the addresses here, and a request of size 0 is skipped.
+    // In this table, the size is the address, and a request of size 0 is skipped.
     assert_eq!(ids(table, Some(columns)), [None, Some(32), Some(7)]);
     let hex = "1,ff\n2,10\n";
     assert_eq!(
@@ -83,7 +82,7 @@ fn columns_name_ids() {
     );
 }
 
-/// A directory of the test's own, which is removed at the end.
+/// A temporary directory that is removed at the end of the test.
 struct Dir(PathBuf);
 
 impl Dir {
@@ -108,8 +107,8 @@ fn read(path: &Path) -> Vec<Request> {
     requests
 }
 
-/// Returns a trace with all operations, some with placement ids, whose trims are too large for one
-/// record of version 2.
+/// Returns a trace with all operations, some of them with placement ids. Its trims are too large for one record of
+/// version 2.
 fn trace() -> String {
     let mut text = HEADER.to_string();
     for i in 0..10_000u64 {

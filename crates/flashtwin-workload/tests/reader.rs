@@ -182,7 +182,7 @@ const TWO_DISKS: &str = "\
 fn several_volumes_are_laid_end_to_end() {
     let requests = read_bytes(TWO_DISKS.as_bytes(), &opts()).unwrap();
     let offsets: Vec<u64> = requests.iter().map(|r| r.offset).collect();
-    // Disk 0 is addressed up to 2 097 152 bytes: disk 1 begins at the next whole MiB.
+    // The requests to disk 0 end at byte 2 097 152, a whole number of MiB, so disk 1 begins there.
     assert_eq!(offsets, [0, 2_097_152 + 8192, 2_093_056, 2_097_152]);
     let info = info("volumes", TWO_DISKS, &opts());
     let names: Vec<(&str, u64, u64)> = info
@@ -456,7 +456,7 @@ fn compact_drops_untouched_addresses_and_keeps_the_order() {
     let info = info("compact", &text, &compact);
     assert_eq!(info.address_max_bytes, 4 * MIB);
     assert!(info.warnings[0].contains("1 trims"), "{:?}", info.warnings);
-    // Nothing but trims of what is left out is an end, not an endless wait.
+    // A trace that has only trims of removed addresses ends; the reader does not wait for more.
     let trims = csv(&[(0, "T", 0, MIB), (1, "T", MIB, MIB)]);
     assert_eq!(read_bytes(trims.as_bytes(), &compact).unwrap(), []);
 }

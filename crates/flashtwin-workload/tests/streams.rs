@@ -1,4 +1,4 @@
-//! Loads of several streams: shares, ranges, placement ids and orders; and the loads that papers measured.
+//! Loads of several streams: shares, ranges, placement ids and orders. Also the named loads of papers.
 
 use flashtwin::{Op, Request};
 use flashtwin_workload::{GeneratorSpec, LoadSpec, Workload, NAMED_LOADS};
@@ -30,7 +30,7 @@ fn ranges_have_two_ends() {
             ("4M..8M", 1024, 2048),
             ("1M..50%", 256, 5000),
             ("0%..100%", 0, 10_000),
-            // A bound in percent within a page is rounded down, at either end of a range.
+            // A bound in percent that is within a page is rounded down, at both ends of a range.
             ("33.333%..66.667%", 3333, 6666),
         ] {
             for pattern in [
@@ -152,7 +152,7 @@ fn streams_have_their_shares_ranges_and_ids() {
             let id = request.placement.get();
             match (id, request.op) {
                 (Some(0), _) => assert_eq!(request.bytes, 128 << 10),
-                // Of the second stream, trims have no id.
+                // Trims of the second stream have no placement id.
                 (Some(16), Op::Write) | (None, Op::Trim) => assert_eq!(request.bytes, 4096),
                 (None, Op::Write) => assert!(request.offset >= boundary),
                 other => panic!("{other:?}"),
@@ -297,8 +297,8 @@ fn fio_zipf_leaves_places_out_and_ours_does_not() {
     assert!(touched("zipf:theta=0.5,requests=100000") > 990);
 }
 
-/// The shares, ranges and ids equal those of the published jobs; so do the requests that fill the
-/// device before them.
+/// Shares, ranges and placement ids equal those of the published jobs. So do the requests that fill the device before
+/// the load.
 #[test]
 fn warp_3stream_is_the_published_job() {
     let pages = 100_000u64;
@@ -329,7 +329,7 @@ fn warp_3stream_is_the_published_job() {
             }
             let total: u64 = bytes.iter().sum();
             let found = bytes.map(|b| b as f64 / total as f64);
-            // The shares of all rows are within these.
+            // The shares in all rows are within these limits.
             for (found, (least, most)) in
                 found
                     .iter()
@@ -357,7 +357,7 @@ fn warp_3stream_is_the_published_job() {
                 .iter()
                 .all(|r| r.bytes == 4096 && r.placement.get() == ids[2]));
             assert!(small.iter().all(|offset| *offset >= boundary));
-            // With replacement: a share of e^-1 is not written.
+            // Pages are drawn with replacement, so a fraction e^-1 of them is not written.
             assert!((6200..6450).contains(&small.len()), "{}", small.len());
         }
     }
@@ -406,7 +406,7 @@ fn cachelib_writes_buckets_at_random_and_a_log() {
     }
 }
 
-/// `docs/traces.md` describes the named loads as they are defined.
+/// `docs/traces.md` describes the named loads exactly as the code defines them.
 #[test]
 fn named_loads_are_documented() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/traces.md");

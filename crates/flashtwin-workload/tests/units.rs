@@ -1,5 +1,4 @@
-//! Units that a trace does not state: which are chosen, which are reported as doubtful, and which
-//! are rejected.
+//! Units that a trace does not state: which of them are chosen, reported as doubtful, or rejected.
 
 use flashtwin_workload::{
     read_bytes, trace_info, AddressUnit, ErrorKind, Format, TimeUnit, TraceInfo, TraceOptions,
@@ -11,7 +10,7 @@ fn five_columns(gap: f64, decimals: usize, address: u64, size: u64) -> String {
     let mut time = 0.0;
     (0..500u64)
         .map(|i| {
-            // Gaps vary, so that no multiple of a larger unit shows.
+            // Gaps vary, so that times are not all multiples of a larger unit.
             time += gap * (0.5 + (i * 37 % 101) as f64 / 100.0);
             let place = (i * 7919 % 1000) * address;
             format!("{time:.decimals$} 0 {place} {size} {}\n", i % 2)
@@ -34,7 +33,7 @@ fn doubts(info: &TraceInfo) -> String {
 
 #[test]
 fn byte_addresses_in_columns_of_sectors_are_read_as_bytes() {
-    // 64 KiB requests over 7 GiB, in bytes.
+    // The addresses are bytes: requests of 64 KiB over 7 GiB.
     let text = five_columns(5.0, 3, 15 << 19, 65536);
     let guessed = info("bytes", &text, &TraceOptions::default());
     assert_eq!(guessed.size_max_bytes, 65536, "{}", guessed.description);
@@ -44,7 +43,7 @@ fn byte_addresses_in_columns_of_sectors_are_read_as_bytes() {
         "{}",
         doubts(&guessed)
     );
-    // What is given stays.
+    // A unit given in the options is kept.
     let sectors = TraceOptions {
         address_unit: Some(AddressUnit::SECTORS),
         ..TraceOptions::default()
@@ -52,7 +51,7 @@ fn byte_addresses_in_columns_of_sectors_are_read_as_bytes() {
     let given = info("sectors", &text, &sectors);
     assert_eq!(given.size_max_bytes, 65536 * 512);
     assert_eq!(doubts(&given), "");
-    // A format given by name keeps its unit, and is doubted.
+    // A format given by name keeps its unit, but the doubt is reported.
     let named = TraceOptions {
         format: Some(Format::Disksim),
         ..TraceOptions::default()
@@ -64,11 +63,11 @@ fn byte_addresses_in_columns_of_sectors_are_read_as_bytes() {
         "{}",
         doubts(&named)
     );
-    // Addresses beyond any drive are bytes, whatever the sizes.
+    // Addresses that exceed any drive when read as sectors are bytes, whatever the sizes.
     let text = five_columns(5.0, 3, 1 << 40, 4000);
     let far = info("far", &text, &TraceOptions::default());
     assert_eq!(far.size_max_bytes, 4000);
-    // Sectors as usual: no word.
+    // Plausible sectors cause no remark.
     let text = five_columns(5.0, 3, 24, 8);
     let usual = info("usual", &text, &TraceOptions::default());
     assert_eq!(
@@ -93,11 +92,11 @@ fn time_units_of_five_columns_are_judged_by_the_rate() {
         ("dec_s_nine_rare", 20.000_000_013, 9, "s", true),
         // Milliseconds that a program computed.
         ("dec_ms_noise", 5.000_000_000_123_4, 13, "ms", false),
-        // 50 a second in seconds, 50 000 in milliseconds.
+        // The rate would be 50 per second in seconds, and 50 000 per second in milliseconds.
         ("dec_ms_or_s", 0.02, 6, "ms", true),
-        // 2000 a second in microseconds would be 2 million in nanoseconds.
+        // The rate is 2000 per second in microseconds; in nanoseconds it would be 2 million per second.
         ("us_fast", 500.0, 0, "us", true),
-        // So rare in microseconds that only nanoseconds are plausible.
+        // In microseconds the requests would be so rare that only nanoseconds are plausible.
         ("ns_rare", 5e8, 0, "ns", false),
     ] {
         let found = info(

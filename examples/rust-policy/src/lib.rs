@@ -1,14 +1,14 @@
 //! Random replacement that prefers clean pages: an example of a user-defined policy for flashtwin's
 //! device.
 //!
-//! insert, hit: pages are not ranked. Victim: a few pages are drawn at random, and the first clean
-//! one among them is the victim, since it need not be written back; if none is clean, the last one
-//! drawn.
+//! Insertions and hits do not rank pages. To find a victim, up to `DRAWS` pages are drawn at random. The first clean
+//! page among them is the victim, because it need not be written back. If none is clean, the page drawn last is the
+//! victim.
 
 use flashtwin::buffer::{pages_text, Access, DeviceView, Eviction, PageId, Policy, Skip};
 use flashtwin::Rng;
 
-/// Number of draws in search of a clean page.
+/// Largest number of pages drawn in the search for a clean page.
 const DRAWS: usize = 8;
 
 /// The policy of random replacement.
@@ -16,8 +16,7 @@ const DRAWS: usize = 8;
 pub struct Random {
     rng: Rng,
     held: Vec<PageId>,
-    /// For each page, its position in `held`. Page numbers are small and reused, so an array
-    /// suffices.
+    /// For each page, its position in `held`. Page numbers are small and reused, so an array is sufficient.
     places: Vec<usize>,
 }
 

@@ -14,7 +14,7 @@ fn spec() -> DeviceSpec {
     DeviceSpec::with_overrides(demo, "demo", &small).unwrap()
 }
 
-/// The hit ratio of uniform reads over M pages is C / M, whatever the policy.
+/// The hit ratio of uniform reads over M pages in a buffer of C pages is C / M under any policy.
 #[test]
 fn uniform_reads_hit_by_the_share_of_the_buffer() {
     let mut buffer = UntimedBuffer::with_user(Box::new(Random::new(1)), &Setup::of(&spec()));
@@ -26,7 +26,7 @@ fn uniform_reads_hit_by_the_share_of_the_buffer() {
     assert!((49_000..51_000).contains(&hits), "{hits}");
 }
 
-/// 15 pages are written and one is read. Half of the searches with eight draws find the clean page.
+/// 15 pages are written and one is read. With eight draws, half of the searches find the clean page.
 #[test]
 fn a_clean_page_leaves_before_dirty_ones() {
     let setup = Setup::of(&spec());

@@ -1,7 +1,7 @@
 """Comparison of devices with published measurements of drives (docs/drives.md).
 
-`tables` reads tables of measurements, `loads` turns a row into the load that it describes, `timed` and
-`untimed` run loads, `check` compares, `fits` has the rows that a profile was fitted to.
+`tables` reads tables of measurements. `loads` converts a row to the load that it describes. `timed` and
+`untimed` run loads. `check` compares a device with rows. `fits` lists the rows to which profiles were fitted.
 """
 
 from .check import Cell, Check, check_device

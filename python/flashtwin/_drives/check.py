@@ -1,4 +1,4 @@
-"""Comparison of a device with the rows of tables: measured figures, figures of the model, and differences."""
+"""Comparison of a device with rows of tables: measured figures, modelled figures, and their differences."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Cell:
     Attributes:
         device: name of the device.
         row: name of the row.
-        drive: the drive in words.
+        drive: description of the drive.
         figure: name of the figure, which ends in its unit.
         measured: figure of the drive.
         modelled: figure of the device; None if the row is not run.
-        error_percent: by how much the modelled figure is above the measured one.
-        run_error_percent: standard error of the run.
-        role: fitted, held out, or open if the device is not fitted to this drive.
-        note: why the row is not run; empty if it is.
+        error_percent: difference between the modelled and the measured figure, in percent of the latter.
+        run_error_percent: standard error of the modelled figure, in percent.
+        role: "fitted", "held out", or "open" if the device is not fitted to this drive.
+        note: reason why the row is not run; empty if it is run.
     """
 
     device: str
@@ -82,7 +82,7 @@ class Check:
                 csv.write_csv(table, file)
 
     def errors(self) -> Iterator[tuple[str, str, list[float]]]:
-        """Return the absolute errors in percent by role of the cells (fitted or held out) and by figure."""
+        """Return the absolute errors in percent, by role of the cells (fitted or held out) and by figure."""
         groups: dict[tuple[str, str], list[float]] = {}
         for cell in self.cells:
             if cell.error_percent is not None:
@@ -91,7 +91,7 @@ class Check:
             yield role, figure, errors
 
     def __str__(self) -> str:
-        """Return a table with a line for each figure, and a summary."""
+        """Return a table with one line per figure, and a summary."""
         lines = [
             f"{'row':<36} {'figure':<15} {'measured':>10} {'modelled':>10} {'error':>9} {'of the run':>10}"
         ]
@@ -130,12 +130,12 @@ def check_device(
         device: name or file.
         tables: CSV files.
         set: keys of the device to override.
-        drive: rows of this drive, as the names of rows begin; by default those of the drive that the device
-            is fitted to.
-        rows: rows to run, as a pattern such as "*/latency/*" or several with ; between.
+        drive: drive whose rows are run, as the beginning of their names; by default the drive to which the
+            device is fitted.
+        rows: rows to run, as a pattern such as "*/latency/*", or several patterns separated by ";".
         quick: shorter runs, whose errors are larger.
-        seed: that of state and loads.
-        threads: rows to run at a time.
+        seed: seed of the initial state and of the loads.
+        threads: number of rows that run at the same time.
         progress: function to call about ten times a second.
 
     Raises:
@@ -175,7 +175,7 @@ def _chosen(rows: Sequence[Row], fit: Fit | None, drive: str | None, patterns: s
 
 
 class _Runner:
-    """Runs the loads of rows on one device. Rates of writes are measured only once."""
+    """Runs the loads of rows on one device. The rate of writes is measured only once."""
 
     def __init__(self, timed: Timed, untimed: Untimed) -> None:
         self._timed = timed
@@ -200,8 +200,8 @@ class _Runner:
         waf = self._untimed.waf(load, control)
         if "waf" in row.figures:
             return {"waf": Modelled(waf, 0.0)}
-        # The medium limits the rate of writes: it is that of sequential or uniform writes, scaled by the
-        # ratio of the write amplifications.
+        # The medium limits the rate of writes. It is the measured rate of sequential or uniform writes,
+        # multiplied by the ratio of their write amplification to that of the row.
         if "mb_per_s" in row.figures:
             ratio = self._untimed.waf(SequentialPass(), control) / waf
             sequential = self._timed.sequential(control)

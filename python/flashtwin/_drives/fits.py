@@ -1,4 +1,4 @@
-"""Profiles that are fitted to tables of measurements: their drives, and the rows that the fit did not see."""
+"""Profiles that are fitted to tables of measurements: their drives, and the rows that the fits used."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Fit:
     """The fit of a profile.
 
     Attributes:
-        keys: beginnings of the names of rows of its drive.
+        keys: beginnings of the names of the drive's rows.
         usable_gib: capacity of the drive.
-        fitted: patterns of the rows that the fit saw.
+        fitted: patterns of the rows that the fit used.
     """
 
     keys: tuple[str, ...]
@@ -30,7 +30,7 @@ class Fit:
     fitted: tuple[str, ...]
 
     def role(self, row: str, figure: str) -> str:
-        """Return whether the fit saw a figure of a row."""
+        """Return the role of a figure of a row: whether the fit used it."""
         name = f"{row}:{figure}"
         return "fitted" if any(fnmatchcase(name, pattern) for pattern in self.fitted) else "held out"
 
@@ -46,5 +46,5 @@ def fits() -> Mapping[str, Fit]:
 
 
 def fit_of(device: str) -> Fit | None:
-    """Return the fit of a profile; None if it is not fitted to a table."""
+    """Return the fit of a profile; None if the profile is not fitted to a table."""
     return fits().get(device)

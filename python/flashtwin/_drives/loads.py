@@ -1,21 +1,21 @@
-"""Loads of tables of measurements, as published: what is written before, and what is measured."""
+"""Loads of tables of measurements, as published: the writes before a measurement, and the measured load."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-#: Threads beside the probe, requests in flight of each thread, and requests of the probe per second.
+#: Number of threads beside the probe, requests in flight per thread, and requests of the probe per second.
 THREADS = 6
 IN_FLIGHT_MAX = 64
 PROBE_PER_S = 10_000
-#: Requests in flight of loads without a rate: four threads with 128 each.
+#: Requests in flight of loads without a rate: four threads with 128 requests each.
 CLOSED_IN_FLIGHT = 512
 
 
 @dataclass(frozen=True)
 class CapacityShare:
-    """The part of a drive that is used: its first GiB, or the whole drive (None)."""
+    """Part of a drive that is used: its first GiB, or the whole drive (None)."""
 
     used_gib: float | None = None
 
@@ -24,10 +24,10 @@ class CapacityShare:
 class ProbeBesideWrites:
     """A probe beside a load of writes, each with a rate and a limit of requests in flight.
 
-    The probe has half reads and half writes at a constant rate; only its response times are reported. Six
-    threads together submit `per_s` requests per second minus half the rate of the probe, as a Poisson process
-    with 99 % writes. All requests have 4 KiB and are uniform over the drive, which was overwritten three
-    times before.
+    Half of the probe's requests are reads, half are writes. Its rate is constant, and only its response times
+    are reported. Six threads together submit `per_s` requests per second minus half the rate of the probe, as
+    a Poisson process with 99 % writes. All requests have 4 KiB and are uniform over the drive, which was
+    overwritten three times before.
     """
 
     per_s: float
@@ -42,21 +42,21 @@ class ProbeBesideWrites:
 
 @dataclass(frozen=True)
 class SequentialPass:
-    """One sequential pass of 512 KiB writes at depth 1 over a new drive, or a part of it."""
+    """One sequential pass of 512 KiB writes at depth 1, over all or a part of a new drive."""
 
     capacity: CapacityShare = CapacityShare()
 
 
 @dataclass(frozen=True)
 class Rewrite:
-    """Writes of some overwrites of the used capacity, of which the last quarter is measured.
+    """Writes that overwrite the used capacity several times. The last quarter of them is measured.
 
     Attributes:
         capacity: part of the drive in use.
-        pattern: the writes as a generated load.
-        times: overwrites; None: `written_gib` are written.
-        shuffled: whether the drive was filled in random order before, otherwise sequentially.
-        written_gib: bytes written, if not a number of overwrites.
+        pattern: the writes, as a generated load.
+        times: number of overwrites; None if `written_gib` is given.
+        shuffled: whether the drive was filled in random order before; otherwise it was filled sequentially.
+        written_gib: bytes written, if `times` is None.
     """
 
     capacity: CapacityShare
@@ -68,16 +68,18 @@ class Rewrite:
 
 @dataclass(frozen=True)
 class Zones:
-    """Writes of zones, each trimmed before its first write, of which the last quarter is measured.
+    """Writes of zones.
 
-    A write goes to one of the open zones, each with the same chance, and continues that zone. A full zone is
-    replaced by one drawn among those that are not open.
+    Each zone is trimmed before its first write. The last quarter of the writes is measured.
+
+    A write continues one of the open zones, which are equally likely. When a zone is full, a zone drawn among
+    those that are not open replaces it.
 
     Attributes:
         zone_gib: size of a zone.
         open_zones: number of open zones.
-        times: overwrites; None: `written_gib` are written.
-        written_gib: bytes written, if not a number of overwrites.
+        times: number of overwrites; None if `written_gib` is given.
+        written_gib: bytes written, if `times` is None.
     """
 
     zone_gib: float
@@ -88,14 +90,14 @@ class Zones:
 
 @dataclass(frozen=True)
 class RandomReads:
-    """Random reads of `io_bytes` by processes with `depth` requests in flight each."""
+    """Random reads of `io_bytes` by processes, each with `depth` requests in flight."""
 
     io_bytes: int
     depth: int
     processes: int
 
 
-#: Loads of writes as fast as the drive takes them.
+#: Loads of writes that are as fast as the drive completes them.
 Writes = SequentialPass | Rewrite | Zones
 Load = ProbeBesideWrites | Writes | RandomReads
 
@@ -103,13 +105,13 @@ _REGIONS = re.compile(r"s([\d.]+)\s+f([\d.]+)")
 
 
 def pattern_of(pattern: str, details: str, times: float | None, start: str) -> Load | None:
-    """Return the load of a pattern's name; None if it is not generated.
+    """Return the load of a pattern given by name; None if no generated load has this pattern.
 
     Args:
         pattern: name of the pattern in the table.
-        details: exponent of a Zipf distribution, or shares of the pages and of the writes of regions.
-        times: overwrites.
-        start: what was written before: new, filled, shuffled.
+        details: exponent of a Zipf distribution, or the shares of regions in the pages and in the writes.
+        times: number of overwrites.
+        start: writes before the load: "new" (none), "filled" or "shuffled".
     """
     whole = CapacityShare()
     shuffled = start == "shuffled"

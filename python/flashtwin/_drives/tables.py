@@ -1,6 +1,6 @@
-"""Tables of measurements of drives: CSV files, each known by its columns.
+"""Tables of measurements of drives: CSV files, whose kind is recognised by their columns.
 
-A row has a name, such as h0/latency/70, the drive, the load as published, and the figures measured.
+A row has a name such as h0/latency/70, the drive, the load as published, and the measured figures.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .loads import (
     pattern_of,
 )
 
-#: Reads a record; None if it is not compared.
+#: Function that reads a record. It returns None for a record that is not compared.
 _Reader: TypeAlias = "Callable[[Mapping[str, str]], Row | None]"
 #: Percentiles of the tables that are compared.
 PERCENTILES = ("50", "99", "99.9")
@@ -36,12 +36,12 @@ class Row:
 
     Attributes:
         name: drive, table and load, such as h0/latency/70.
-        drive: the drive in words.
+        drive: description of the drive.
         load: the load as published; None if it cannot be run.
-        figures: figures measured, by their names, which end in their units.
-        doubt: why the row is not compared; empty if it is.
-        bounds: smallest and largest value of a figure in parts of the measurement.
-        free_percent: free blocks after the row, as the drive's counter gives them in whole percent.
+        figures: measured figures by name; a name ends in the unit.
+        doubt: reason why the row is not compared; empty if it is compared.
+        bounds: smallest and largest value of a figure in parts of the measurement, by name of the figure.
+        free_percent: free blocks after the row, as the drive's counter reports them in whole percent.
     """
 
     name: str
@@ -74,7 +74,7 @@ def read_table(path: str | Path) -> list[Row]:
 
 
 def _numbered(path: str | Path, records: Sequence[Mapping[str, str]], read: _Reader) -> list[Row]:
-    """Read records; rows with the same name are numbered."""
+    """Read records. Rows with the same name get numbers."""
     rows: list[Row] = []
     seen: dict[str, int] = {}
     for line, record in enumerate(records, 2):
@@ -91,7 +91,10 @@ def _numbered(path: str | Path, records: Sequence[Mapping[str, str]], read: _Rea
 
 
 def _latency(record: Mapping[str, str]) -> Row | None:
-    """Read a row of percentiles of a probe beside writes; only the pool of all passes is compared."""
+    """Read a row with percentiles of a probe beside writes.
+
+    Only the row for all passes together is compared.
+    """
     if record["pass"] != "all":
         return None
     rate = float(record["nominal_rate_kiops"])
@@ -107,7 +110,7 @@ def _latency(record: Mapping[str, str]) -> Row | None:
 
 
 def _fill(record: Mapping[str, str]) -> Row:
-    """Read a row of write amplification of a drive that is filled in part."""
+    """Read a row with the write amplification of a partly filled drive."""
     used = float(record["used_gib"])
     figures = {"waf": float(record["waf_last_quarter"])}
     times = float(record["overwrites_of_used"])
@@ -122,7 +125,10 @@ def _fill(record: Mapping[str, str]) -> Row:
 
 
 def _bounds(record: Mapping[str, str]) -> dict[str, tuple[float, float]]:
-    """Return the bounds of write amplification over the parts of a run, or over its end and the whole run."""
+    """Return the bounds of write amplification.
+
+    They are over the parts of a run, or over its end and the whole run.
+    """
     low, high = record["waf_lo_of_4_parts"], record["waf_hi_of_4_parts"]
     if not low or not high:
         values = [float(record[key]) for key in ("waf_last_quarter", "waf_whole_run") if record[key]]
@@ -174,14 +180,14 @@ def _iops(record: Mapping[str, str]) -> Row:
 
 
 def _zones(record: Mapping[str, str], times: float | None) -> Zones | None:
-    """Return writes of zones, if the row has them."""
+    """Return the writes of zones of a row; None if the row has none."""
     if not record["open_zones"]:
         return None
     return Zones(float(record["zone_gib"]), int(record["open_zones"]), times)
 
 
 def _reads(record: Mapping[str, str]) -> Row:
-    """Read a row of random reads of a drive by size, depth and processes."""
+    """Read a row of random reads, by size, depth and number of processes."""
     size, depth, processes = (int(record[key]) for key in ("io_bytes", "depth_per_process", "processes"))
     stack = record["stack"].split()[0]
     name = f"980pro/reads/{record['group']}-{size}-{processes}x{depth}-{stack}"

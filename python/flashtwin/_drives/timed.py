@@ -1,4 +1,4 @@
-"""Response times and rates of a device under the clients of a table, in virtual time."""
+"""Response times and rates of a device in virtual time, under the clients that a table describes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .._devices import Spec
 from ..errors import Interrupted
 from .loads import CLOSED_IN_FLIGHT, ProbeBesideWrites, RandomReads
 
-#: Backlog in seconds beyond which a thread of the load generator drops requests.
+#: Lag in seconds behind its schedule beyond which a thread of the load generator drops requests.
 BEHIND_MAX_S = 5.0
-#: Parts of a measurement, whose differences give its error.
+#: Number of parts of a measurement. The error is computed from the differences between parts.
 PARTS = 5
-#: State of the drive before reads and before writes.
+#: Preconditioning of the drive before reads and before writes.
 WRITTEN = "random:3"
 
 
@@ -24,8 +24,8 @@ class Lengths:
     """Lengths of a measurement in seconds of virtual time.
 
     Attributes:
-        warm_s: load before the measurement.
-        span_s: time measured.
+        warm_s: length of the load before the measurement.
+        span_s: length of the measurement.
     """
 
     warm_s: float
@@ -40,14 +40,14 @@ _Histogram = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True)
 class Modelled:
-    """A figure of the device, and the standard error of the run as a share of it."""
+    """A figure of the device, and the standard error of the figure as a fraction of it."""
 
     value: float
     error: float
 
 
 class Timed:
-    """A device in the state after some overwrites, and forks of it under loads."""
+    """A device in the state after some overwrites, and copies of it that run loads."""
 
     def __init__(self, spec: Spec, seed: int, lengths: Lengths) -> None:
         self._spec = spec
@@ -58,7 +58,7 @@ class Timed:
         self._found: dict[ProbeBesideWrites | RandomReads, Mapping[str, Modelled]] = {}
 
     def _device(self, control: _core.Control) -> _core.Device:
-        """Return a device in the state that the loads begin with."""
+        """Return a device in the state in which loads begin."""
         if self._written is None:
             device = _core.Device(self._spec)
             if not device.precondition(WRITTEN, self._seed, control):
@@ -69,7 +69,7 @@ class Timed:
     def run(
         self, clients: Sequence[tuple[str, int]], control: _core.Control, lengths: Lengths | None = None
     ) -> tuple[Sequence[Sequence[tuple[_Histogram, _Histogram]]], float]:
-        """Run loads with their limits of requests in flight; return histograms and write amplification."""
+        """Run loads, each with its limit of requests in flight. Return histograms and write amplification."""
         lengths = lengths or self._lengths
         device = self._device(control)
         exported = self._spec.exported_bytes
@@ -85,9 +85,9 @@ class Timed:
         return histograms, media / host if host else math.nan
 
     def beside_writes(self, load: ProbeBesideWrites, control: _core.Control) -> Mapping[str, Modelled]:
-        """Return the figures of a probe beside a load; drives under the same load share them."""
+        """Return the figures of a probe beside a load. A load is run only once, also for several drives."""
         if load not in self._found:
-            # Until the buffer is full, nothing is programmed.
+            # No page is programmed until the buffer is full.
             full_s = 1.2 * self._spec.buffer_pages / load.per_s
             lengths = Lengths(max(self._lengths.warm_s, full_s), self._lengths.span_s)
             histograms, _ = self.run(load.clients, control, lengths)
@@ -103,7 +103,7 @@ class Timed:
         return self._rate(histograms), waf
 
     def reads(self, load: RandomReads, control: _core.Control) -> Mapping[str, Modelled]:
-        """Return the figures of random reads; rows with the same load share them."""
+        """Return the figures of random reads. A load is run only once, also for several rows."""
         if load in self._found:
             return self._found[load]
         text = f"uniform:write=0,size={load.io_bytes},align={min(load.io_bytes, 4096)}"
@@ -130,7 +130,7 @@ class Timed:
     def _rate(
         self, histograms: Iterable[Sequence[tuple[_Histogram, _Histogram]]], span_s: float | None = None
     ) -> Modelled:
-        """Return the rate of all clients in thousands of requests per second."""
+        """Return the rate of all clients together in thousands of requests per second."""
         by_part = [
             sum(count for client in clients for histogram in client for _, count in histogram)
             for clients in zip(*histograms, strict=True)
@@ -140,7 +140,7 @@ class Timed:
 
 
 def percentiles(op: str, parts: Sequence[_Histogram]) -> dict[str, Modelled]:
-    """Return the percentiles of a histogram in parts, each with its standard error."""
+    """Return percentiles, each with its standard error. The histogram is given in parts."""
     found = {}
     whole = sorted(pair for part in parts for pair in part)
     for name, share in (("50", 0.5), ("99", 0.99), ("99.9", 0.999)):
@@ -161,7 +161,7 @@ def _at(histogram: _Histogram, share: float) -> float:
 
 
 def _share(values: Sequence[float]) -> float:
-    """Return the standard error of the mean of values as a share of it."""
+    """Return the standard error of the mean of values, as a fraction of the mean."""
     n = len(values)
     mean = sum(values) / n if n else 0.0
     if n < 2 or not mean:

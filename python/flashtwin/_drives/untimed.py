@@ -1,4 +1,4 @@
-"""Write amplification of a device under the writes of a table, without time."""
+"""Write amplification of a device under the writes that a table describes, without time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-#: Share of a run that is measured: its last quarter.
+#: Fraction of a run that is measured: its last quarter.
 MEASURED = 0.25
 #: Number of overwrites if the capacity of the drive is not known.
 TIMES = 4.0
@@ -26,15 +26,15 @@ CHUNK = 16
 
 
 class Untimed:
-    """A device that writes by units; each unit has one block of every die."""
+    """A device that writes by units. Each unit has one block of every die."""
 
     def __init__(self, spec: Spec, usable_gib: float | None, seed: int, quick: bool) -> None:
         """Prepare a device for runs.
 
         Args:
             spec: the device.
-            usable_gib: capacity of the drive, for loads that use a part of it.
-            seed: that of the loads.
+            usable_gib: capacity of the drive, for loads that use only a part of it.
+            seed: seed of the loads.
             quick: write a quarter of the pages of each unit.
         """
         self._words = dict(_core.placement_words_of(spec)[0])
@@ -51,11 +51,15 @@ class Untimed:
         self._found: dict[Rewrite | Zones, float] = {}
 
     def waf(self, load: Writes, control: _core.Control) -> float:
-        """Return bytes that the medium counts per byte of the host; rows with the same load share them."""
+        """Return the bytes that the medium counts per byte of the host.
+
+        A load is run only once, also for several rows.
+        """
         if isinstance(load, SequentialPass) or (
             isinstance(load, Rewrite) and load.shuffled and load.times == 1.0
         ):
-            # Nothing is moved: units die as a whole, and the shuffled fill itself is measured.
+            # No page is moved: all pages of a unit become invalid together. For the shuffled fill, the fill
+            # itself is measured.
             return self._overhead
         if load not in self._found:
             self._found[load] = self._run(load, control)

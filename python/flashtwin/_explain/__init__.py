@@ -1,4 +1,4 @@
-"""Explanations: what a request waited for, and what holds a device back."""
+"""Explanations: what a request waited for, and what limits a device."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ __all__ = ["RequestExplanation", "RunExplanation", "explain_request", "explain_r
 _TIME = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(s|ms|us)")
 _PS = {"s": 10**12, "ms": 10**9, "us": 10**6}
 _SLOWEST = re.compile(r"slowest(?::([1-9]\d*))?")
-#: Number of further windows of the timeline that are tried for a request.
+#: Number of further timeline windows that are tried for a request.
 _RETRIES = 3
-#: Share of the available room that a shorter window may fill, measured by the density of the first one.
+#: Fraction of the maximum size of a timeline that a shorter window should fill, estimated from the first
+#: window.
 _ROOM = 0.6
 
 
@@ -48,14 +49,14 @@ def explain_request(
 ) -> list[RequestExplanation]:
     """Explain what requests of a run waited for: by chip, operation and cause.
 
-    The run is repeated, with the same results, and with a timeline around each of the requests.
+    The run is repeated with a timeline around each of the requests. Its results are the same.
 
     Args:
         workload: as for `run`.
         device: as for `run`.
-        request: the number of a request, as in the request log; or "slowest", or "slowest:5" for the five
-            slowest; or a time from the start of the measurement, such as "12.5s", for the slowest request in
-            the device at that time.
+        request: number of a request, as in the request log; or "slowest", or "slowest:5" for the five slowest
+            requests; or a time from the start of the measurement, such as "12.5s", for the slowest request in
+            flight at that time.
         {options}
 
     Raises:
@@ -85,15 +86,15 @@ def explain_run(
     seeds: int = 3,
     **options: Unpack[RunOptions],
 ) -> RunExplanation:
-    """Explain what limits a device: causes of the mean response time, and the effect of doubled resources.
+    """Explain what limits a device: causes of the mean response time, and effects of doubled resources.
 
-    The workload is run on the device as it is, and with twice its buffer, reserve, dies and write-backs in
-    flight.
+    The workload is run on the unchanged device and on devices on which one resource is doubled: buffer,
+    reserve, dies, or the limit of write-backs in flight.
 
     Args:
         workload: as for `run`.
         device: as for `run`.
-        seeds: number of runs of each device, with seeds from `seed` on; intervals are over them.
+        seeds: number of runs of each device. Their seeds begin with `seed`; intervals are over these runs.
         {options}
 
     Raises:
@@ -125,7 +126,7 @@ def explain_run(
 
 @dataclass(frozen=True)
 class _Selector:
-    """Requests to explain: one by its number, several of the slowest, or the slowest at an instant."""
+    """Requests to explain: one given by number, several of the slowest, or the slowest at an instant."""
 
     number: int | None = None
     slowest: int | None = None
@@ -159,7 +160,10 @@ class _Runs:
         self._base = job.base_device()
 
     def run(self, window: Window, log: Path | None = None) -> _Run:
-        """Run with a timeline window: up to the window's end, or completely if the log is a file."""
+        """Run with a timeline window.
+
+        If `log` is a file, the run is complete; otherwise it ends with the window.
+        """
         options: RunOptions = {**self._job.options, "timeline": window, "log": log or False}
         span_max_s = None if log else window.from_s + window.length_s
         job = replace(self._job, options=options, span_max_s=span_max_s)
@@ -175,8 +179,8 @@ class _Runs:
     def around(self, row: dict[str, Any], start_ps: int) -> tuple[Events, int]:
         """Return the events around a request, and the instant from which they are recorded.
 
-        The window begins before the request by as much as the request takes, or later if the timeline would
-        be too large.
+        The window begins before the request's arrival by as much time as the request takes. It begins later
+        if the timeline would be too large.
         """
         arrival = row["arrival_ps"] - start_ps
         done = arrival + row["response_ps"]
@@ -234,6 +238,6 @@ def _slowest(times: pa.Table, n: int) -> pa.Table:
 
 
 def _depth(job: Job) -> int | None:
-    """Return the limit of write-backs of a buffer in background mode."""
+    """Return the limit of write-backs of a buffer in background mode; None for other buffers."""
     buffer = parse_toml(job.candidates[0].spec.to_toml(), Path("the device")).get("buffer", {})
     return buffer.get("background_depth") if buffer.get("evict") == "background" else None

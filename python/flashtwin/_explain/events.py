@@ -1,4 +1,4 @@
-"""The timeline around a request, with indexes: the operations of each die, the write-backs in flight."""
+"""The timeline around a request, with indexes: operations of each die, and write-backs in flight."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-#: Name of a die: the member, if the device is an array, and the number of the die.
+#: Name of a die: the member, or None if the device is no array, and the number of the die.
 Die = tuple[int | None, int]
 
-#: Names of the operations that are summarised as one kind of work; other operations are kinds of their own.
+#: Names of operations that count as one kind of work. Each other operation is a kind of its own.
 KINDS = {
     "garbage collection": ("gc_move", "erase", "fold", "migration", "merge_copy", "summary", "gc"),
     "writes": ("host_write", "destage", "flush", "write_back", "padding", "merge"),
@@ -22,7 +22,7 @@ _KIND_OF = {name: kind for kind, names in KINDS.items() for name in names}
 
 @dataclass(frozen=True)
 class Event:
-    """A slice or an instant of the timeline; an instant ends when it begins."""
+    """A slice or an instant of the timeline. An instant ends when it begins."""
 
     number: int
     track: str
@@ -37,7 +37,7 @@ class Event:
 
     @property
     def kind(self) -> str:
-        """Kind of work, of an operation on a die."""
+        """Kind of work of an operation on a die."""
         return _KIND_OF.get(self.name, self.name)
 
 
@@ -58,7 +58,7 @@ def die_text(die: Die) -> str:
 
 
 class Events:
-    """Events of a timeline. Times are from the start of the measurement."""
+    """Events of a timeline. Times count from the start of the measurement."""
 
     def __init__(self, columns: dict[str, list[Any]]) -> None:
         self._on_die: dict[Die, list[Event]] = defaultdict(list)
@@ -91,17 +91,17 @@ class Events:
         return next((e for e in requests if e.member is None and e.request == number), None)
 
     def caused_by(self, event: Event) -> Iterator[Event]:
-        """Return all events that this event caused, directly or through other events."""
+        """Return all events that an event caused, directly or through other events."""
         for child in self._children[event.number]:
             yield child
             yield from self.caused_by(child)
 
     def accesses(self, request: int) -> list[Event]:
-        """Return hits, misses and evictions of a request, in order."""
+        """Return the hits, misses and evictions of a request, in order."""
         return [e for e in self._by_leaf["accesses"] if e.member is None and e.request == request]
 
     def slot_waits(self, end_ps: int) -> list[Event]:
-        """Return the waits of accesses for a slot that end at an instant."""
+        """Return the waits for a slot that end at an instant."""
         return [e for e in self._by_leaf["waiting for a slot"] if e.end_ps == end_ps]
 
     def write_backs(self, at_ps: int) -> int:
@@ -117,7 +117,10 @@ class Events:
         return sorted(self._on_die, key=lambda die: (die[0] or 0, die[1]))
 
     def operation(self, name: str | None, lpn: int, end_ps: int) -> Event | None:
-        """Find the last operation on a die for a page, up to an instant; with a given name, if any."""
+        """Find the last operation of a die on a page that ends at or before an instant.
+
+        If `name` is given, only operations with this name are considered.
+        """
         found = [
             e
             for events in self._on_die.values()
@@ -127,7 +130,7 @@ class Events:
         return max(found, key=lambda e: e.end_ps, default=None)
 
     def work(self, die: Die, begin_ps: int, end_ps: int) -> list[Work]:
-        """Return the work of a die in a span, in order, with consecutive operations of one kind combined."""
+        """Return the work of a die in a span, in order. Consecutive operations of one kind are combined."""
         overlapping = (e for e in self._on_die[die] if e.begin_ps < end_ps and e.end_ps > begin_ps)
         found: list[Work] = []
         for e in sorted(overlapping, key=lambda e: e.begin_ps):
@@ -140,7 +143,7 @@ class Events:
         return found
 
     def shares(self, die: Die, begin_ps: int, end_ps: int) -> dict[str, float]:
-        """Return the share of a span that a die spent on each kind of work, on one or more units."""
+        """Return the fraction of a span that a die spent on each kind of work, on any of its units."""
         total: dict[str, int] = defaultdict(int)
         at = begin_ps
         for work in self.work(die, begin_ps, end_ps):

@@ -1,4 +1,4 @@
-"""The limits of a device: causes of its mean response time, and runs with one resource doubled."""
+"""The limits of a device: causes of its mean response time, and runs in which one resource is doubled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._support import terminal, words
 from .._support.estimates import Estimate, ratio_of
 from .request import CAUSES
 
-#: Measures of a run: where a summary has them, and their heading.
+#: Measures of a run: their names in a summary, and their headings.
 MEASURES = {"mean_us": "mean", "p99_us": "p99", "p999_us": "p99.9"}
 _CONFIDENCE = 0.95
 #: Largest `link.pcie_lanes`.
@@ -24,7 +24,7 @@ class Variant:
     """A device with one resource doubled.
 
     Attributes:
-        name: the resource, in words.
+        name: description of the resource.
         set: keys of the device to override.
     """
 
@@ -37,10 +37,10 @@ class Effect:
     """The effect of doubling one resource.
 
     Attributes:
-        variant: the device.
-        ratios: response times by measure (`mean_us`, `p99_us`, `p999_us`), to the device as it is: paired by
-            seed, with 95 % intervals.
-        error: why the device could not be run; None if it was run.
+        variant: the device with the doubled resource.
+        ratios: by measure (`mean_us`, `p99_us`, `p999_us`), response time divided by that of the unchanged
+            device, paired by seed, with 95 % intervals.
+        error: reason why the device could not be run; None if it was run.
     """
 
     variant: Variant
@@ -53,10 +53,10 @@ class RunExplanation:
     """The limits of a device in a run. Print it for a table.
 
     Attributes:
-        summary: summary of the run, of the first seed.
-        cause: what most of the mean response time is spent on, in one line.
-        shares: shares of the mean response time by cause.
-        effects: the effect of doubling each resource, the largest first.
+        summary: summary of the run with the first seed.
+        cause: the largest part of the mean response time, in one line.
+        shares: fractions of the mean response time by cause.
+        effects: effects of doubling each resource, the largest first.
         seeds: seeds of the runs.
     """
 
@@ -100,9 +100,9 @@ def _ratio_text(ratio: Estimate | None) -> str:
 
 
 def variants(device: dict[str, Any], buffer_bytes: int | None) -> list[Variant]:
-    """Return the devices with one resource doubled; `device` is the parsed text of the device.
+    """Return devices on which one resource is doubled. `device` is the parsed text of the device.
 
-    All have the capacity of the device: a doubled reserve means more flash, doubled dies are half as large.
+    All have the capacity of the device. A doubled reserve means more flash; doubled dies have half the size.
     """
     found = []
     buffer, geometry = device.get("buffer", {}), device.get("geometry")
@@ -137,7 +137,7 @@ def summarised(
     of_variants: list[tuple[Variant, list[dict[str, Any]], str | None]],
     seeds: list[int],
 ) -> RunExplanation:
-    """Compare runs of variants with those of the device, each by seed."""
+    """Compare runs of the variants with those of the device, paired by seed."""
     first = summaries[0]["all"]
     spent = {cause: sum(first["parts_us"][p] for p in parts) for cause, parts in CAUSES.items()}
     shares = {cause: us / first["mean_us"] if first["mean_us"] else 0.0 for cause, us in spent.items()}
@@ -165,6 +165,6 @@ def summarised(
 
 
 def _is_shorter(ratio: Estimate) -> bool:
-    """Whether the mean is shorter; with several seeds, whether it is significantly shorter."""
+    """Whether the mean response time is shorter; with several seeds, whether it is significantly shorter."""
     end = ratio.value if ratio.high is None else ratio.high
     return end is not None and end < 1

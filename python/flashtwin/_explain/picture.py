@@ -1,4 +1,4 @@
-"""The picture of an explanation: the parts of the response time, and below them the work of the die."""
+"""The picture of an explanation: parts of the response time, and below them the work of the die."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
     from .events import Work
 
-#: Begin and end of a bar, in picoseconds after the arrival, and its name.
+#: A bar: its begin and its end, in picoseconds after the arrival, and its name.
 Span: TypeAlias = tuple[int, int, str]
-#: Parts and kinds shorter than this share of the response time are drawn together as "other".
+#: Parts and kinds of work that take less than this fraction of the response time are combined as "other".
 _SHOWN = 0.005
 
 
 def draw(
     path: str | Path, name: str, parts_ps: dict[str, int], die: str | None, work: Sequence[Work]
 ) -> None:
-    """Draw a request with its parts, and the work of the die that it waited for, into a file."""
+    """Draw a request into a file: its parts, and the work of the die that it waited for."""
     rows = [(name, _spans(parts_ps))]
     if die:
         rows.append((die, [(each.begin_ps, each.end_ps, each.kind) for each in work]))
@@ -45,7 +45,7 @@ def _figure(rows: list[tuple[str, list[Span]]], response_ps: int) -> Figure:
 
 
 def _spans(parts_ps: dict[str, int]) -> list[Span]:
-    """Arrange the parts one after the other, with small ones combined."""
+    """Arrange the parts one after the other. Small parts are combined."""
     spans: list[Span] = []
     at, other = 0, 0
     for part, ps in parts_ps.items():

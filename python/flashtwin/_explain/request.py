@@ -23,19 +23,19 @@ CAUSES = {
     "the controller's processor": ("controller",),
     "the buffer memory": ("buffer",),
 }
-#: Pieces of work of a die that the text lists one by one; if there are more, it lists the longest.
+#: Number of pieces of work of a die that the text lists. If there are more, it lists the longest.
 _WORK_SHOWN = 8
 
 
 @dataclass(frozen=True)
 class Step:
-    """A link of the chain. Times are from the arrival of the request.
+    """A link of the chain. Times count from the arrival of the request.
 
     Attributes:
-        begin_ps: its beginning.
-        end_ps: its end.
+        begin_ps: beginning of the step.
+        end_ps: end of the step.
         where: host link, controller, buffer, or a die.
-        what: what happens, in words.
+        what: description of the step.
     """
 
     begin_ps: int
@@ -49,14 +49,14 @@ class RequestExplanation:
     """Explanation of a request. Print it for the chain in words.
 
     Attributes:
-        request: its row of the request log; times are picoseconds.
-        cause: the main reason for its response time, in one line.
+        request: the request's row of the request log; times are in picoseconds.
+        cause: the main reason for the response time, in one line.
         steps: the links of the chain, in order of time.
-        dies: share of its response time that each die spent on each kind of work.
-        die: the die that it waited longest for; None if it waited for no die.
-        work: what this die did from the arrival to the completion, in order; times are from the arrival.
-        recorded_ps: time after the arrival from which operations are known; above 0 if the timeline has no
-            room for the whole response time.
+        dies: for each die, the fraction of the response time that it spent on each kind of work.
+        die: die for which the request waited longest; None if it waited for no die.
+        work: work of this die from the arrival to the completion, in order; times count from the arrival.
+        recorded_ps: time after the arrival from which operations are known. It is above 0 if the timeline was
+            too small for the whole response time.
     """
 
     request: dict[str, Any]
@@ -69,7 +69,7 @@ class RequestExplanation:
 
     @property
     def parts_ps(self) -> dict[str, int]:
-        """Parts of the response time; they sum to it."""
+        """Return the parts of the response time, which sum to it."""
         return {part: self.request[f"{part}_ps"] for part in PARTS}
 
     def to_json(self) -> str:
@@ -77,7 +77,7 @@ class RequestExplanation:
         return json.dumps({**asdict(self), "parts_ps": self.parts_ps}, indent=2)
 
     def figure(self, path: str | Path) -> None:
-        """Draw the request, and the die that it waited for with its work, into a file (PNG, PDF, SVG ...)."""
+        """Draw the request, and the work of the die that it waited for, into a file (PNG, PDF, SVG ...)."""
         from .picture import draw
 
         draw(path, f"request {self.request['request']}", self.parts_ps, self.die, self.work)
@@ -122,7 +122,9 @@ def _shares_text(shares: dict[str, float]) -> str:
 def explain(
     row: dict[str, Any], events: Events, start_ps: int, recorded_ps: int, depth: int | None
 ) -> RequestExplanation:
-    """Explain the request of a row of the log, whose times are `start_ps` later than those of the events.
+    """Explain the request of a row of the log.
+
+    Times of the log are `start_ps` later than those of the events.
 
     Events are known from `recorded_ps` on. `depth` is the limit of write-backs in background mode.
     """
@@ -148,7 +150,7 @@ class _Chain:
         self.caused = list(events.caused_by(request)) if request else []
 
     def explanation(self, recorded_ps: int) -> RequestExplanation:
-        """Build the chain and put it into words."""
+        """Build the chain, and describe it in words."""
         row = self.row
         hits = f", {row['hits']} of them in the buffer" if row["pages"] else ""
         pages = f"{row['pages']} page{'s' if row['pages'] != 1 else ''}{hits}"
@@ -192,11 +194,11 @@ class _Chain:
         self.steps.append(Step(begin - self.arrival, end - self.arrival, where, what))
 
     def before_dispatch(self) -> None:
-        """Return the steps on link and controller. A read crosses the link at its end."""
+        """Add the steps on the link and in the controller. The data of a read cross the link at its end."""
         access = next(iter(self.events.accesses(self.row["request"])), None)
         controller = self.parts["submission"] + self.parts["controller"]
         link = self.parts["link"]
-        # An access may be delayed even after the link and the controller.
+        # An access may start later than the end of the work on link and controller.
         until_access = access.begin_ps - self.arrival if access else controller + link
         before_link = min(link, max(0, until_access - controller))
         self.after_ps = link - before_link
@@ -212,7 +214,7 @@ class _Chain:
         self.before_ps = at - self.arrival
 
     def slot(self, begin: int, end: int) -> None:
-        """Return the wait for a buffer slot, with the operation that freed the slot."""
+        """Add the wait for a buffer slot, with the operation that freed the slot."""
         evicted = [e for e in self.events.accesses(self.row["request"]) if e.name.startswith("evict")]
         pages = ", ".join(str(e.lpns[0]) for e in evicted[:4]) + (" ..." if len(evicted) > 4 else "")
         what = f"waits {_time(end - begin)} for a buffer slot"
@@ -233,7 +235,7 @@ class _Chain:
         self.operation(freed_by, begin + order, "it frees the slot")
 
     def freed_by(self, end: int) -> Event | None:
-        """Find the flash operation at whose end the slot became free."""
+        """Find the flash operation at whose end the slot became free; None if there is none."""
         ended = self.events.ended(end)
         own = [e for e in self.caused if e.die is not None and e.end_ps == end]
         if own:
@@ -245,7 +247,7 @@ class _Chain:
         return None
 
     def own(self, begin: int, end: int) -> None:
-        """Return the flash operation of the request itself."""
+        """Add the flash operation of the request itself."""
         on_dies = [e for e in self.caused if e.die is not None and begin <= e.begin_ps and e.end_ps <= end]
         last = max(on_dies, key=lambda e: e.end_ps, default=None)
         if last is None:
@@ -256,7 +258,7 @@ class _Chain:
         return self.operation(last, begin, "its last page")
 
     def operation(self, event: Event, since: int, purpose: str) -> None:
-        """Return the steps of an operation on a die, with the work of the die during the operation's wait."""
+        """Add the steps of an operation on a die, with the work of the die while the operation waited."""
         assert event.die is not None
         die = (event.member, event.die)
         where = die_text(die)
@@ -280,7 +282,7 @@ class _Chain:
         self.add(event.begin_ps, event.end_ps, where, f"{event.name} of page {pages}: {purpose}")
 
     def cause(self) -> str:
-        """Name the main reason for the response time, in one line."""
+        """Return the main reason for the response time, in one line."""
         row = self.row
         by_cause = {cause: sum(self.parts[p] for p in parts) for cause, parts in CAUSES.items()}
         cause = max(by_cause, key=lambda each: by_cause[each])

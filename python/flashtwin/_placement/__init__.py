@@ -1,7 +1,7 @@
 """Placement: which data share a unit of flash (docs/placement.md).
 
-`user` has the classes that user-defined schemes and rules extend, `words` the descriptions and the stepping,
-`run` the runs without time, `waf` their results, `logs` the log pages, `theory` the closed forms.
+`user` has the base classes of user-defined schemes and rules; `words` has descriptions and stepping; `run`
+has runs without time; `waf` has their results; `theory` has closed forms.
 """
 
 from .run import DEVICES, placement_waf

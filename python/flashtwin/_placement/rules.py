@@ -1,4 +1,4 @@
-"""Placement schemes and victim rules as arguments: shipped ones by name, and classes of the user."""
+"""Placement schemes and victim rules as arguments: included ones by name, and classes of the user."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from ..errors import FlashtwinError
 from ..user_policy import is_in_file, load
 from .user import Placement, Victim
 
-#: A scheme or rule: its name, a class of your own, an instance, or FILE.py:CLASS.
+#: A scheme or rule: its name, a class of the user, an instance of such a class, or FILE.py:CLASS.
 SchemeLike: TypeAlias = str | type[Placement] | Placement
 VictimLike: TypeAlias = str | type[Victim] | Victim
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A scheme or rule: its label, its setup words, and the user's object, if it is one."""
+    """A scheme or rule: its label, its words in a setup, and a function that creates the user's object."""
 
     label: str
     words: dict[str, str]
     factory: Callable[[], object] | None = None
 
     def make(self) -> object | None:
-        """Return the user's object; None for a shipped rule."""
+        """Return a new object of the user; None for an included rule."""
         return None if self.factory is None else self.factory()
 
 
 def split_rules(text: str) -> list[str]:
-    """Split a list at semicolons; at commas if it has no semicolon and no part has parameters."""
+    """Split a list at semicolons. It is split at commas if it has no semicolon and no part has parameters."""
     separator = ";" if ";" in text or "=" in text else ","
     return [part.strip() for part in text.split(separator) if part.strip()]
 
 
 def _parameters(text: str) -> tuple[str, dict[str, str]]:
-    """Split "name:key=value,key=value"; a part without "=" belongs to the value before it."""
+    """Split "name:key=value,key=value". A part without "=" belongs to the value before it."""
     name, _, rest = text.partition(":")
     found: dict[str, str] = {}
     last = None
@@ -51,7 +51,7 @@ def _parameters(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _own(found: object, base: type, what: str) -> Rule | None:
-    """Read a user's class, instance or FILE.py:CLASS."""
+    """Read a class or an instance of the user, or FILE.py:CLASS; None for other arguments."""
     if isinstance(found, str) and is_in_file(found):
         found = load(found, base, what)
     if isinstance(found, base):
@@ -96,7 +96,7 @@ def victim_of(victim: VictimLike) -> Rule:
 
 @dataclass(frozen=True)
 class Rules:
-    """The scheme and the victim rule of a run; None: the device's own rules."""
+    """The scheme and the victim rule of a run. For None, the device's own rule is used."""
 
     scheme: Rule | None
     victim: Rule | None
@@ -111,7 +111,7 @@ class Rules:
 
     @property
     def settings(self) -> dict[str, str]:
-        """Return the keys of a device file for shipped rules."""
+        """Return the keys of a device file that select the included rules."""
         sections = [("placement", self.scheme), ("gc", self.victim)]
         return {
             f"{section}.{word}": value
@@ -122,11 +122,11 @@ class Rules:
 
     @property
     def are_own(self) -> bool:
-        """Return whether one of the two is a class of the user."""
+        """Whether the scheme or the victim rule is a class of the user."""
         return any(rule is not None and rule.factory is not None for rule in (self.scheme, self.victim))
 
     def make(self) -> tuple[object | None, object | None]:
-        """Return the objects of the user, for one device."""
+        """Return the user's scheme and victim rule for one device; None for each that is included."""
         scheme, victim = self.scheme, self.victim
         return scheme.make() if scheme else None, victim.make() if victim else None
 

@@ -18,10 +18,10 @@ from .rules import Rule, SchemeLike, VictimLike, scheme_of, victim_of
 from .waf import Waf, Wafs
 from .words import Value, as_words
 
-#: Sizes of published devices, as words of a setup.
+#: Sizes of published devices, as words of a setup, by name.
 DEVICES: dict[str, dict[str, Value]] = {
-    # WARP (FAST 2026), emulated device of class A2: 448 GiB in pages of 4 KiB, units of 128 MiB. `low` was
-    # fitted to one of its figures.
+    # The emulated device of class A2 of WARP (FAST 2026): 448 GiB in pages of 4 KiB, units of 128 MiB. `low`
+    # was fitted to one figure of the paper.
     "warp-a2": {
         "units": 4086,
         "unit_pages": 32768,
@@ -49,29 +49,29 @@ def placement_waf(
     trace_options: TraceOptions | None = None,
     progress: OnProgress | None = None,
 ) -> Wafs:
-    """Measure write amplification of a load under each scheme with each victim rule, without time.
+    """Measure the write amplification of a load under each scheme with each victim rule, without time.
 
     Args:
-        workload: a generated load, a trace or a table, as for `run`; such as "warp-3stream:dist=zoned".
-        device: a device, of which a block of every die is a unit, or one of `placement.DEVICES`. None: the
-            words of `setup` alone.
-        schemes: names, with parameters as in "sepbit:sample=8", or classes of your own.
-        victims: rules with a scope, as in "greedy", "fifo", "greedy@noisy:quota=optimal", or classes of your
-            own.
-        setup: further words, such as {"handles": 8, "survivors": "same"} (docs/placement.md lists them).
-        scale: divide pages of a unit and logical pages by it: the same number of units.
-        warm: capacities written before the measurement; None: until write amplification is level.
-        capacities: capacities measured.
-        points: reports kept of each capacity.
-        seed: that of the generated load.
-        page_bytes: bytes of a page; None: those of the device, or 4096.
-        threads: runs at a time; as many as there are processors if not given.
+        workload: a generated load such as "warp-3stream:dist=zoned", a trace or a table, as for `run`.
+        device: a device, on which a unit is one block of every die; or the name of one of
+            `placement.DEVICES`; or None if `setup` describes the device completely.
+        schemes: names, which may have parameters as in "sepbit:sample=8", or classes of the user.
+        victims: rules, which may have a scope, as in "greedy", "fifo", "greedy@noisy:quota=optimal", or
+            classes of the user.
+        setup: further words, such as {"handles": 8, "survivors": "same"}; docs/placement.md lists them.
+        scale: divisor of the pages of a unit and of the logical pages; the number of units stays the same.
+        warm: number of capacities written before the measurement; None: until write amplification is level.
+        capacities: number of capacities measured.
+        points: number of reports per capacity.
+        seed: seed of the generated load.
+        page_bytes: bytes of a page; None for those of the device, or 4096 without a device.
+        threads: number of runs at the same time; by default the number of processors.
         trace_options: how to read a trace.
-        progress: called about ten times a second for each run.
+        progress: function to call about ten times a second during each run.
 
     Raises:
-        FlashtwinError: what is wrong, and what would be right.
-        Interrupted: on Ctrl-C; its `partial` holds the finished rows, or None.
+        FlashtwinError: an argument is wrong; the message gives the remedy.
+        Interrupted: on Ctrl-C; its `partial` has the finished rows, or is None.
     """
     opened = source(workload, trace_options)
     base, own_bytes = base_words(device, setup or {}, scale)
@@ -102,7 +102,7 @@ def placement_waf(
 
 
 def _table_bytes(setup: Mapping[str, str]) -> int:
-    """Return the bytes of a device's tables; 0 if a size is not a number, which is reported elsewhere."""
+    """Return the bytes of a device's tables; 0 if a size is no number, which is reported elsewhere."""
     sizes = [setup.get(key, "1") for key in ("units", "groups", "unit_pages", "logical_pages")]
     if not all(size.isdigit() for size in sizes):
         return 0

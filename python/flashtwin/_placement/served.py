@@ -1,4 +1,4 @@
-"""Placement rules of the user for a served device, which asks for them over a Unix socket."""
+"""Placement rules of the user for a served device, which calls them over a Unix socket."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .. import _core
 
 
 class ServedRules:
-    """A thread that lets the rules of the user reply to the questions of one served device.
+    """A thread in which the rules of the user reply to the questions of one served device.
 
     Attributes:
         path: socket to which the server connects.
-        error: what a rule raised; the device is then of no more use, and its clients get errors.
+        error: exception of a rule. After it, the device cannot be used, and its clients receive errors.
     """
 
     def __init__(self, place: Path, made: tuple[object | None, object | None]) -> None:
@@ -35,9 +35,12 @@ class ServedRules:
                 self.error = e
 
     def close(self) -> None:
-        """Wait for the end of the thread; call it after the server has ended, or if it was never started."""
+        """Wait for the end of the thread.
+
+        Call it after the server has ended, or if the server was never started.
+        """
         self._closed = True
-        # If no server has connected, this ends the wait for it.
+        # If no server has connected, this connection ends the thread's wait for one.
         with socket.socket(socket.AF_UNIX) as own, suppress(OSError):
             own.connect(str(self.path))
         self._thread.join()

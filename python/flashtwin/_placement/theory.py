@@ -21,15 +21,16 @@ def placement_theory(
     """Compute write amplification in closed form (docs/placement.md).
 
     Args:
-        fill: share of the units in use that hold live pages.
-        unit_pages: pages of a unit.
-        split: shares of the pages and of the writes of the first of two classes, each written uniformly.
+        fill: fraction of the pages in used units that is live.
+        unit_pages: pages per unit.
+        split: share of the first of two classes in the pages, and its share in the writes. Each class is
+            written uniformly.
 
     Returns:
-        Values by the names of `FORMS`; with `split` that of the best split of the flash, too.
+        Values by the names of `FORMS`. With `split`, also the value for the best split of the flash.
 
     Raises:
-        FlashtwinError: `fill` is not from 0 to below 1, or a unit has no page.
+        FlashtwinError: `fill` is negative, or 1 or more; or a unit has no page.
     """
     if not 0 <= fill < 1:
         raise FlashtwinError(f"fill: found {fill}; must be from 0 to below 1")

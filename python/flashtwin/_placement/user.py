@@ -1,4 +1,4 @@
-"""Placement schemes and victim rules of your own, written in Python."""
+"""Base classes of placement schemes and victim rules that users write in Python."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ PoolView = _core.PoolView
 
 
 class Placement:
-    """A placement scheme: it gives each page a class, and pages of a class fill units of their own.
+    """A placement scheme: it assigns a class to each page. Pages of a class fill units of their own.
 
-    Subclass it and give the class to `placement_waf`, or name it on the command line as FILE.py:CLASS. An
-    exception stops the run and is raised from it.
+    Subclass it and pass the class to `placement_waf`, or name it on the command line as FILE.py:CLASS. An
+    exception of a method stops the run, which then raises it.
 
     Attributes:
-        classes: number of classes; `host` returns one from 0 to below it.
-        needs: what must be kept of each page: "age", "moves", "future" (the load is read in advance),
-            "old_class". Values that are not kept are None or 0.
-        isolated: survivors of a class do not mix with those of other classes.
+        classes: number of classes; `host` returns a number from 0 to `classes` - 1.
+        needs: properties that must be recorded for each page: "age", "moves", "future" (the load is read in
+            advance), "old_class". Properties that are not recorded are None or 0.
+        isolated: whether survivors of a class are kept apart from survivors of other classes.
     """
 
     classes: int = 1
@@ -31,25 +31,28 @@ class Placement:
     isolated: bool = False
 
     def host(self, page: PlacementPage) -> int:
-        """Return the class of a page that the host writes. Called once per program, in their order."""
+        """Return the class of a page that the host writes.
+
+        Called once per program, in the order of programs.
+        """
         raise NotImplementedError
 
     def moved(self, page: Survivor) -> int:
-        """Return the class of a page that collection moves: it goes to the open unit of that class.
+        """Return the class of a page that collection moves. The page goes to the open unit of that class.
 
-        Without this method, the device determines the class. Classes that `host` never returns hold moved
-        pages only.
+        Without this method, the device determines the class. A class that `host` never returns has only moved
+        pages.
         """
         raise NotImplementedError
 
     def closed(self, unit: PlacementUnit, clock: int) -> None:
-        """Handle that a unit is full, or was closed before it was full."""
+        """Called when a unit is full, or was closed before it was full."""
 
     def erased(self, unit: PlacementUnit, valid: int, clock: int) -> None:
-        """Handle that a unit was collected and erased; `valid` of its pages were moved."""
+        """Called when a unit was collected and erased. `valid` of its pages were moved."""
 
     def trimmed(self, lpn: int) -> None:
-        """Handle that the host trimmed a page."""
+        """Called when the host has trimmed a page."""
 
     def _has(self, name: str) -> bool:
         return getattr(type(self), name) is not getattr(Placement, name)
@@ -58,16 +61,16 @@ class Placement:
 class Victim:
     """A victim rule: it chooses the unit to collect.
 
-    Subclass it and give the class to `placement_waf`, or name it on the command line as FILE.py:CLASS. Called
-    once for each victim. An exception stops the run and is raised from it.
+    Subclass it and pass the class to `placement_waf`, or name it on the command line as FILE.py:CLASS.
+    `choose` is called once per victim. An exception stops the run, which then raises it.
     """
 
     def choose(self, pool: PoolView) -> VictimUnit | None:
-        """Return one of `pool.units` (in the order of their opening), or None: no collection now.
+        """Return one of `pool.units`, or None to collect no unit now.
 
-        A unit has `valid`, `pages`, `written`, `age` (units opened after it), `owner` ("h0", "g1", "s"),
-        `class_`, `erases`, `opened_at` and `last_death` (host pages written by then). The pool has
-        `class_` (of the page that needs room), `group`, `free`, `low`, `clock`, `pages` and
-        `in_use(class)`.
+        The units are in the order of their opening. A unit has `valid`, `pages`, `written`, `age` (number of
+        units opened after it), `owner` ("h0", "g1", "s"), `class_`, `erases`, `opened_at` and `last_death`.
+        The last two are numbers of pages that the host had written. The pool has `class_` (class of the page
+        that needs room), `group`, `free`, `low`, `clock`, `pages` and `in_use(class)`.
         """
         raise NotImplementedError

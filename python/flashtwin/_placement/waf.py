@@ -1,4 +1,4 @@
-"""Write amplification of a load by scheme and victim rule: counts, closed forms, tables."""
+"""Write amplification of a load by scheme and victim rule: counts, closed forms, and tables."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Waf:
 
     Attributes:
         scheme: name of the scheme.
-        victim: name of the victim rule, with its scope unless that is all units.
+        victim: name of the victim rule, with its scope if that is not all units.
         device: words of the setup.
-        raw: the reports: at the end of the fill and after each part of the run (`series`), and at the
-            beginning and the end of the measurement (`before`, `after`).
+        raw: the reports. `series` has one at the end of the fill and one after each part of the run; `before`
+            and `after` are those at the beginning and the end of the measurement.
     """
 
     scheme: str
@@ -31,14 +31,14 @@ class Waf:
 
     @property
     def waf(self) -> float:
-        """Return pages programmed for each page that the host wrote, over the measurement."""
+        """Return the pages programmed per page that the host wrote, over the measurement."""
         return 1 + self._change("moves") / self._change("host_pages")
 
     @property
     def level(self) -> bool | None:
         """Return whether write amplification was level at the start of the measurement.
 
-        The result is None if the number of capacities written before the measurement was given.
+        The result is None if the plan gave the number of capacities before the measurement.
         """
         level: bool | None = self.raw["level"]
         return level
@@ -48,10 +48,10 @@ class Waf:
         return change
 
     def by_owner(self) -> list[dict[str, Any]]:
-        """Return for each owner its counts over the measurement, and the pages and units that it holds.
+        """Return the counts of each owner over the measurement, and the pages and units that it holds.
 
-        An owner is "h0" (pages of the host of class 0), "g0" (its survivors) or "s" (survivors of all
-        classes).
+        An owner is "h0" (pages that the host wrote to class 0), "g0" (survivors of class 0) or "s" (survivors
+        of all classes).
         """
         before = {owner["name"]: owner for owner in self.raw["before"]["owners"]}
         rows = []
@@ -65,7 +65,8 @@ class Waf:
     def caused(self) -> list[list[int]]:
         """Return the pages moved over the measurement, as a table.
 
-        A row is a class that waited for room; a column is an owner, in the order of `by_owner`.
+        A row is a class that waited for room. A column is the owner of the collected units, in the order of
+        `by_owner`.
         """
         before, after = self.raw["before"], self.raw["after"]
         at = {owner["name"]: i for i, owner in enumerate(before["owners"])}
@@ -78,7 +79,7 @@ class Waf:
         return rows
 
     def series(self) -> list[tuple[float, float]]:
-        """Return, for each part, the capacities written at its end and its write amplification."""
+        """Return for each part of the run the capacities written at its end, and its write amplification."""
         points = []
         pages = self.raw["logical_pages"]
         reports = self.raw["series"]
@@ -90,19 +91,20 @@ class Waf:
         return points
 
     def closed_forms(self) -> dict[str, float]:
-        """Return write amplification in closed form: of uniform writes at this fill, and of the best split.
+        """Return write amplification in closed form.
 
-        `uniform_greedy` and `uniform_fifo` are for uniform writes to all live pages, mixed;
-        `best_split` for separate classes, each written uniformly, that share the flash in the best way.
+        `uniform_greedy` and `uniform_fifo` are for uniform writes to all live pages in shared units.
+        `best_split` is for separate classes that are each written uniformly and share the flash in the best
+        way.
         """
         return _closed_forms(self)
 
     def logs(self) -> list[dict[str, Any]]:
-        """Return log pages 20h to 23h of flexible data placement, since the device was made.
+        """Return log pages 20h to 23h of flexible data placement, which count since the device was created.
 
-        Field names are those of NVMe; sums of bytes are decimal text. Events have `clock`, pages written by
-        the host before, in place of a time. `mbmw` of a handle is our addition, as in FEMU: pages programmed
-        into units of its class.
+        Names of fields are those of NVMe. Sums of bytes are decimal text. Events have `clock`, the pages that
+        the host had written, instead of a time. `mbmw` of a handle is an addition, as in FEMU: bytes
+        programmed into units of its class.
         """
         found: list[dict[str, Any]] = json.loads(self.raw["logs"])
         return found
@@ -127,7 +129,7 @@ class Waf:
 
 
 class Wafs(list[Waf]):
-    """Write amplification of a load under several schemes and victim rules, as a table for people.
+    """Write amplification of a load under several schemes and victim rules. Prints as a table.
 
     Attributes:
         heading: load, device, scale and seed.
@@ -140,7 +142,7 @@ class Wafs(list[Waf]):
         return json.dumps({"heading": self.heading, "rows": [row.to_dict() for row in self]}, indent=2)
 
     def figure(self, path: str | Path) -> None:
-        """Draw write amplification, a bar per row, with pages moved by owner and cause, into a file."""
+        """Draw write amplification, one bar per row, and the pages moved by owner and cause, into a file."""
         from .. import plot
 
         plot.save(plot.placements(self), path)
@@ -184,7 +186,7 @@ def _details(row: Waf) -> list[str]:
 def _closed_forms(of: Waf) -> dict[str, float]:
     pages, owners = of.raw["unit_pages"], of.by_owner()
     live = sum(owner["live"] for owner in owners) / pages
-    # Collection leaves one more than `low` free, and each open unit is half full on average.
+    # Collection leaves `low` + 1 units free, and each open unit is half full on average.
     usable = of.raw["units"] - of.raw["low"] - 1 - len(owners) / 2
     if not 0 < live < usable:
         return {}
@@ -195,7 +197,7 @@ def _closed_forms(of: Waf) -> dict[str, float]:
         if owner["name"] != "s":
             classes[owner["name"][1:]][0] += owner["live"] / pages
             classes[owner["name"][1:]][1] += owner["host_pages"]
-    # Pages in shared units are of no known class.
+    # In shared units, the class of a page is not known.
     if len(classes) > 1 and all(owner["name"] != "s" for owner in owners):
         written = sum(writes for _, writes in classes.values())
         split = _core.placement_split(

@@ -1,4 +1,4 @@
-"""Descriptions of schemes, victim rules and scopes, and a small device stepped by hand."""
+"""Descriptions of schemes, victim rules and scopes, and a small device for stepping by hand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KINDS: dict[Kind, str] = {"scheme": "placement scheme", "victim": "victim rule"
 
 
 class PlacementInfo(dict[str, Any]):
-    """A scheme, victim rule or scope in words: a dict whose printed form is meant for people."""
+    """Description of a scheme, victim rule or scope: a dict that prints as text."""
 
     def __repr__(self) -> str:
         parts = [f"{self['name']}: {_KINDS[self['kind']]}", words.wrapped(self["line"] + ".")]
@@ -45,7 +45,7 @@ def placement_info(name: str) -> PlacementInfo:
     """Describe a scheme, victim rule or scope.
 
     Raises:
-        FlashtwinError: there is none of this name; the message names those there are.
+        FlashtwinError: no component has this name; the message lists the existing names.
     """
     every = placements()
     found = [info for info in every if info["name"] == name]
@@ -56,7 +56,7 @@ def placement_info(name: str) -> PlacementInfo:
 
 
 class PlacementTrace(list[dict[str, Any]]):
-    """Results of the operations: a list of dicts whose printed form is that of the documentation."""
+    """Results of the operations: a list of dicts that prints in the form of the documentation."""
 
     def __repr__(self) -> str:
         def text(step: dict[str, Any]) -> str:
@@ -67,20 +67,20 @@ class PlacementTrace(list[dict[str, Any]]):
 
 
 def trace_placement(ops: str, **setup: Value) -> PlacementTrace:
-    """Step a small device through operations.
+    """Apply operations to a small device.
 
     Args:
-        ops: operations with ; between: "W 0 4 0" writes 4 pages from page 0 on with id 0 (- for none),
-            "T 0 2" trims, "U 0 1" closes units early, "S" status, "L" totals in pages, "E" events of the
-            host, "P" power loss.
-        setup: words of the setup, such as units=8, unit_pages=4, logical_pages=8, handles="ii,ii", low=2
-            (docs/placement.md lists them).
+        ops: operations separated by ";". "W 0 4 0" writes 4 pages from page 0 on with placement id 0 ("-" for
+            no id), "T 0 2" trims, "U 0 1" closes units early, "S" shows the status, "L" the totals in pages,
+            "E" the events of the host. "P" is a power loss.
+        setup: words of the setup, such as units=8, unit_pages=4, logical_pages=8, handles="ii,ii", low=2;
+            docs/placement.md lists them.
 
     Returns:
-        One dict an operation: `op`, `status` (an error), `did`, `output` and `state`.
+        One dict per operation: `op`, `status` (an error), `did`, `output` and `state`.
 
     Raises:
-        FlashtwinError: what is wrong, and what would be right.
+        FlashtwinError: an argument is wrong; the message gives the remedy.
     """
     return PlacementTrace(_core.trace_placement(as_words(setup), ops))
 

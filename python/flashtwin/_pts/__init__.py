@@ -37,7 +37,7 @@ def pts(
     Args:
         device: one of `flashtwin.devices()`, or the path of a TOML file.
         which: names of tests: "wsat", "iops", "throughput", "latency".
-        round_s: length of each access of a round, in seconds of virtual time; the standard has a minute.
+        round_s: length of each access of a round, in seconds of virtual time. The standard uses one minute.
         queue_depth: number of requests in flight; the latency test always has one.
         set: keys of the device to change.
         seed: seed of the addresses.

@@ -1,4 +1,4 @@
-"""The drive under test: purged, preconditioned, and loaded in rounds without losing its state."""
+"""The drive under test: it is purged, preconditioned, and keeps its state from round to round."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Access:
 
     @property
     def workload(self) -> str:
-        """Return the generated load; addresses are multiples of the block size."""
+        """Return the generated load. Addresses are multiples of the block size."""
         pattern = "sequential" if self.sequential else "uniform"
         write = 1 - self.reads_percent / 100
         return f"{pattern}:write={write:.2f},size={self.block_bytes},align={self.block_bytes}"
 
     @property
     def mix(self) -> str:
-        """Reads to writes, as in 65/35."""
+        """Reads to writes, such as 65/35."""
         return f"{self.reads_percent}/{100 - self.reads_percent}"
 
     @property
@@ -54,12 +54,12 @@ class Measured:
 
     Attributes:
         iops: requests completed per second of virtual time.
-        mb_per_s: 10^6 bytes a second.
+        mb_per_s: throughput in 10^6 bytes per second.
         mean_us: mean response time.
         five_nines_us: 99.999th percentile of the response time.
         max_us: longest response time.
-        gc_write_amplification: pages programmed per page programmed for the host; None if there was none of
-            the host.
+        gc_write_amplification: pages programmed per page programmed for the host; None if no page was
+            programmed for the host.
     """
 
     iops: float
@@ -78,7 +78,7 @@ class Drive:
         self._seed = seed
         self._runs = 0
         self._progress = progress
-        # A purge makes a new one beside the old.
+        # During a purge, the new device and the old one exist at the same time.
         need(spec.tables_bytes, devices=2)
         self._device = _core.Device(spec)
 
@@ -87,14 +87,14 @@ class Drive:
         self._device = _core.Device(self.spec)
 
     def write_through(self, label: str, access: Access, times: int, queue_depth: int) -> None:
-        """Write `times` times the capacity."""
+        """Write `times` times the capacity of the drive."""
         requests = -(-times * self.spec.exported_bytes // access.block_bytes)
         self._watched(label, lambda control: self._run(control, access, queue_depth, requests=requests))
 
     def round(
         self, label: str, accesses: Sequence[Access], queue_depth: int, span_s: float
     ) -> dict[Access, Measured]:
-        """Keep the queue depth for a span of virtual time."""
+        """Keep `queue_depth` requests in flight for a span of virtual time."""
 
         def work(control: _core.Control) -> dict[Access, Measured]:
             measured = {}
@@ -118,7 +118,7 @@ class Drive:
         )
 
     def _watched(self, label: str, work: Callable[[_core.Control], T]) -> T:
-        """Do work in a thread, while this thread shows progress and handles Ctrl-C."""
+        """Run work in a thread, while this thread shows progress and handles Ctrl-C."""
         results, interrupted = run_all([Task(label, work)], 1, self._progress)
         if interrupted:
             raise Interrupted(None)
@@ -136,7 +136,7 @@ class Drive:
         history: bool = False,
     ) -> Ran:
         """Run a load from the state that the previous load left."""
-        # Each run has addresses of its own.
+        # The addresses of each run are different.
         seed = self._seed + self._runs
         self._runs += 1
         as_json, _, histograms, _, windows, *_ = self._device.run(
@@ -174,7 +174,7 @@ def _measured(summary: dict[str, Any], histogram: _core.Histogram) -> Measured:
 
 
 def _at(histogram: _core.Histogram, share: float) -> float:
-    """Return the response time in ns below which the given share of requests lies."""
+    """Return the response time in ns that the given fraction of the requests does not exceed."""
     wanted = share * sum(count for _, count in histogram)
     seen = 0
     for ns, count in histogram:

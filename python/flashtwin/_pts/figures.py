@@ -1,4 +1,4 @@
-"""Figures of a test: its convergence, the window of its steady state, and its results."""
+"""Plots of a test: convergence, the window of the steady state, and results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @styled
 def convergence(test: Rounds, accesses: list[Access], label: str) -> Figure:
-    """Draw the tracked figure of several accesses, round by round."""
+    """Draw the tracked figure of several accesses, by round."""
     figure = new(2, 2.8)
     axes = figure.subplots()
     rounds = list(range(1, len(test.rounds) + 1))
@@ -52,7 +52,7 @@ def window(test: Rounds, label: str) -> Figure:
 
 @styled
 def iops_by_size(test: Rounds) -> Figure:
-    """Draw IOPS over block size, a line for each mix."""
+    """Draw IOPS over block size, one line per mix."""
     figure = new(2, 3.0)
     axes = figure.subplots()
     blocks = sorted(IOPS_BLOCKS)
@@ -129,7 +129,7 @@ def saturation(test: Saturation) -> Figure:
 
 
 def of_rounds(test: Rounds) -> dict[str, Figure]:
-    """Return the figures of a test by the endings of their file names."""
+    """Return the plots of a test, by the endings of their file names."""
     label = {"iops": "IOPS", "mb_per_s": "MB/s", "mean_us": "mean response time (us)"}[test.figure]
     drawn: dict[str, Figure] = {}
     if test.figure == "iops":

@@ -58,14 +58,16 @@ class PtsResults:
     rounds: list[Rounds]
 
     def to_json(self) -> str:
-        """Return everything as JSON; equal drives, settings and seeds give the same bytes."""
+        """Return everything as JSON. Equal drives, settings and seeds give the same bytes."""
         tests = [self.saturation.to_dict()] if self.saturation else []
         tests += [test.to_dict() for test in self.rounds]
         found = {"flashtwin_version": _core.__version__, "device": self.device, "settings": self.settings}
         return json.dumps({**found, "tests": tests}, indent=2)
 
     def write(self, directory: str | Path) -> Path:
-        """Write `report.md`, its figures and `report.json` into a directory, which is created if necessary.
+        """Write `report.md`, its figures and `report.json` into a directory.
+
+        The directory is created if necessary.
 
         Returns:
             the path of `report.md`.
@@ -177,7 +179,7 @@ def _tested(test: Rounds, draw: Callable[[str, Figure], str]) -> Iterator[str]:
 
 
 def _found(test: Rounds) -> Iterator[str]:
-    """Return the tables of measured figures: means over the window."""
+    """Return the tables of measured figures, which are means over the window."""
 
     def rows(blocks: tuple[int, ...], mixes: tuple[int, ...], figure: str) -> list[list[str]]:
         sequential = test.tracked.sequential

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-#: Number of rounds of a window, and number of rounds after which a test ends without a steady state.
+#: Number of rounds of a window; number of rounds after which a test ends without a steady state.
 WINDOW = 5
 ROUNDS_MAX = 25
 #: Largest range of the data, and largest rise of the fitted line, in percent of the average.
@@ -22,8 +22,8 @@ class Window:
         first: number of the first round, from 1.
         values: the figure in each round.
         average: average of the values.
-        slope: change per round of the line fitted by least squares.
-        intercept: value of that line at round 0.
+        slope: change per round of the line that is fitted by least squares.
+        intercept: value of this line at round 0.
     """
 
     first: int
@@ -39,18 +39,18 @@ class Window:
 
     @property
     def range_percent(self) -> float:
-        """Return the range of the values in percent of the average."""
+        """Return the range of the values, in percent of their average."""
         return 100 * (max(self.values) - min(self.values)) / self.average if self.average else 0.0
 
     @property
     def slope_percent(self) -> float:
-        """Return how far the fitted line rises or falls across the window, in percent of the average."""
+        """Return by how much the fitted line rises or falls across the window, in percent of the average."""
         across = abs(self.slope) * (len(self.values) - 1)
         return 100 * across / self.average if self.average else 0.0
 
     @property
     def steady(self) -> bool:
-        """Whether this is a steady state."""
+        """Whether the window meets the criterion of a steady state."""
         enough = len(self.values) == WINDOW and self.average > 0
         return enough and self.range_percent <= RANGE_PERCENT and self.slope_percent <= SLOPE_PERCENT
 

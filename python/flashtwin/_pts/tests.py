@@ -1,6 +1,6 @@
 """The tests of SNIA's Performance Test Specification: write saturation, IOPS, throughput, latency.
 
-Each test purges the drive, preconditions it and runs rounds until the figure that is tracked is steady.
+Each test purges and preconditions the drive, and runs rounds until the tracked figure is steady.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ IOPS_BLOCKS = (*(kib * KIB for kib in (1024, 128, 64, 32, 16, 8, 4)), 512)
 LATENCY_MIXES = (100, 65, 0)
 LATENCY_BLOCKS = (8 * KIB, 4 * KIB, 512)
 THROUGHPUT_BLOCKS = (1024 * KIB, 128 * KIB)
-#: Least amount of data that the write saturation test writes, and also the preconditioning, as a multiple of
-#: the capacity.
+#: Minimum amounts of data that the write saturation test and the preconditioning write, as multiples of the
+#: capacity.
 SATURATION_TIMES = 4
 PRECONDITION_TIMES = 2
 
@@ -31,8 +31,8 @@ class Rounds:
 
     Attributes:
         name: name of the test.
-        tracked: the access whose figure must be steady.
-        figure: field of `Measured` that is tracked.
+        tracked: the access whose figure must become steady.
+        figure: name of the tracked figure, a field of `Measured`.
         unit: unit of the figure.
         rounds: results of each round, by access.
         window: the last five rounds of the tracked figure.
@@ -80,10 +80,10 @@ class Saturation:
     Attributes:
         interval_s: length of an interval of virtual time.
         iops: writes completed per second, by interval.
-        mean_us: their mean response time, by interval; None where none completed.
-        max_us: their longest response time, by interval; None where none completed.
-        amplification: time in seconds and write amplification, by window.
-        written_gb: 10^9 bytes written in all.
+        mean_us: mean response time by interval; None if no write completed in it.
+        max_us: longest response time by interval; None if no write completed in it.
+        amplification: by window of time, its time in seconds and its write amplification.
+        written_gb: 10^9 bytes written in total.
     """
 
     interval_s: float
@@ -105,7 +105,7 @@ class Saturation:
 
 @dataclass(frozen=True)
 class Plan:
-    """How the tests are run.
+    """Settings with which the tests are run.
 
     Attributes:
         round_s: length of a round (one measurement of an access), in seconds of virtual time.
@@ -152,7 +152,7 @@ def _precondition(drive: Drive, plan: Plan, name: str, block_bytes: int) -> None
 
 
 def iops(drive: Drive, plan: Plan) -> list[Rounds]:
-    """Run random requests of eight sizes and seven mixes; the tracked figure is the IOPS of 4 KiB writes."""
+    """Run random requests of eight sizes and seven mixes. The tracked figure is the IOPS of 4 KiB writes."""
     _precondition(drive, plan, "IOPS", 128 * KIB)
     accesses = [Access(block, reads) for reads in IOPS_MIXES for block in IOPS_BLOCKS]
     test = Rounds("IOPS", Access(4 * KIB, 0), "iops", "IOPS")
@@ -160,7 +160,7 @@ def iops(drive: Drive, plan: Plan) -> list[Rounds]:
 
 
 def throughput(drive: Drive, plan: Plan) -> list[Rounds]:
-    """Run sequential reads and writes of 1024 and of 128 KiB; each size begins with a purge."""
+    """Run sequential reads and writes of 1024 and of 128 KiB. Each size begins with a purge."""
     tests = []
     for block in THROUGHPUT_BLOCKS:
         accesses = [Access(block, reads, sequential=True) for reads in (100, 0)]
@@ -172,7 +172,10 @@ def throughput(drive: Drive, plan: Plan) -> list[Rounds]:
 
 
 def latency(drive: Drive, plan: Plan) -> list[Rounds]:
-    """Run random requests of three sizes and mixes, one at a time; 4 KiB writes are tracked."""
+    """Run random requests of three sizes and three mixes, one at a time.
+
+    The tracked access is 4 KiB writes.
+    """
     _precondition(drive, plan, "Latency", 128 * KIB)
     accesses = [Access(block, reads) for reads in LATENCY_MIXES for block in LATENCY_BLOCKS]
     test = Rounds("Latency", Access(4 * KIB, 0), "mean_us", "us")
@@ -180,14 +183,14 @@ def latency(drive: Drive, plan: Plan) -> list[Rounds]:
 
 
 def saturation(drive: Drive, plan: Plan) -> Saturation:
-    """Write 4 KiB at random to a purged drive until four times the capacity is written."""
+    """Write 4 KiB at random to a purged drive until four times its capacity is written."""
     drive.purge()
     access = Access(4 * KIB, 0)
     summary, _, history = drive.saturate(
         "Write saturation", access, SATURATION_TIMES, plan.queue_depth, plan.round_s
     )
     points = {round(point["t_s"] / plan.round_s): point for point in summary["series"]}
-    # The last interval is a part of one.
+    # The last interval is incomplete.
     whole = [points.get(i) for i in range(max(1, max(points, default=0)))]
     found = Saturation(
         plan.round_s,

@@ -1,4 +1,4 @@
-"""Reports: one or several runs, or a sweep, as one page that needs no network (docs/reports.md)."""
+"""Reports: one or several runs, or a sweep, as one page without network access (docs/reports.md)."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ def report(
 
     Args:
         what: a `Result` (with charts over time if `run` had `history=True`), a file of `Result.save`, or a
-            list of these, which are compared with the first; or the results of a sweep, or its directory.
+            list of these, in which all are compared with the first; or the results of a sweep, or its
+            directory.
         path: path of the page.
-        title: title of the page; None: derived from what was run.
+        title: title of the page; by default derived from the runs.
 
     Raises:
         FlashtwinError: there is nothing to report on, or the file cannot be written.
@@ -79,7 +80,7 @@ def page(title: str, data: dict[str, Any], above: list[Table], below: list[Table
     def tables(those: list[Table]) -> str:
         return f'<div class="tables">{"".join(table.html() for table in those)}</div>'
 
-    # A text with "</script>" would end the script that contains it.
+    # A text that contains "</script>" would end the script.
     as_json = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return Template(part("page.html")).substitute(
         title=escape(title),

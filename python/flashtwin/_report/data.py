@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .._results import Results
 
 _KINDS = ("all", "read", "write")
-#: Number of points of a sweep whose curves are drawn; all points have bars and rows.
+#: Number of points of a sweep for which curves are drawn. All points have bars and rows.
 _CURVES_MAX = 60
 
 
@@ -76,9 +76,9 @@ def _run(record: Record, label: str) -> dict[str, Any]:
 
 
 def _owners(history: Sequence[dict[str, Any]]) -> dict[str, dict[str, list[float | None]]]:
-    """Return for each owner of units its live pages and units over time, and the pages moved out of them.
+    """Return for each owner of units its live pages, its units, and the pages moved out of them, over time.
 
-    Pages moved are for each page of the host. A window without a sample has no values.
+    Pages moved are per page of the host. A window without a sample of the flash has no values.
     """
     windows = [{owner["name"]: owner for owner in point.get("owners", ())} for point in history]
     names = dict.fromkeys(name for window in windows for name in window)
@@ -112,7 +112,7 @@ def _facts(records: Sequence[Record], labels: Sequence[str]) -> Table:
         ("warnings", "warnings"),
     ):
         values = [_fact(record.summary, key) for record in records]
-        # The facts by which the runs are named are shown already.
+        # Facts that are the labels of the runs are already shown.
         if not any(values) or (len(values) > 1 and values == list(labels)):
             continue
         if len(set(values)) == 1:
@@ -139,7 +139,7 @@ def _fact(summary: dict[str, Any], key: str) -> str:
 
 
 def _measures(records: Sequence[Record], labels: Sequence[str]) -> Table:
-    """Return the measures of a comparison, with ratios to the first run."""
+    """Return the measures of a comparison, with their ratios to the first run."""
     rows = []
     for row in rows_of(records):
         cells = [Cell(row.measure.label)]
@@ -187,7 +187,7 @@ def _operations(records: Sequence[Record], labels: Sequence[str]) -> Table:
 
 
 def _placement(placed: dict[str, Any], label: str) -> list[Table]:
-    """Return the pages of each owner of units, and the classes that made pages of an owner move."""
+    """Return the pages of each owner of units, and the classes that made an owner's pages move."""
     of = f": {label}" if label else ""
     names = ("host_pages", "moved_in_pages", "moved_out_pages", "erases", "live_pages", "units")
     rows = [
@@ -258,7 +258,7 @@ def _statistics(
 
 
 def _curves(results: Results, points: list[tuple[Any, ...]]) -> dict[tuple[Any, ...], list[list[float]]]:
-    """Return percentile curves of points, over all their seeds."""
+    """Return the percentile curves of points. Each curve is over all seeds of its point."""
     store = Store(Folder(results.directory))
     wanted = set(points)
     sums: dict[tuple[Any, ...], dict[int, int]] = {}

@@ -1,4 +1,4 @@
-"""Tables of a report as HTML, readable without a script and sortable with one."""
+"""Tables of a report as HTML. They are readable without scripts, and can be sorted with scripts."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Table:
     """A table.
 
     Attributes:
-        texts: number of first columns that contain words.
-        plain: whether it has no head and cannot be sorted.
+        texts: number of columns from the left that contain words.
+        plain: whether the table has no head and cannot be sorted.
         wrap: whether long words break into lines.
     """
 

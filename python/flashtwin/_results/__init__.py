@@ -1,4 +1,4 @@
-"""Results of a sweep: the table, statistics over seeds, comparison with the baseline, SQL."""
+"""Results of a sweep: the table, statistics over seeds, comparison with the baseline, and SQL."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def results(directory: str | os.PathLike[str]) -> Results:
 
 
 def require_duckdb() -> None:
-    """Raise an error that names the package to install if DuckDB is missing."""
+    """Raise an error if DuckDB is missing. It names the package to install."""
     try:
         import duckdb  # noqa: F401
     except ImportError:
@@ -41,9 +41,9 @@ class Results:
     Attributes:
         directory: directory of the sweep.
         table: one row per cell, in the order of the axes, as a `pyarrow.Table`.
-        axes: columns of the table that vary, and their values.
-        baseline: values of axes that identify the cells to which others are compared.
-        figures: columns that tables show.
+        axes: columns of the table that vary, with their values.
+        baseline: values of axes that identify the cells with which others are compared.
+        figures: columns that the printed tables have.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -61,20 +61,20 @@ class Results:
 
     @property
     def points(self) -> list[str]:
-        """Return the axes without the seed: their values define a point, whose seeds are repetitions."""
+        """Return the axes without the seed. Their values define a point; its seeds are repetitions."""
         return [axis for axis in self.axes if axis != "seed"]
 
     def statistics(self, figures: list[str] | None = None, confidence: float = 0.95) -> pa.Table:
         """Return statistics over seeds: one row per point and figure, in the order of the axes.
 
         Columns are the axes without the seed, `figure`, `seeds`, and `mean` with `mean_low` and `mean_high`
-        (Student's t interval). Relative to the point's baseline, `ratio` is the geometric mean of the ratios
-        of each seed, with the t interval of their logarithms (`ratio_low`, `ratio_high`), and `difference` is
-        the mean of the differences of each seed, with its interval. Values that cannot be computed, from one
-        seed or from figures of 0, are null.
+        (Student's t interval). Two columns compare the point with its baseline, seed by seed. `ratio` is the
+        geometric mean of the ratios, and `ratio_low` and `ratio_high` are the t interval of their logarithms.
+        `difference` is the mean of the differences, also with its interval. Values are null if they cannot be
+        computed, for instance from a single seed or from figures of 0.
 
         Args:
-            figures: columns; those of the experiment if None.
+            figures: names of columns; by default those of the experiment.
             confidence: confidence level of the intervals, from 0 to 1.
 
         Raises:
@@ -134,7 +134,7 @@ class Results:
         return tuple(base)
 
     def query(self, sql: str) -> pa.Table:
-        """Run a SQL query with DuckDB; the tables are `cells` and `statistics`.
+        """Run an SQL query with DuckDB. The tables are `cells` and `statistics`.
 
         Raises:
             FlashtwinError: DuckDB is not installed, or the query fails.

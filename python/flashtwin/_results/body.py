@@ -1,4 +1,4 @@
-"""The result of a cell as bytes: its summary as a line of JSON, then its compressed histograms."""
+"""The result of a cell as bytes: its summary as one line of JSON, then its compressed histograms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS = ("read", "write")
 
 
 def encode(summary: str, read: Histogram, write: Histogram) -> bytes:
-    """Combine the summary, in one line, and the histograms."""
+    """Combine the summary, which is one line, and the histograms."""
     packed = b""
     for histogram in (read, write):
         numbers = array("Q", [number for bucket in histogram for number in bucket])
@@ -31,7 +31,7 @@ def summary_line(body: bytes) -> bytes:
 
 
 def histograms_of(body: bytes) -> dict[str, Histogram]:
-    """Return the histograms of reads, writes and all requests: ends of buckets in ns, and counts."""
+    """Return the histograms of reads, writes and all requests. Each has ends of buckets in ns, and counts."""
     packed = zlib.decompress(body.partition(b"\n")[2])
     found: dict[str, Histogram] = {}
     at = 0

@@ -1,4 +1,4 @@
-"""The Parquet dataset of a sweep: one row per cell, with its complete configuration and all its figures."""
+"""The Parquet dataset of a sweep: one row per cell, with its complete configuration and all figures."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 #: Name of the dataset in the directory of a sweep.
 FILE = "results.parquet"
 METADATA = b"flashtwin"
-#: Keys of a summary that are omitted, because columns of the configuration have them, or they have their own
-#: rows.
+#: Keys of a summary that are omitted. Columns of the configuration have them, or they have rows of their own.
 _LEFT_OUT = {
     "device",
     "policy",
@@ -31,14 +30,14 @@ _LEFT_OUT = {
 
 
 def column_of(axis: str) -> str:
-    """Return the name of an axis's column: `set_` and a device key, or `run_` and a setting of the run."""
+    """Return the name of an axis's column: `set_` and a key of the device, or `run_` and a run setting."""
     if axis.startswith("run."):
         return axis.replace(".", "_")
     return f"set_{axis.replace('.', '_')}" if "." in axis else axis
 
 
 def figures_of(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Return every figure of a summary under the name of its column, such as all_mean_us."""
+    """Return every figure of a summary by the name of its column, such as all_mean_us."""
     kept = {key: value for key, value in summary.items() if key not in _LEFT_OUT}
     figures = dict(_flat(kept, ""))
     figures["warnings"] = "; ".join(summary["warnings"])
@@ -60,7 +59,7 @@ def _flat(value: Any, name: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 (
 
 
 def write(folder: Folder, table: pa.Table) -> None:
-    """Write the dataset; the same cells give the same bytes."""
+    """Write the dataset. The same cells give the same bytes."""
     import pyarrow.parquet as pq
 
     out = io.BytesIO()
@@ -84,7 +83,7 @@ def read(folder: Folder) -> tuple[pa.Table, dict[str, Any]]:
             "was cut off"
         )
     try:
-        # Arrow must not use threads: a thread that releases `data` while the interpreter exits would abort
+        # Arrow must not use threads. A thread that releases `data` while the interpreter exits would abort
         # the process.
         with pq.ParquetFile(pa.BufferReader(data), pre_buffer=False) as file:
             table = file.read(use_threads=False)
@@ -95,7 +94,7 @@ def read(folder: Folder) -> tuple[pa.Table, dict[str, Any]]:
 
 
 def numeric(table: pa.Table, names: Iterable[str]) -> list[str]:
-    """Return which of the given names are columns of numbers."""
+    """Return those of the given names that are columns of numbers."""
     import pyarrow as pa
 
     fields = {field.name: field.type for field in table.schema}

@@ -1,4 +1,4 @@
-"""Results as a table for a terminal: a line per point with mean, interval, ratio to the baseline."""
+"""Results as a table for a terminal: one line per point with mean, interval, and ratio to the baseline."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def said(figure: str, value: float) -> str:
-    """Format a figure in the unit that its name ends in."""
+    """Format a figure in the unit in which its name ends."""
     if figure.endswith("_us"):
         return ("-" if value < 0 else "") + words.time(abs(value))
     if figure.endswith(("ratio", "_share_mean", "_share_max")):
@@ -39,9 +39,9 @@ def legend(results: Results, confidence: float = 0.95) -> str:
 def rich_tables(
     results: Results, figures: list[str] | None = None, confidence: float = 0.95, columns: int = 200
 ) -> list[Table]:
-    """Build tables for a terminal of the given width; axes with only one value are omitted.
+    """Build tables for a terminal of the given width. Axes with only one value are omitted.
 
-    Figures that do not fit beside the axes are in further tables.
+    Figures that do not fit beside the axes are in additional tables.
     """
     heads, rows, keys = _cells(results, results.figures if figures is None else figures, confidence)
     if not keys:
@@ -79,7 +79,7 @@ def _cells(results: Results, figures: list[str], confidence: float) -> tuple[lis
 
 
 def _incomplete(results: Results) -> bool:
-    """Whether a point lacks a seed, because the sweep was interrupted or cells failed."""
+    """Whether a point lacks a seed, because the sweep was interrupted or a cell failed."""
     seeds = len(results.axes["seed"])
     return any(row["seeds"] < seeds for row in results.statistics().to_pylist())
 

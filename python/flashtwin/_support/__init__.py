@@ -1,1 +1,1 @@
-"""Helpers of the package that users do not import; public names are exported by `flashtwin`."""
+"""Internal helpers of the package. `flashtwin` exports the public names."""

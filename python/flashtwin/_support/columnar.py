@@ -1,4 +1,4 @@
-"""Tables of Parquet, Arrow and other packages as text, which the trace readers read like any other table."""
+"""Converts tables of Parquet, Arrow and other packages to text that the trace readers can read."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Columns of the request log that a replay needs, in addition to the number by which rows are ordered.
+#: Columns of the request log that a replay needs. The first one determines the order of the rows.
 _LOG = ["request", "op", "offset_bytes", "size_bytes", "arrival_ps"]
 
 
 def write_text(source: int, target: int) -> None:
-    """Write the table in the file with descriptor `source` as text into the file with descriptor `target`."""
+    """Read a table from the file descriptor `source`, and write it as text to the descriptor `target`."""
     with os.fdopen(os.dup(source), "rb") as file, os.fdopen(os.dup(target), "wb") as out:
         file.seek(0)
         _write(*_open(file), out)
 
 
 def write_table(rows: object, path: Path) -> list[str]:
-    """Write a table that has the method `__arrow_c_stream__` as text, and return the names of its columns."""
+    """Write a table that has the method `__arrow_c_stream__` as text. Return the names of its columns."""
     import pyarrow as pa
 
     reader = pa.RecordBatchReader.from_stream(rows)
@@ -44,7 +44,10 @@ def _write(schema: pa.Schema, batches: Iterator[pa.Table], out: BinaryIO) -> Non
 
 
 def _open(file: BinaryIO) -> tuple[pa.Schema, Iterator[pa.Table]]:
-    """Return the schema of a table and its rows in batches; a request log is in the order of the requests."""
+    """Return the schema of a table, and its rows in batches.
+
+    The rows of a request log are in the order of the requests.
+    """
     import pyarrow as pa
 
     magic = file.read(6)
@@ -77,7 +80,10 @@ def _is_log(schema: pa.Schema) -> bool:
 
 
 def _as_text(table: pa.Table) -> pa.Table:
-    """Convert each column to a type with one-line texts; columns of other types become empty."""
+    """Convert each column to a type whose values are one line of text.
+
+    Columns of other types become empty.
+    """
     names = [_one_line(name) for name in table.column_names]
     return _table([_column(column) for column in table.columns], names)
 

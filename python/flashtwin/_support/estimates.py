@@ -9,19 +9,19 @@ from functools import cache
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its confidence interval; None where the data do not determine one."""
+    """A value with its confidence interval. Parts that the data do not determine are None."""
 
     value: float | None
     low: float | None = None
     high: float | None = None
 
     def named(self, name: str) -> dict[str, float | None]:
-        """Return the estimate as columns."""
+        """Return the estimate as columns: the value, and the ends of the interval."""
         return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
 
 
 def mean_of(values: list[float], confidence: float) -> Estimate:
-    """Return the mean, with its t interval if there are at least two values."""
+    """Return the mean. With at least two values, it has a t interval."""
     n = len(values)
     if not n:
         return Estimate(None)
@@ -44,10 +44,10 @@ def ratio_of(pairs: list[tuple[float, float]], confidence: float) -> Estimate:
 
 @cache
 def student_t(confidence: float, freedom: int) -> float:
-    """Return the bound within which Student's t stays, on both sides, with a given probability.
+    """Return the bound t for which Student's t is between -t and t with the given probability.
 
-    The bound is found by bisection. For whole degrees of freedom, the distribution is a finite sum
-    (Abramowitz and Stegun 26.7.3 and 26.7.4).
+    The bound is found by bisection. For a whole number of degrees of freedom, the distribution is a finite
+    sum (Abramowitz and Stegun 26.7.3 and 26.7.4).
     """
     low, high = 0.0, 1.0
     while _within(high, freedom) < confidence:

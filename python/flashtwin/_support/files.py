@@ -1,4 +1,4 @@
-"""Writing result files: a file is complete under its final name, or absent."""
+"""Writing of result files: under its final name, a file is either complete or absent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import IO
 from ..errors import FlashtwinError
 from .partials import Partial
 
-#: Directories whose entries name open files and devices; these must not be replaced.
+#: Directories in which names denote open files and devices. Such names must not be replaced.
 _DEVICES = tuple(map(Path, ("/dev", "/proc")))
 _DESCRIPTOR = re.compile(r"/dev/(?P<stream>stdout|stderr)|(/dev|/proc/self)/fd/(?P<number>\d+)")
 
@@ -23,9 +23,9 @@ _DESCRIPTOR = re.compile(r"/dev/(?P<stream>stdout|stderr)|(/dev|/proc/self)/fd/(
 def whole_file(path: Path, what: str) -> Iterator[IO[bytes]]:
     """Open a file that receives its name only if the block ends without an exception.
 
-    A name that is a device or a pipe, or lies in /dev or /proc, is written directly: it cannot be replaced. A
-    link is replaced, and its target does not change. Partial files of the same name that killed processes
-    left behind are removed.
+    A name is written directly, not replaced, if it is a device or a pipe or is in /dev or /proc. A link is
+    replaced; its target does not change. Incomplete files of the same name that killed processes left are
+    removed.
 
     Args:
         path: final name of the file.
@@ -48,11 +48,11 @@ def write_text(path: Path, text: str, what: str) -> None:
 
 
 def write_texts(texts: Mapping[Path, str], what: str) -> None:
-    """Write several complete text files: all of them or, if one fails, none."""
+    """Write several complete text files. If one fails, no file is written."""
     with ExitStack() as stack:
         partials = {}
         for path, text in texts.items():
-            # File names that are not UTF-8 are written with escapes, as in JSON.
+            # In a file name that is not UTF-8, invalid bytes are written as escapes, as in JSON.
             data = text.encode(errors="backslashreplace")
             with _naming(path, what):
                 if _is_special(path):
@@ -72,7 +72,10 @@ def write_texts(texts: Mapping[Path, str], what: str) -> None:
 
 
 def _open_special(path: Path) -> IO[bytes]:
-    """Open a device or pipe. A name that stands for a descriptor opens a copy, which shares its position."""
+    """Open a device or a pipe.
+
+    A name of a descriptor opens a copy of the descriptor, which shares its position.
+    """
     found = _DESCRIPTOR.fullmatch(str(path))
     if found is None:
         return path.open("wb")
@@ -93,7 +96,7 @@ def _is_special(path: Path) -> bool:
 
 @contextmanager
 def _naming(path: Path, what: str) -> Iterator[None]:
-    """Name the file in errors of the system."""
+    """Add the name of the file to errors of the system."""
     try:
         yield
     except OSError as e:
@@ -103,14 +106,14 @@ def _naming(path: Path, what: str) -> Iterator[None]:
 def store_ahead(file: IO[bytes], since: int) -> int:
     """Make the system begin to write the data from offset `since` on to disk, without waiting for the end.
 
-    The fsync at the end of a large file then has little to write. Returns the length of the file.
+    At the end of a large file, fsync then has little left to write. Returns the length of the file in bytes.
     """
     if not (hasattr(os, "posix_fadvise") and file.seekable()):
         return since
     file.flush()
     reach = file.tell()
     with suppress(OSError):
-        # Dropping pages that are not on disk yet fails, but it makes Linux begin to write them.
+        # Dropping pages that are not yet on disk fails, but it makes Linux begin to write them.
         os.posix_fadvise(file.fileno(), since, reach - since, os.POSIX_FADV_DONTNEED)
     return reach
 

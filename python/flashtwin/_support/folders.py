@@ -1,4 +1,4 @@
-"""Folders for results, local or behind an fsspec URL; a file in them is complete or absent."""
+"""Folders for results, local or at an fsspec URL. A file in them is either complete or absent."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def _fsspec(url: str) -> tuple[Any, str]:
 
 
 class Folder:
-    """A folder of small files: a directory, or a prefix behind a URL."""
+    """A folder of small files: a local directory, or a prefix of a URL."""
 
     def __init__(self, where: str | os.PathLike[str]) -> None:
         self.name = os.fspath(where)
-        #: Name of the folder by which other processes of this machine find it as well.
+        #: Name by which other processes of this machine can find the folder, too.
         self.anywhere = self.name if is_remote(self.name) else str(Path(self.name).resolve())
         self._fs: Any = None
         if is_remote(self.name):
@@ -86,7 +86,7 @@ class Folder:
             raise FlashtwinError(f"{self.name}: cannot make this directory: {reason}; give another") from e
 
     def write(self, name: str, data: bytes, what: str) -> None:
-        """Write a file durably: after a power loss it is complete or absent."""
+        """Write a file durably. After a power loss it is either complete or absent."""
         if self._fs is not None:
             try:
                 self._fs.pipe_file(f"{self._root}/{name}", data)
@@ -98,7 +98,7 @@ class Folder:
         with whole_file(path, what) as file:
             file.write(data)
         try:
-            # The name is durable only with its directory.
+            # The name is durable only after its directory has been synced.
             directory = os.open(path.parent, os.O_RDONLY)
             try:
                 os.fsync(directory)
@@ -109,7 +109,10 @@ class Folder:
 
     @contextmanager
     def local_file(self, name: str) -> Iterator[Path]:
-        """Yield the path of a local file to write; the file is put into the folder when the block ends."""
+        """Yield the path of a local file to write.
+
+        At the end of the block, the file is put into the folder.
+        """
         if self._fs is None:
             yield Path(self._root, name)
             return
@@ -122,7 +125,7 @@ class Folder:
                 raise FlashtwinError(f"{self.name}/{name}: cannot write it: {e.strerror or e}") from e
 
     def append(self, name: str, lines: str) -> None:
-        """Append lines to a file of notes. Does nothing in a folder whose files cannot be appended to."""
+        """Append lines to a file of notes. Has no effect if files of the folder cannot be appended to."""
         if self._fs is None:
             with suppress(OSError), Path(self._root, name).open("a", encoding="utf-8") as file:
                 file.write(lines)
@@ -134,7 +137,7 @@ class Folder:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Lock the folder, so that other processes get an error. A folder behind a URL is not locked.
+        """Lock the folder. Other processes that lock it receive an error. A folder at a URL is not locked.
 
         Raises:
             FlashtwinError: another process has locked the folder.
@@ -163,7 +166,7 @@ _hashed: dict[tuple[str, int, int], str] = {}
 
 
 def content_hash(path: str) -> str:
-    """Return the SHA-256 of a file, which is read once per process unless it has changed.
+    """Return the SHA-256 of a file. A process reads a file only once, unless the file changes.
 
     Raises:
         FlashtwinError: the file cannot be read.
@@ -183,11 +186,11 @@ def content_hash(path: str) -> str:
 
 
 def fetch(url: str, sha256: str | None) -> tuple[str, str]:
-    """Copy a file to this machine unless it is there already; return its local path and its hash.
+    """Copy a file to this machine unless it is already there. Return its local path and its hash.
 
     Args:
         url: path or URL of the file.
-        sha256: expected hash; None accepts the present content.
+        sha256: expected hash; None to accept any content.
 
     Raises:
         FlashtwinError: the file cannot be read, or its hash differs.

@@ -1,4 +1,4 @@
-"""Reading user files: regular files of bounded size, with text, TOML or JSON of bounded depth."""
+"""Reading of user files: regular files of limited size, with text, TOML or JSON of limited depth."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RESULTS_MAX = 64 << 20
 
 
 def _mode(path: str | os.PathLike[str]) -> int:
-    """Return kind and permissions of a file; 0 if it does not exist, or if no file can have this name."""
+    """Return kind and permissions of a file; 0 if it does not exist or its name is invalid."""
     try:
         return Path(path).stat().st_mode
     except (OSError, ValueError):
@@ -43,7 +43,7 @@ def open_regular(path: Path) -> IO[bytes]:
     """Open a regular file.
 
     Raises:
-        OSError: it cannot be opened, or is a pipe or device, which might block or never end.
+        OSError: it cannot be opened, or it is a pipe or a device, which might block or never end.
     """
     # Opening a pipe would wait for its writer.
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -62,7 +62,7 @@ def read_bytes(path: Path, what: str, bytes_max: int) -> bytes:
     Args:
         path: path of the file.
         what: description for messages, such as "study".
-        bytes_max: maximum size; longer files are refused before they are read.
+        bytes_max: maximum size. Longer files are rejected before they are read.
 
     Raises:
         FlashtwinError: it cannot be read or is too long.
@@ -100,7 +100,7 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
     Raises:
         FlashtwinError: the text is not TOML, or is nested too deeply.
     """
-    # Imported only here: most help needs no TOML.
+    # Imported here, because most help texts need no TOML.
     if sys.version_info >= (3, 11):
         import tomllib
     else:

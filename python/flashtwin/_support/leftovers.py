@@ -1,4 +1,4 @@
-"""Private directory, sockets and store lock of a server, and removal of those that killed servers left."""
+"""Private directory, sockets and store lock of a server; removal of files that killed servers left."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ..errors import FlashtwinError
 from .partials import locks, remove_unlocked
 
 _PREFIX = "flashtwin-"
-#: Name of a file that is locked by the process that uses the directory and by its server.
+#: Name of a file in the directory. The process that uses the directory and its server lock the file.
 _LOCK = "flashtwin-serve.lock"
-#: Polling period of a store whose server is stopping, in seconds.
+#: Polling period in seconds while the server that uses a store is stopping.
 _PERIOD_S = 0.05
 
 
 def private_directory() -> tuple[Path, int]:
-    """Create a private directory for a server, and remove directories of servers that no longer run.
+    """Create a private directory for a server. Remove directories of servers that no longer run.
 
     Returns:
-        Its path and the descriptor of its lock. The directory is in use as long as a process has the
+        Its path, and the descriptor of its lock. The directory is in use as long as a process has the
         descriptor open.
     """
     for other in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_LOCK}"):
@@ -37,7 +37,7 @@ def private_directory() -> tuple[Path, int]:
     place = Path(tempfile.mkdtemp(prefix=_PREFIX))
     lock = os.open(place / "new", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    # It is renamed after it has been locked, so that other starts never see it unlocked.
+    # The file is locked before it gets its name, so that other starts never find it unlocked.
     (place / "new").rename(place / _LOCK)
     return place, lock
 
@@ -49,7 +49,7 @@ def _remove_unused(place: Path) -> None:
     lock = os.open(place / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # The list is there if the start was killed; a file that has got data in spite of that is kept.
+        # The list exists if the start was killed. A listed file that nevertheless contains data is kept.
         remove_made(place / "made", only_empty=True)
         shutil.rmtree(place, ignore_errors=True)
     finally:
@@ -60,7 +60,7 @@ def free_socket(path: Path) -> None:
     """Remove a socket that has no listener, so that a server can create its own.
 
     Raises:
-        FlashtwinError: the path exists and is something else.
+        FlashtwinError: the path exists and is not a socket.
     """
     remove_dead_socket(path)
     if path.is_socket():
@@ -83,7 +83,7 @@ def remove_dead_socket(path: Path) -> None:
 
 
 def wait_for_store(path: Path) -> None:
-    """Wait until a server that is stopping releases its store.
+    """Wait until the server that uses a store has released it, if that server is stopping.
 
     Raises:
         FlashtwinError: the store is in use by a server that is not stopping.
@@ -94,7 +94,7 @@ def wait_for_store(path: Path) -> None:
         return  # The server reports the error.
     try:
         while not locks(store, fcntl.LOCK_EX):
-            # A server that is stopping shares its lock.
+            # A server that is stopping makes its lock shared.
             if not locks(store, fcntl.LOCK_SH):
                 pid = _holder(store)
                 who, stop = (f" (process {pid})", f"stop it (kill {pid})") if pid else ("", "stop it")
@@ -107,11 +107,11 @@ def wait_for_store(path: Path) -> None:
 
 
 def remove_made(listed: Path, *, only_empty: bool = False) -> None:
-    """Remove the files that a failed start created, except files that another server uses in the meantime.
+    """Remove the files that a failed start created, except files that another server now uses.
 
     Args:
-        listed: file with their names.
-        only_empty: keep files with data.
+        listed: file that lists their names.
+        only_empty: whether to keep files that contain data.
     """
     if not listed.exists():
         return
@@ -122,7 +122,7 @@ def remove_made(listed: Path, *, only_empty: bool = False) -> None:
 
 
 def _has_data(path: Path) -> bool:
-    """Return whether a file has more than holes."""
+    """Whether a file has data, not only holes."""
     with path.open("rb") as file:
         try:
             os.lseek(file.fileno(), 0, os.SEEK_DATA)
@@ -134,7 +134,7 @@ def _has_data(path: Path) -> bool:
 
 
 def _holder(file: int) -> int | None:
-    """Return the process that has locked a file, if the kernel lists it."""
+    """Return the process that has locked a file; None if the kernel does not list it."""
     of = os.fstat(file)
     at = f"{os.major(of.st_dev):02x}:{os.minor(of.st_dev):02x}:{of.st_ino}"
     found = re.search(rf"FLOCK +\S+ +WRITE +(\d+) +{at} ", Path("/proc/locks").read_text())

@@ -1,4 +1,4 @@
-"""Figures of a device in the tests of data sheets, compared with the published figures."""
+"""Figures of a device in the tests of data sheets, compared with published figures."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from .watch import Task, run_all
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure, by its name in `[published]`, in the unit that the name ends in."""
+    """A figure: its name in `[published]`, and values in the unit in which the name ends."""
 
     name: str
     measured: float
     #: Published value; None if nothing is published.
     published: float | None
-    #: Published range for drives of this kind; None if nothing is published.
+    #: Published range for drives of this kind, or None.
     published_min: float | None
     published_max: float | None
 
     @property
     def deviation_percent(self) -> float | None:
-        """Return by how much the measured value is above the published one."""
+        """Return the difference between measured and published value, in percent of the latter."""
         return None if self.published is None else (self.measured / self.published - 1) * 100
 
     @property
     def in_range(self) -> bool | None:
-        """Whether the measured value is within the published range."""
+        """Whether the measured value is within the published range; None if there is no range."""
         if self.published_min is None and self.published_max is None:
             return None
         below = self.published_min is not None and self.measured < self.published_min
@@ -51,7 +51,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Measurement:
-    """All figures of a device, and where the published ones are listed."""
+    """All figures of a device, and the source of the published figures."""
 
     device: str
     source: str

@@ -1,4 +1,4 @@
-"""Check that a device fits into memory before it is created: a failed allocation would end the process."""
+"""Checks that a device fits into memory before it is created. A failed allocation would end the process."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from pathlib import Path
 from ..errors import DeviceError
 from .words import size
 
-#: Memory needed in addition to the tables of a device: processes, buffers, requests in flight.
+#: Memory in bytes that is needed in addition to the tables of a device: processes, buffers, requests in
+#: flight.
 _BESIDE_BYTES = 256 << 20
-#: Memory limit of a container. Outside of a container, the file is missing or contains "max".
+#: File with the memory limit of a container. Outside a container it is missing or contains "max".
 _CONTAINER = Path("/sys/fs/cgroup/memory.max")
 _LIMIT = "Max address space"
 
 
 def need(tables_bytes: int, *, devices: int = 1, less: str = "") -> None:
-    """Refuse devices whose tables do not fit into the available memory.
+    """Reject devices whose tables do not fit into the available memory.
 
     Args:
         tables_bytes: size of the tables of one device.
-        devices: number of devices at a time; a state that is being loaded or saved counts as one, too.
-        less: for messages: what would take less memory.
+        devices: number of devices that exist at the same time. A state that is being loaded or saved counts
+            as one.
+        less: text for messages: how to need less memory.
 
     Raises:
-        DeviceError: they do not fit; the message gives needed and available memory and a remedy.
+        DeviceError: they do not fit; the message gives the needed and the available memory, and a remedy.
     """
     needed, there = tables_bytes * devices + _BESIDE_BYTES, _available_bytes()
     if there is not None and needed > there:
@@ -37,7 +39,7 @@ def need(tables_bytes: int, *, devices: int = 1, less: str = "") -> None:
 
 
 def _available_bytes() -> int | None:
-    """Return the smallest available memory of machine, container and process limit; None if unknown."""
+    """Return the smallest memory that machine, container and process limit leave; None if unknown."""
     found = []
     with contextlib.suppress(OSError):
         told = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())

@@ -11,17 +11,18 @@ _CONFIDENCE = 0.95
 #: Percentiles that batches have.
 _PERCENTILES = ("p99_us", "p999_us", "p9999_us")
 
-#: Ends of an interval. They are computed from logarithms, so they are above 0.
+#: Lower and upper end of an interval. They are computed from logarithms, so they are above 0.
 Interval = tuple[float, float]
-#: Number of batches of consecutive requests of a run, as in `Record.batches`.
+#: Batches of consecutive requests of a run, as in `Record.batches`.
 Batches = list[dict[str, Any]]
 
 
 def ratio_interval(ours: Batches, base: Batches, path: tuple[str, ...]) -> Interval | None:
-    """Return the interval of the ratio of a measure (its path in a summary) to that of the base.
+    """Return the interval of the ratio of a measure to its value in the base run.
 
-    The interval is None if it cannot be determined: if batches do not have the measure, if the runs did not
-    complete the same requests in all batches, or if a batch has too few requests.
+    `path` is the path of the measure in a summary. The interval is None if it cannot be determined: if
+    batches do not have the measure, if the two runs did not complete the same requests in each batch, or if a
+    batch has too few requests.
     """
     if not ours or [_requests(batch) for batch in ours] != [_requests(batch) for batch in base]:
         return None
@@ -40,10 +41,10 @@ def ratio_interval(ours: Batches, base: Batches, path: tuple[str, ...]) -> Inter
 
 
 def _of_sums(above: list[list[float]], below: list[list[float]]) -> Interval | None:
-    """Return the interval of the product of the sums above, divided by those below.
+    """Return the interval of the product of the sums `above`, divided by the product of the sums `below`.
 
-    A small change of a sum changes the logarithm of the quotient by its share of the sum; each batch has its
-    share, and the deviation of the logarithm follows from the deviations of the batches.
+    A small change of a sum changes the logarithm of the quotient by the change divided by the sum. Each batch
+    thus contributes a part, and the deviation of the logarithm follows from the deviations of these parts.
     """
     sums = [[math.fsum(column) for column in columns] for columns in (above, below)]
     if any(total <= 0 for totals in sums for total in totals):
@@ -56,7 +57,7 @@ def _of_sums(above: list[list[float]], below: list[list[float]]) -> Interval | N
     ]
     ratio = math.prod(sums[0]) / math.prod(sums[1])
     half = student_t(_CONFIDENCE, n - 1) * math.sqrt(math.fsum(s * s for s in shares) * n / (n - 1))
-    # Beyond that an end would be no number.
+    # Beyond this limit, an end of the interval would overflow.
     return None if half > 700 else (ratio * math.exp(-half), ratio * math.exp(half))
 
 
@@ -68,8 +69,8 @@ def _requests(batch: dict[str, Any]) -> tuple[int, int]:
     return batch["reads"], batch["writes"]
 
 
-#: Sums of a batch whose quotient is a measure, by the path of the measure in a summary. Without a second sum,
-#: the divisor is the same under all policies, since the requests are.
+#: Sums of a batch whose quotient is a measure, by the path of the measure in a summary. If there is no second
+#: sum, the divisor is the number of requests, which is the same under all policies.
 _SUMS = {
     ("hits", "ratio"): ("hits",),
     ("health", "device_write_amplification"): ("media_pages",),

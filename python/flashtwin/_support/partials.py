@@ -1,8 +1,8 @@
 """Files that receive their final name when they are complete, and locks of files.
 
-While a file is written, its name is `.NAME.flashtwin-PID-RANDOM.partial` and it is locked, as in Rust
-(`flashtwin-workload/src/partial.rs`). If the process is killed, the next command that writes NAME removes the
-partial file.
+While a file is written, its name is `.NAME.flashtwin-PID-RANDOM.partial`, and it is locked, as in Rust
+(`flashtwin-workload/src/partial.rs`). If the process is killed, the next command that writes NAME removes
+this incomplete file.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ class Partial:
     """
 
     def __init__(self, final: Path) -> None:
-        """Create the file; an existing file is never opened, and a link is never followed."""
+        """Create the file. An existing file is never opened, and a link is never followed."""
         remove_dead_partials(final)
         self._final = final
         self.path, file = _create(final)
         self.file: IO[bytes] = os.fdopen(file, "wb")
 
     def complete(self) -> None:
-        """Put all that was written on disk."""
+        """Store all data written so far on disk."""
         self.file.flush()
         os.fsync(self.file.fileno())
 
     def publish(self, final: Path | None = None) -> None:
-        """Give a complete file its name, or another one in the same directory."""
+        """Give the complete file its final name, or another name in the same directory."""
         self.path.replace(final or self._final)
 
     def close(self) -> None:
         """Close the file, and remove it unless it was published."""
-        # Data that a full disk rejected are still in the buffer; the write has already raised the error.
+        # Data that a full disk rejected are still in the buffer. The write has already raised the error.
         with contextlib.suppress(OSError):
             self.file.close()
         self.path.unlink(missing_ok=True)
@@ -58,27 +58,27 @@ def _create(final: Path) -> tuple[Path, int]:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Between its creation and its lock, another process may have removed the file as a leftover.
+        # Before the file was locked, another process may have removed it as a leftover.
         if os.fstat(file).st_nlink:
             return path, file
         os.close(file)
 
 
 def remove_dead_partials(final: Path) -> None:
-    """Remove partial files of this file that killed processes left."""
+    """Remove incomplete files that killed processes left while they wrote this file."""
     for left in _leftovers(final.parent.absolute()).get(final.name, ()):
         _remove(left)
 
 
 def remove_all_dead_partials(directory: Path) -> None:
-    """Remove partial files of killed processes from a directory that contains only files of flashtwin."""
+    """Remove incomplete files of killed processes. The directory must contain only files of flashtwin."""
     for left, _ in _partials(directory):
         _remove(left)
 
 
 @cache
 def _leftovers(directory: Path) -> dict[str, list[Path]]:
-    """Return the partial files by their final names; a directory is read once in this process."""
+    """Return the incomplete files by final name. A process reads each directory only once."""
     found: dict[str, list[Path]] = {}
     for path, name in _partials(directory):
         found.setdefault(name, []).append(path)
@@ -86,7 +86,7 @@ def _leftovers(directory: Path) -> dict[str, list[Path]]:
 
 
 def _partials(directory: Path) -> Iterator[tuple[Path, str]]:
-    """Return the partial files whose writers do not run on this machine, and their final names."""
+    """Return the incomplete files whose writers no longer run on this machine, and their final names."""
     with contextlib.suppress(OSError):
         for path in directory.iterdir():
             found = _NAME.fullmatch(path.name)
@@ -110,7 +110,7 @@ def _remove(left: Path) -> None:
 
 
 def remove_unlocked(path: Path) -> None:
-    """Remove a regular file unless it is locked, possibly by a process on another machine."""
+    """Remove a regular file unless it is locked. The lock may be held by a process on another machine."""
     file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         if stat.S_ISREG(os.fstat(file).st_mode) and locks(file, fcntl.LOCK_EX, keep=True):
@@ -120,7 +120,7 @@ def remove_unlocked(path: Path) -> None:
 
 
 def locks(file: int, how: int, *, keep: bool = False) -> bool:
-    """Try to lock a file; keep the lock only if asked to."""
+    """Try to lock a file. The lock is released again unless `keep` is true."""
     try:
         fcntl.flock(file, how | fcntl.LOCK_NB)
     except BlockingIOError:

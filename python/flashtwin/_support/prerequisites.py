@@ -1,4 +1,4 @@
-"""Packages and tools that flashtwin uses, their purpose, and the line that installs each."""
+"""Packages and tools that flashtwin uses, their purpose, and the command that installs each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PYTHON_OLDEST = (3, 10)
 
 @dataclass(frozen=True)
 class Package:
-    """A Python package: required if it needs no extra of flashtwin, else installed by that extra."""
+    """A Python package. It is required if no extra of flashtwin installs it."""
 
     name: str
     purpose: str
@@ -47,7 +47,7 @@ PACKAGES = (
 
 @dataclass(frozen=True)
 class Tool:
-    """A command under any of its names, with its package in Debian and in other distributions."""
+    """A command, which may have several names, and its package in Debian and in other distributions."""
 
     commands: tuple[str, ...]
     purpose: str
@@ -111,7 +111,7 @@ class Check:
 
 
 def checks() -> Iterator[Check]:
-    """Look for every prerequisite, the required ones first."""
+    """Check every prerequisite, the required ones first."""
     oldest = ".".join(map(str, PYTHON_OLDEST))
     python = platform.python_version() if sys.version_info >= PYTHON_OLDEST else None
     yield Check("python", True, f"{oldest} or newer", python, f"install Python {oldest} or newer")
@@ -131,7 +131,7 @@ def checks() -> Iterator[Check]:
 
 
 def _version(package: str) -> str | None:
-    """Return the version of a package that can be imported; None if it cannot."""
+    """Return the version of a package; None if the package cannot be imported."""
     if util.find_spec(package.replace("-", "_")) is None:
         return None
     try:

@@ -25,7 +25,7 @@ Kind = Literal["all", "read", "write"]
 _FORMAT = 3
 #: Digits of a number in a chart.
 DIGITS = 6
-#: Points of a percentile curve per factor of ten, and number of factors: to p99.99.
+#: Points of a percentile curve per factor of ten, and number of factors, which end at p99.99.
 _STEPS, _NINES = 40, 4
 
 
@@ -35,9 +35,9 @@ class Record:
 
     Attributes:
         summary: as in `Result.summary`.
-        histograms: for reads, writes and all requests: upper ends of buckets in ns, and counts.
-        history: windows of virtual time; empty if none were recorded.
-        batches: ten batches of consecutive requests; empty without a history or with few requests.
+        histograms: upper ends of buckets in ns, and counts, of reads, writes and all requests.
+        history: windows of virtual time; empty if none was recorded.
+        batches: ten batches of consecutive requests; empty without a history or with too few requests.
     """
 
     summary: dict[str, Any]
@@ -63,7 +63,7 @@ class Recorded(Protocol):
 
 
 def save_record(path: Path, record: Record) -> None:
-    """Write a record, whole or not at all."""
+    """Write a record completely or not at all."""
     values = {
         "flashtwin_record": _FORMAT,
         "summary": record.summary,
@@ -113,7 +113,7 @@ def _check_parts(values: dict[str, Any]) -> None:
 
 
 def record_of(what: object) -> Record:
-    """Return the record of a `Result`, of a file, or a `Record` itself.
+    """Return the record of a `Result` or of a file; a `Record` is returned unchanged.
 
     Raises:
         FlashtwinError: `what` is neither a result, a file nor a record, or the file cannot be read.
@@ -127,7 +127,7 @@ def record_of(what: object) -> Record:
     raise FlashtwinError(f"found {what!r}; give a Result, or a file of Result.save")
 
 
-#: Settings by which runs are named, the first ones before others.
+#: Settings from which the labels of runs are made, in order of preference.
 _NAMING = (
     "policy",
     "scheme",
@@ -148,7 +148,7 @@ def _setting(summary: dict[str, Any], key: str) -> str:
 
 
 def labels_of(records: Sequence[Record]) -> list[str]:
-    """Name runs by the settings that differ."""
+    """Label runs by the settings in which they differ."""
     ways: list[list[str]] = []
     for key in _NAMING:
         values = [_setting(record.summary, key) for record in records]
@@ -169,7 +169,7 @@ def labels_of(records: Sequence[Record]) -> list[str]:
 
 
 def percentile_curve(histogram: Histogram) -> list[list[float]]:
-    """Return response times in us over 1 / (1 - share), up to p99.99 or the last request before it."""
+    """Return pairs of 1 / (1 - fraction) and response time in us, up to p99.99 or the last request."""
     total = sum(count for _, count in histogram)
     points: list[list[float]] = []
     buckets = iter(histogram)

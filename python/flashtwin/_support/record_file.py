@@ -1,4 +1,4 @@
-"""The part of a record's JSON that reports and figures read; records are checked against it."""
+"""The parts of a record's JSON that reports and figures read. Records are checked against these types."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from .tables import PARTS
 
-#: Mean time in us by part of a response.
+#: Mean time in us, by part of the response time.
 Parts = TypedDict("Parts", dict.fromkeys(PARTS, float))  # type: ignore[misc]
 
 
@@ -101,7 +101,7 @@ class Summary(TypedDict):
 
 
 class Histograms(TypedDict):
-    """Upper ends of buckets in ns, and counts."""
+    """Upper ends of buckets in ns, and counts, by kind of request."""
 
     all: list[tuple[int, int]]
     read: list[tuple[int, int]]

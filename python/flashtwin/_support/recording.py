@@ -1,7 +1,8 @@
-"""The start of a recording: the device and the state of its flash when the server began to record.
+"""The start of a recording: the device, and the state of its flash when the server began to record.
 
-Three files beside FILE describe it: FILE.toml is the device, FILE.state its flash (absent if the flash was
-never written), and FILE.start.json names both. `run` and `compare` start a replay of FILE from them.
+Three files beside FILE describe it: FILE.toml is the device, FILE.state is the state of its flash (absent if
+the flash was never written), and FILE.start.json has the names of both. `run` and `compare` start a replay of
+FILE from them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Start:
 
     Attributes:
         device: path of the device file.
-        state: file with the state of its flash; None if it was never written.
+        state: file with the state of the flash; None if the flash was never written.
     """
 
     device: Path
@@ -31,12 +32,12 @@ class Start:
 
     @property
     def precondition(self) -> str:
-        """Return the `precondition` for its replay: a served device starts with an empty buffer."""
+        """Return the `precondition` for a replay. A served device starts with an empty buffer."""
         return "none" if self.state is None else "steady:empty-buffer"
 
 
 def describe(record: Path, device: str, state: Path | None) -> None:
-    """Write the start of a recording beside it; on failure, remove what was written."""
+    """Write the start of a recording beside it. If this fails, remove the files already written."""
     with ExitStack() as made:
 
         def beside(ending: str) -> Path:
@@ -57,7 +58,7 @@ def describe(record: Path, device: str, state: Path | None) -> None:
 
 
 def is_device_of(workload: str | os.PathLike[str], device: str | Path) -> bool:
-    """Whether a device is the file beside a recording."""
+    """Whether a device is the file beside a recording that describes its device."""
     return Path(device).absolute() == Path(f"{os.fspath(workload)}.toml").absolute()
 
 
@@ -65,7 +66,7 @@ def start_of(workload: str | os.PathLike[str]) -> Start | None:
     """Return the start of a recording; None for any other workload.
 
     Raises:
-        FlashtwinError: its description is damaged, or a file that it names is missing.
+        FlashtwinError: the description is damaged, or a file that it names is missing.
     """
     path = Path(f"{os.fspath(workload)}.start.json")
     try:
@@ -73,8 +74,8 @@ def start_of(workload: str | os.PathLike[str]) -> Start | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as e:
-        # A workload that is not a file has no start. The text of a generated load may be too long for a
-        # file name, which is such an error.
+        # A workload that is not a file has no start. The text of a generated load may be too long for a file
+        # name, which also raises an OSError.
         if not Path(workload).exists():
             return None
         raise FlashtwinError(f"{path}: cannot read the start of the recording: {e}") from None

@@ -24,9 +24,10 @@ class CaseReport:
         requests: number of replayed requests.
         operations_compared: number of compared operations of the reference.
         matched: number of operations on which the model agrees.
-        mismatched: number of operations on which it does not.
-        parts: the same numbers for each kind of operation.
-        first_mismatch: the first difference, expected and found; None if there is none.
+        mismatched: number of operations on which the model does not agree.
+        parts: the numbers above, by kind of operation.
+        first_mismatch: the first difference, with the expected and the found operation; None if there is
+            none.
         passed: whether the case is within its tolerance.
     """
 
@@ -44,11 +45,11 @@ class CaseReport:
 def validate(
     directory: str | os.PathLike[str], progress: Callable[[CaseReport, int], None] | None = None
 ) -> list[CaseReport]:
-    """Replay every reference case of a directory and compare it with the reference.
+    """Replay every reference case of a directory, and compare it with the reference.
 
     Args:
-        directory: directory of cases: NAME.json with NAME.trace.csv and NAME.events.txt, or with
-            NAME.responses.csv, plain or `.zst`.
+        directory: directory of cases. A case is NAME.json, and either NAME.trace.csv and NAME.events.txt or
+            NAME.responses.csv. Files may be compressed as `.zst`.
         progress: function to call with each report, and with the total number of cases.
 
     Raises:

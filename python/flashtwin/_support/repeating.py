@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from ..errors import FlashtwinError
 from .sizing import read as read_size
 
-#: Value of `repeat` that repeats the workload until its write amplification is level.
+#: Value of `repeat` with which the workload is repeated until its write amplification is level.
 UNTIL_STEADY = "until-steady"
-#: Minimum and maximum number of drive writes if the workload is repeated until then.
+#: Minimum and maximum number of drive writes with this value of `repeat`.
 DRIVE_WRITES = (1.0, 10.0)
 
 
@@ -18,8 +18,8 @@ class Repeat:
     """Passes of a workload.
 
     Attributes:
-        passes: their number; None until write amplification is level.
-        shift_bytes: distance from the addresses of one pass to those of the next.
+        passes: number of passes; None if the workload is repeated until write amplification is level.
+        shift_bytes: distance in bytes between the addresses of one pass and of the next.
     """
 
     passes: int | None
@@ -27,12 +27,12 @@ class Repeat:
 
     @property
     def drive_writes(self) -> tuple[float, float] | None:
-        """Return the minimum and maximum number of drive writes of the run; None if passes are counted."""
+        """Return the minimum and maximum number of drive writes; None if the number of passes is given."""
         return DRIVE_WRITES if self.passes is None else None
 
 
 def read(repeat: str | int | None, shift: str | int | None) -> Repeat | None:
-    """Read both options; None for a single pass."""
+    """Read the options `repeat` and `repeat_shift`. Returns None for a single pass."""
     if repeat is None:
         if shift is not None:
             raise FlashtwinError("repeat_shift: needs repeat (--repeat N or --repeat until-steady)")

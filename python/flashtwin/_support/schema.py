@@ -7,7 +7,8 @@ from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
 
 from ..errors import FlashtwinError
 
-#: Bounds of the absolute value of nonzero numbers: no product or quotient of a few such numbers overflows.
+#: Bounds of the absolute value of nonzero numbers. Within them, no product or quotient of a few numbers
+#: overflows.
 LEAST, MOST = 1e-30, float(2**64)
 #: Depth of values without a declared type.
 _DEPTH_MAX = 20
@@ -22,12 +23,12 @@ _NAMES = {
 
 
 def check(value: object, kind: Any, at: str) -> None:  # noqa: ANN401 (types have no common one)
-    """Check a value of JSON. Keys that a TypedDict does not declare are ignored.
+    """Check a value of JSON. Keys of an object that its TypedDict does not declare are ignored.
 
     Args:
         value: the value, as `json.loads` returned it.
-        kind: str, bool, int (from 0), float, `T | None`, list[T], dict[str, T], a tuple of fixed length, a
-            TypedDict, or object for any value of bounded depth.
+        kind: str, bool, int (0 or more), float, `T | None`, list[T], dict[str, T], a tuple of fixed length, a
+            TypedDict, or object for any value of limited depth.
         at: position of the value, for messages.
 
     Raises:
@@ -96,7 +97,7 @@ def _check_scalar(value: object, at: str) -> None:
         except UnicodeEncodeError:
             raise FlashtwinError(f"{at}: {_found(value)}; must be text of whole characters") from None
     elif isinstance(value, (int, float)) and not (value == 0 or LEAST <= abs(value) <= MOST):
-        # NaN is outside of the range, true and false are within it.
+        # NaN is outside the range. True and false are within it, so they are excluded explicitly.
         raise FlashtwinError(
             f"{at}: {_found(value)}; must be 0, or from {LEAST:g} to {MOST:g} without its sign"
         )

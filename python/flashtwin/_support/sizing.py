@@ -1,4 +1,4 @@
-"""A device of a given size: with fewer or more blocks, and otherwise unchanged (docs/live.md)."""
+"""A device of a given size: the number of blocks is changed, everything else is unchanged (docs/live.md)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHORT = re.compile(r"(\d+)\s*([kKMGT])")
 
 
 def read(text: str | int) -> int:
-    """Read a size: bytes, or as in "16G", "16 GiB" (both binary) or "16 GB"."""
+    """Read a size: a number of bytes, or text such as "16G", "16 GiB" (both binary) or "16 GB"."""
     if isinstance(text, int):
         given: int | None = text
     else:
@@ -35,7 +35,7 @@ def read(text: str | int) -> int:
 
 
 def sized(name: str | Path, size_bytes: int, choice: Choice, overrides: Overrides) -> Spec:
-    """Read a device and give it the smallest number of blocks that provides `size_bytes` (D-125).
+    """Read a device, and give it the smallest number of blocks that provides `size_bytes` (D-125).
 
     Raises:
         DeviceError: the device cannot have this size; the message gives the reason.
@@ -53,8 +53,7 @@ def sized(name: str | Path, size_bytes: int, choice: Choice, overrides: Override
             n += max(1, n * (size_bytes - found.exported_bytes) // (size_bytes * 2))
             found = spec(n)
     except DeviceError as e:
-        # Positions in files that come with flashtwin are not shown, since the caller has not opened these
-        # files.
+        # Positions in files of flashtwin are omitted, because the caller has not opened these files.
         shipped = "|".join(map(re.escape, devices()))
         why = re.sub(rf"^(?:{shipped}):\d+:\d+: ", "", str(e), flags=re.MULTILINE)
         size = f"size {as_text(size_bytes)}"
@@ -83,7 +82,7 @@ def sized(name: str | Path, size_bytes: int, choice: Choice, overrides: Override
 
 
 def _blocks(name: str | Path, spec: Spec) -> tuple[str, int]:
-    """Return key and value of the number of blocks per plane; for an array, of its members."""
+    """Return key and value of the number of blocks per plane; for an array, those of its members."""
     key = "geometry.blocks_per_plane"
     table = tomllib.loads(spec.to_toml())
     if "array" not in table:
@@ -101,7 +100,7 @@ def _blocks(name: str | Path, spec: Spec) -> tuple[str, int]:
 def _first_valid(spec: Callable[[int], Spec], first: int, enough: int) -> tuple[int, Spec]:
     """Return the smallest valid number of blocks per plane that is at least `first`, and its device.
 
-    Numbers are tried one by one, because valid and invalid numbers alternate with some translation layers.
+    Numbers are tried one by one, because with some translation layers valid and invalid numbers alternate.
     """
     for n in range(first, enough):
         try:

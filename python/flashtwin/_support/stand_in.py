@@ -13,14 +13,14 @@ from ..workloads import generated
 from . import words
 
 _PAGE_BYTES = 4096
-#: Buffers whose hit ratios characterise the locality: 1 and 32 MiB.
+#: Buffer sizes in pages, 1 and 32 MiB. The hit ratios of these buffers characterise the locality.
 _CAPACITIES_PAGES = (256, 8192)
 
 
 def against(
     trace: str | os.PathLike[str], load: str, options: TraceOptions | None = None, *, seed: int = 1
 ) -> list[tuple[str, str, str]]:
-    """Compare a trace with equally many requests of a generated load; rows are name and both values.
+    """Compare a trace with equally many requests of a generated load. Each row has a name and the two values.
 
     Raises:
         FlashtwinError: the trace or the load is wrong.

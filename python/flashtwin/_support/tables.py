@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _OPS = ["read", "write", "trim", "flush"]
 _STATUS = ["ok", "read-only", "failed"]
 
-#: Parts of a response time, with descriptions. For every request, they sum to `response_ps` exactly.
+#: Parts of a response time, with descriptions. For each request, they sum exactly to `response_ps`.
 PARTS = dict(_core.parts())
 
 _NUMBERS = {
@@ -39,16 +39,16 @@ _NUMBERS = {
 }
 _GC_NUMBERS = {"member": "uint32", "begin_ns": "uint64", "end_ns": "uint64"}
 _WORDS = {"op": _OPS, "status": _STATUS, "kind": ["own", "forced"]}
-#: First characters of texts that a spreadsheet would read as a formula.
+#: First characters of a text that a spreadsheet would interpret as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-#: Requests per row group of the Parquet file: 3 MB of columns, so that the model keeps its share of the
-#: caches.
+#: Requests per row group of the Parquet file. A row group has 3 MB of columns, small enough that the model
+#: keeps its share of the caches.
 _ROW_GROUP = 32 * 1024
-#: Columns whose values rise from row to row.
+#: Columns whose values increase from row to row.
 _RISING = ["request", "arrival_ps"]
 #: Settings of the Parquet file. The log is written during the run, so encoding must be faster than the model.
-#: Dictionaries are off: numbers hardly repeat, and trying a dictionary would double the time. Statistics of
-#: row groups are limited to ascending columns, since only there they help to find rows.
+#: Dictionaries are off, because few numbers repeat, and trying a dictionary would double the time. Only
+#: increasing columns have statistics of row groups, because only there they help to find rows.
 _LOG_FORM: dict[str, Any] = {
     "compression": "lz4",
     "use_dictionary": ["op", "status"],
@@ -58,13 +58,16 @@ _LOG_FORM: dict[str, Any] = {
 
 
 def import_ahead() -> None:
-    """Import the modules of the log on another thread while a device is preconditioned."""
+    """Import the modules of the log on another thread, while the device is preconditioned."""
     Thread(target=import_module, args=["pyarrow.parquet"]).start()
 
 
 @cache
 def _form(names: tuple[str, ...]) -> pa.Schema:
-    """Return a schema with the given column names. Nullable columns would also store which cells are null."""
+    """Return a schema with the given column names.
+
+    Columns are not nullable; nullable ones would also store which cells are null.
+    """
     import pyarrow as pa
 
     def kind(name: str) -> pa.DataType:
@@ -107,7 +110,7 @@ class RequestTable:
         self._batches: list[pa.RecordBatch] = []
 
     def add(self, columns: Columns) -> None:
-        """Take a batch of completed requests."""
+        """Add a batch of completed requests."""
         self._batches.append(_batch(columns))
 
     def table(self) -> pa.Table:
@@ -119,7 +122,7 @@ class RequestTable:
 
 @contextmanager
 def request_file(path: Path) -> Iterator[Callable[[Columns], None]]:
-    """Write the per-request log as Parquet in batches; yields the function that takes a batch."""
+    """Write the per-request log as Parquet in batches. Yields the function that accepts a batch."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -127,7 +130,7 @@ def request_file(path: Path) -> Iterator[Callable[[Columns], None]]:
     failures: list[OSError] = []
 
     with whole_file(path, "the request log") as file:
-        # This is not a context manager, because the writer must not write its footer after an error.
+        # The writer is no context manager here, because it must not write its footer after an error.
         writer = pq.ParquetWriter(file, _schema(), **_LOG_FORM)
 
         stored = 0
@@ -165,7 +168,7 @@ def series_table(points: list[dict[str, Any]]) -> pa.Table:
     floats = ["mb", "read_mean_us", "write_mean_us", "max_us", "hit_ratio", "gc_wait_share", "rebuilt_share"]
     fields = [("t_s", pa.float64()), ("reads", pa.uint64()), ("writes", pa.uint64())]
     schema = pa.schema([*fields, *((name, pa.float64()) for name in floats)])
-    # Rounded: sums of floats have binary noise below a picosecond or a byte.
+    # Values are rounded, because sums of floats have binary noise below a picosecond or a byte.
     rows = [{**point, "t_s": round(point["t_s"], 12), "mb": round(point["mb"], 6)} for point in points]
     return pa.Table.from_pylist(rows, schema=schema)
 
@@ -212,7 +215,10 @@ def write_table(table: pa.Table, path: Path, what: str) -> None:
 
 
 def csv_text(table: pa.Table) -> str:
-    """Format a table as CSV; a text that a spreadsheet would read as a formula gets a leading apostrophe."""
+    """Format a table as CSV.
+
+    A text that a spreadsheet would interpret as a formula gets a leading apostrophe.
+    """
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
     rows.writerow(map(_csv_cell, table.column_names))
@@ -242,7 +248,7 @@ def history_table(windows: list[dict[str, Any]]) -> pa.Table:
 
 
 def cdf_table(histogram: Histogram) -> pa.Table:
-    """Convert the buckets of a histogram to a cumulative distribution of response times."""
+    """Convert the buckets of a histogram to the cumulative distribution of response times."""
     import pyarrow as pa
 
     total = sum(count for _, count in histogram)

@@ -1,4 +1,4 @@
-"""Tables for a terminal or a text file: all columns are shown, and no number is cut."""
+"""Tables for a terminal or a text file. All columns are shown, and no number is cut off."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-#: Width of a text that is not shown on a terminal: unlimited, unless `COLUMNS` is set.
+#: Width in columns of text that is not shown on a terminal. `COLUMNS` overrides it.
 _TEXT_COLUMNS = 200
 #: Blanks between two columns of `box.SIMPLE_HEAD`.
 _GAP = 3
-#: Width to which a key is folded, and a smaller width if there is too little room.
+#: Width to which a key is folded, and the smaller width that is used if there is too little room.
 _KEY, _KEY_MIN = 12, 3
 
 
 def width() -> int | None:
-    """Return the number of columns to print to; None leaves it to the terminal."""
+    """Return the number of columns to print to; None if the terminal determines it."""
     if os.environ.get("COLUMNS", "").isdigit():
         return int(os.environ["COLUMNS"])
     return None if sys.stdout.isatty() else _TEXT_COLUMNS
@@ -38,7 +38,7 @@ def console() -> Console:
 
 
 def unescaped(stream: TextIO) -> TextIO:
-    """Return the stream to which rich writes its control sequences; texts must be escaped before."""
+    """Return the stream to which rich writes its control sequences. Texts must be escaped before."""
     found: TextIO = getattr(stream, "unescaped", stream)
     return found
 
@@ -48,7 +48,7 @@ def as_text(tables: Sequence[RenderableType], columns: int = _TEXT_COLUMNS) -> s
     from rich.console import Console
 
     out = io.StringIO()
-    # In a notebook, rich would display the text instead of returning it.
+    # In a notebook, rich would otherwise display the text instead of returning it.
     plain = Console(file=out, width=columns, color_system=None, force_jupyter=False)
     for table in tables:
         plain.print(table)
@@ -64,15 +64,15 @@ def tables(
 ) -> list[Table]:
     """Build tables for a terminal of the given width.
 
-    Columns that do not fit beside the keys are in further tables, which repeat the keys. Keys and texts are
-    folded; numbers are never cut.
+    Columns that do not fit beside the keys are in additional tables, which repeat the keys. Keys and texts
+    are folded; numbers are never cut off.
 
     Args:
         heads: titles of the columns.
         rows: cells of the columns.
-        keys: number of first columns that identify a row.
+        keys: number of columns from the left that identify a row.
         columns: width of the terminal.
-        texts: numbers of the other columns that contain texts.
+        texts: indices of the other columns that contain text.
     """
     from rich import box
     from rich.table import Table

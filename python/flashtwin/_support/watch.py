@@ -1,4 +1,4 @@
-"""Runs work in threads while the caller's thread shows progress and handles Ctrl-C."""
+"""Runs work in threads, while the caller's thread shows progress and handles Ctrl-C."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Progress:
     """Progress of one piece of work.
 
     Attributes:
-        label: what is being done, as in "lru" or "preconditioning".
-        done: requests (or pages) of the phase done so far.
-        total: of how many; an estimate for most traces; None if unknown.
-        finished: there is nothing left to do.
-        rebuilt: share that is there again of the array's members being rebuilt; None if none is.
-        phase: part of the work, as in "filling the buffer"; empty for measured requests.
+        label: description of the work, such as "lru" or "preconditioning".
+        done: number of requests or pages of the phase done so far.
+        total: number of requests or pages of the phase; an estimate for most traces; None if unknown.
+        finished: whether the work has ended.
+        rebuilt: fraction already rebuilt of the array's members being rebuilt; None if none is being rebuilt.
+        phase: phase of the work, such as "filling the buffer"; empty for measured requests.
     """
 
     label: str
@@ -36,12 +36,12 @@ class Progress:
     phase: str = ""
 
 
-#: A function that is called about ten times a second for each running piece of work, in the caller's thread.
+#: Function that is called in the caller's thread, about ten times a second for each running piece of work.
 OnProgress: TypeAlias = Callable[[Progress], None]
 
 
 class Task:
-    """One piece of work: its label, the function that does it, and the control that can stop it."""
+    """One piece of work: its label, the function that runs it, and the control that can stop it."""
 
     def __init__(self, label: str, work: Callable[[_core.Control], T], total: int | None = None) -> None:
         self.label = label
@@ -63,7 +63,7 @@ class Task:
 
 
 def run_all(tasks: list[Task], threads: int, on_progress: OnProgress | None) -> tuple[list[object], bool]:
-    """Run tasks in the order of the list, at most `threads` at a time.
+    """Run tasks in the order of the list, at most `threads` at the same time.
 
     Returns the results, and whether Ctrl-C was pressed. After Ctrl-C, running tasks end early with partial
     results, and tasks that have not begun are skipped. An error of one task stops the others and is raised.

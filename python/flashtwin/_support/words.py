@@ -1,4 +1,4 @@
-"""Numbers for readers, with four digits and a unit; hints in errors about unknown names."""
+"""Formats numbers with four digits and a unit, and completes errors about unknown names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import textwrap
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-#: Characters that control a terminal, or the direction of the text beside them; not tab and newline.
+#: Characters that control a terminal or the direction of the text beside them. Tab and newline are not
+#: included.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -17,7 +18,7 @@ def shown(text: str) -> str:
 
 
 def digits(value: float) -> str:
-    """Format with four significant digits, or more if the whole part has more digits."""
+    """Format a number with four significant digits. All digits of the whole part are kept."""
     if value == 0:
         return "0"
     for limit, places in ((9.9995, 3), (99.995, 2), (999.95, 1)):
@@ -56,7 +57,7 @@ _BYTES = {f"{prefix}B": 1000**power for prefix, power in _POWERS.items()} | {
 
 
 def read_size(text: str) -> int | None:
-    """Read a number of bytes as device files write it, such as "32 MiB"; None if it is not one."""
+    """Read a number of bytes in the form of device files, such as "32 MiB"; None for other text."""
     digits = len(text) - len(text.lstrip("0123456789"))
     factor = _BYTES.get(text[digits:].strip() or "B")
     return None if factor is None or not digits else int(text[:digits]) * factor
@@ -84,5 +85,8 @@ _WIDTH = 96
 
 
 def wrapped(text: str, first: str = "", others: str = "") -> str:
-    """Break a text into lines of 96 columns, with a prefix for the first line and one for the others."""
+    """Break a text into lines of 96 columns.
+
+    `first` is the prefix of the first line, `others` of the others.
+    """
     return textwrap.fill(text, _WIDTH, initial_indent=first, subsequent_indent=others)

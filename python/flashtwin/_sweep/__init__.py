@@ -1,4 +1,4 @@
-"""Sweeps: many runs from one description, resumed where they stopped (docs/sweeps.md)."""
+"""Sweeps: many runs from one description, which continue after an interruption (docs/sweeps.md)."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ def sweep(
     dask: str | Any = None,  # noqa: ANN401 (a distributed.Client)
     progress: OnSweepProgress | None = None,
 ) -> Results:
-    """Run every unfinished cell of an experiment, and write the dataset of all cells.
+    """Run all unfinished cells of an experiment, and write the dataset of all cells.
 
-    Each finished cell is saved in `directory` immediately: after Ctrl-C, a crash or a full disk, the same
-    call continues where it stopped. The dataset, `results.parquet`, has the same bytes with any kind and
-    number of workers.
+    Each cell is saved in `directory` as soon as it has finished. After Ctrl-C, a crash or a full disk, the
+    same call continues with the unfinished cells. The dataset, `results.parquet`, has the same bytes with any
+    kind and number of workers.
 
     Args:
         experiment: a TOML file, or a mapping with the same content (docs/sweeps.md).
-        directory: directory for the results, which is created if it does not exist, or a URL that fsspec
+        directory: directory for the results, which is created if it does not exist; or a URL that fsspec
             opens.
-        threads: number of runs at a time in this process; None: the number of cores.
-        executor: an executor that runs the cells instead; it stays open.
-        dask: a Dask cluster that runs the cells instead: an address, "local:WORKERS", "ssh:HOST,HOST",
-            "slurm:JOBS", or a `distributed.Client`, which stays open.
-        progress: function to call with a `SweepProgress` whenever a cell ends, and from time to time.
+        threads: number of runs at the same time in this process; by default the number of cores.
+        executor: executor that runs the cells instead. It is not closed.
+        dask: Dask cluster that runs the cells instead: an address, "local:WORKERS", "ssh:HOST,HOST",
+            "slurm:JOBS", or a `distributed.Client`, which is not closed.
+        progress: function to call with a `SweepProgress` when a cell ends, and also from time to time.
 
     Raises:
-        FlashtwinError: the experiment is wrong, or results can no longer be saved. Failed cells raise no
-            error: they are rows of the results with their error, and the next call tries them again.
-        Interrupted: on Ctrl-C; its `partial` holds the results so far.
+        FlashtwinError: the experiment is wrong, or results can no longer be saved. A failed cell raises no
+            error: its row of the results has the error, and the next call runs the cell again.
+        Interrupted: on Ctrl-C; its `partial` has the results so far.
     """
     read = read_experiment(experiment)
     check_figures(read)
@@ -71,7 +71,7 @@ def sweep(
         try:
             engine.run(jobs)
         except KeyboardInterrupt:
-            # Ctrl-C may have been pressed after a cell was saved and before its result was recorded here.
+            # Ctrl-C may have been pressed between saving a cell and recording its result here.
             kept = Store(folder, logs).summaries(job.key for job, _ in jobs)
             if not (kept or engine.errors):
                 raise Interrupted(None) from None

@@ -1,4 +1,7 @@
-"""Cells of an experiment: each has all that determines its result, and a key, the hash of this."""
+"""Cells of an experiment.
+
+A cell has everything that determines its result, and a key, which is the hash of that.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +31,9 @@ class Cell:
     """A point of the matrix.
 
     Attributes:
-        axes: its value on each axis.
-        job: the run; None if the combination is invalid; `error` then has the reason.
-        state: the preconditioned state to start from; None for a new device.
+        axes: value of the cell on each axis.
+        job: the run; None if the combination is invalid, in which case `error` has the reason.
+        state: preconditioned state from which the run starts; None for a new device.
     """
 
     axes: dict[str, Value]
@@ -40,13 +43,13 @@ class Cell:
 
 
 def key_of(identity: object) -> str:
-    """Return the hash of plain values."""
+    """Return the hash of a plain value."""
     text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def cells_of(experiment: Experiment) -> list[Cell]:
-    """Return every cell, in the order of the axes; the last axis changes fastest."""
+    """Return every cell, in the order of the axes. The last axis changes fastest."""
     maker = _Maker(experiment)
     names = list(experiment.axes)
     cells = [
@@ -58,13 +61,13 @@ def cells_of(experiment: Experiment) -> list[Cell]:
 
 
 def _check(experiment: Experiment, cells: list[Cell]) -> None:
-    """Check values that are invalid in every cell: they are errors of the experiment, not of its cells."""
+    """Check for values that are invalid in every cell. They are errors of the experiment, not of a cell."""
     errors = {cell.error for cell in cells if cell.error is not None}
     if not errors:
         return
     plural = {"device": "devices", "policy": "policies", "workload": "workloads", "seed": "seeds"}
     by_axis = {axis: plural.get(axis, f"parameters.{axis}") for axis in experiment.axes}
-    # Axes that the message names are checked before axes that only take part in the combination.
+    # Axes that the message names are checked before axes that are only part of the combination.
     keys = {**{f"set.{key}": key for key in experiment.settings}, **{v: k for k, v in by_axis.items()}}
     for place, key in keys.items():
         values = experiment.axes.get(key, [None])
@@ -84,7 +87,7 @@ class _Maker:
             policy: Choice.read(None if policy is None else str(policy))
             for policy in experiment.axes["policy"]
         }
-        # Caches: many cells have the same device, workload or flash.
+        # Caches, because many cells have the same device, workload or flash.
         self._spec = cache(self._read_spec)
         self._workload = cache(self._read_workload)
         self._flash = cache(_flash)
@@ -106,7 +109,7 @@ class _Maker:
         of_run = {k.removeprefix(RUN_PREFIX): v for k, v in parameters.items() if k.startswith(RUN_PREFIX)}
         of_device = {k: v for k, v in parameters.items() if not k.startswith(RUN_PREFIX)}
         if "speed" in of_run or "queue_depth" in of_run:
-            # An axis of pacing replaces the pacing that applies to all cells.
+            # An axis with a kind of pacing replaces the pacing in `[run]`.
             base = {k: v for k, v in self._experiment.run.items() if k not in ("speed", "queue_depth")}
         else:
             base = self._experiment.run
@@ -119,7 +122,7 @@ class _Maker:
             )
         seed = int(str(axes["seed"]))
         if trace is None:
-            # Errors that only this size of device, or this seed, causes.
+            # Errors that occur only with this size of device or with this seed.
             _core.Workload.generated(workload["text"], range_bytes, seed)
         pacing = given_pacing(run) or default_for(timed)
         settings = {name: run.get(name, option.default) for name, option in experiment_options().items()}
@@ -148,7 +151,10 @@ class _Maker:
         return name, spec.to_toml(), spec.exported_bytes
 
     def _read_workload(self, text: str) -> tuple[dict[str, Any], str | None, bool, bool]:
-        """Return the workload's identity, its trace if it is one, and whether it is timed and endless."""
+        """Return four properties of a workload.
+
+        They are its identity, its trace or None, and whether it has times and is endless.
+        """
         if is_remote(text):
             local, sha256 = fetch(text, None)
             path = text
@@ -165,11 +171,12 @@ class _Maker:
 
 
 def _flash(toml: str, name: str) -> str:
-    """Return the device without its buffer, which does not affect the state of the flash."""
+    """Return the device without its buffer. The buffer does not affect the state of the flash."""
     try:
         return Spec.parse(toml, name, [("buffer", "none")]).to_toml()
     except DeviceError:
-        # A device that cannot be without its buffer shares its state with no device with another buffer.
+        # A device that is invalid without its buffer shares its state only with devices that have the same
+        # buffer.
         return toml
 
 
@@ -179,7 +186,7 @@ def _state(flash: str, precondition: str, seed: int) -> StateJob:
 
 
 def unique_jobs(cells: list[Cell]) -> Iterator[tuple[CellJob, StateJob | None]]:
-    """Yield the cells to run; equivalent combinations are run once."""
+    """Yield the cells to run. Equivalent combinations are run only once."""
     seen = set()
     for cell in cells:
         if cell.job is not None and cell.job.key not in seen:

@@ -1,4 +1,4 @@
-"""Workers: threads of this process, a given executor, or a Dask cluster."""
+"""Workers: threads of this process, an executor of the caller, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .. import _core
 from .._support.prerequisites import install_line
 from ..errors import FlashtwinError
 
-#: Seconds after which the number of workers of a cluster is queried again.
+#: Interval in seconds between two queries of the number of workers of a cluster.
 _ASK_EVERY_S = 2.0
 #: Settings of a local cluster. Its scheduler runs on the cores that the workers need. The memory settings are
-#: the maximum size of blocks in the heap (the most that glibc allows) and the amount of free memory that
-#: workers keep. By default, they return freed memory at once, and every cell would have to fault in its
-#: device again.
+#: the maximum size of blocks in the heap, which is the largest that glibc permits, and the amount of free
+#: memory that workers keep. By default, workers return freed memory immediately, and every cell would cause
+#: page faults for the memory of its device again.
 _LOCAL = {
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 32 << 20,
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 1 << 30,
@@ -32,22 +32,22 @@ _LOCAL = {
 
 
 class Future(Protocol):
-    """A running piece of work, as the engine uses it."""
+    """A running piece of work, with the methods that the engine uses."""
 
     def result(self) -> Any:  # noqa: ANN401
         """Return the result of the work, or raise its error."""
 
     def exception(self) -> BaseException | None:
-        """Return the error of the work, if it ended with one."""
+        """Return the error of the work; None if it ended without one."""
 
     def cancel(self) -> Any:  # noqa: ANN401
-        """Drop the work if it has not begun."""
+        """Cancel the work if it has not begun."""
 
     def cancelled(self) -> bool:
-        """Whether the work was dropped."""
+        """Whether the work was cancelled."""
 
     def add_done_callback(self, call: Callable[[Any], Any]) -> Any:  # noqa: ANN401
-        """Call a function when the work is done."""
+        """Call a function when the work has ended."""
 
 
 class Crew(ABC):
@@ -56,23 +56,23 @@ class Crew(ABC):
     @property
     @abstractmethod
     def slots(self) -> int:
-        """Number of pieces of work to keep in flight, so that no worker is idle."""
+        """Number of pieces of work to keep in flight so that no worker is idle."""
 
     @abstractmethod
     def submit(self, work: Callable[..., bytes], *arguments: object) -> Future:
         """Submit `work(*arguments)` to the workers."""
 
     def share(self, made: Future) -> object:
-        """Return the argument by which later work receives the result of earlier work."""
+        """Return a value by which later work receives the result of earlier work as an argument."""
         return made.result()
 
     @abstractmethod
     def close(self, stop: bool) -> None:
-        """Release all resources; with `stop`, running work ends early."""
+        """Release all resources. With `stop`, running work ends early."""
 
 
 class Threads(Crew):
-    """Threads of this process; the model runs without the GIL."""
+    """Threads of this process. The model runs without the GIL."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
@@ -133,7 +133,7 @@ class Handed(Crew):
 
 
 class Dask(Crew):
-    """A Dask cluster: states stay on the workers, and are created again if their worker is lost."""
+    """A Dask cluster. States stay on the workers; a state is created again if its worker is lost."""
 
     def __init__(self, where: str | Any, workers: int) -> None:  # noqa: ANN401 (a distributed.Client)
         self._own: list[Any] = []
@@ -155,21 +155,22 @@ class Dask(Crew):
         self._futures: set[Any] = set()
         self._threads: dict[str, int] = {}
         self._ask_again = 0.0
-        # Pieces of work assigned to each worker and not yet returned.
+        # Number of pieces of work that each worker has received and not yet returned.
         self._given: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     @property
     def slots(self) -> int:
-        # The number of workers changes, but each query costs a message there and back.
+        # The number of workers changes, but each query takes a message in both directions.
         if time.monotonic() >= self._ask_again:
             self._threads = self._client.nthreads()
             self._ask_again = time.monotonic() + _ASK_EVERY_S
         return max(2, 3 * sum(self._threads.values()))
 
     def submit(self, work: Callable[..., bytes], *arguments: object) -> Future:
-        # By default, the scheduler would keep cells on the worker that has their state while others are idle.
-        # The work goes to the worker with the least work instead, or to any other if that one is lost.
+        # By default, the scheduler would keep cells on the worker that has their state, while other workers
+        # are idle. Instead, work goes to the worker with the least work, or to any other worker if that one
+        # is lost.
         with self._lock:
             given = self._given
             worker = min(self._threads, key=lambda w: given[w] / self._threads[w], default=None)
@@ -206,7 +207,7 @@ def _distributed() -> Any:  # noqa: ANN401
 
 
 def _cluster(distributed: Any, where: str, workers: int) -> Any:  # noqa: ANN401
-    """Start the cluster that a name specifies; an address is returned unchanged."""
+    """Start the cluster that a name specifies. An address is returned unchanged."""
     kind, _, rest = where.partition(":")
     if kind == "local":
         import dask
@@ -219,7 +220,7 @@ def _cluster(distributed: Any, where: str, workers: int) -> Any:  # noqa: ANN401
         hosts = [host for host in rest.split(",") if host]
         if not hosts:
             raise FlashtwinError(f"--dask {where}: name the hosts, as in ssh:node1,node2")
-        # The first of the list runs the scheduler.
+        # The first host of the list runs the scheduler, and a worker as well.
         return distributed.SSHCluster([hosts[0], *hosts])
     if kind == "slurm":
         try:

@@ -1,4 +1,4 @@
-"""Runs every cell once, states first. Finished cells are saved immediately; failed ones are collected."""
+"""Runs every cell once; preconditioned states are created first. Finished cells are saved immediately."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .store import Store
 from .untimed import run_untimed
 from .work import CellJob, StateJob, StoppedError, make_state, run_cell
 
-#: Seconds between two checks of the clock while nothing finishes.
+#: Interval in seconds between two calls of the progress function while no cell ends.
 _PERIOD_S = 0.2
 
 
@@ -35,7 +35,7 @@ class SweepProgress:
     """Progress of a sweep.
 
     Attributes:
-        cells: number of cells, including those that are already finished.
+        cells: number of cells, including cells that are already finished.
         found: number of cells that an earlier run of the sweep had finished.
         done: number of finished cells, including those found.
         failed: number of cells that ended with an error.
@@ -56,12 +56,12 @@ class SweepProgress:
 
     @property
     def left_s(self) -> float | None:
-        """Return the estimated remaining wall time; None before the first cell."""
+        """Return the estimated remaining wall-clock time in seconds; None before the first finished cell."""
         left = self.cells - self.done - self.failed
         return left / self.rate_per_s if self.rate_per_s else None
 
 
-#: A function that is called in the caller's thread, at least when a cell ends.
+#: Function that is called in the caller's thread whenever a cell ends, and also from time to time.
 OnSweepProgress: TypeAlias = Callable[[SweepProgress], None]
 
 
@@ -80,10 +80,10 @@ class Engine:
         self._crew = crew
         self._store = store
         self._on_progress = on_progress
-        #: Summaries as lines of JSON, and errors, by the keys of cells.
+        #: By key of the cell: its summary as a line of JSON, or its error.
         self.summaries: dict[str, bytes] = {}
         self.errors: dict[str, str] = {}
-        #: Wall time of each cell since it was handed out, in seconds.
+        #: Wall-clock time of each cell since its work was submitted, in seconds.
         self.wall_s: dict[str, float] = {}
         self._waiting: deque[_Group] = deque()
         self._ready: deque[tuple[CellJob, object]] = deque()
@@ -92,7 +92,7 @@ class Engine:
         self._next = 0
 
     def run(self, jobs: list[tuple[CellJob, StateJob | None]]) -> None:
-        """Run all cells; returns when each has a result or an error.
+        """Run all cells. Returns when each cell has a result or an error.
 
         Raises:
             FlashtwinError: results can no longer be saved, or the workers failed; finished cells are kept.
@@ -132,11 +132,11 @@ class Engine:
             self._on_progress(progress)
 
     def _launch(self) -> bool:
-        """Keep all workers busy; false if no work is left and none is in flight."""
+        """Keep all workers busy. Returns false if no work is left and none is in flight."""
         slots = self._crew.slots
         while len(self._flying) < slots:
             making = sum(isinstance(what, _Group) for _, what, _ in self._flying.values())
-            # The next state is begun before the last cells of this one are handed out, so that no worker
+            # The next state is begun before the last cells of this state are submitted, so that no worker
             # waits for it.
             if self._waiting and ((len(self._ready) < slots and not making) or not self._ready):
                 group = self._waiting.popleft()
@@ -167,7 +167,7 @@ class Engine:
         future, what, began = self._flying.pop(number)
         jobs = list(what.jobs) if isinstance(what, _Group) else [what]
         try:
-            # The result of a state is not fetched: it is needed where it was made.
+            # The result of a state is not fetched, because it is needed only on the worker that created it.
             result = future.result() if isinstance(what, CellJob) else None
             error = None if result is not None else future.exception()
             if error is not None:
@@ -182,7 +182,7 @@ class Engine:
         except MemoryError:
             self.errors.update((job.key, "out of memory; run fewer cells at a time") for job in jobs)
             return
-        except BaseException as e:  # A panic of the model is no Exception; no cell may stop the others.
+        except BaseException as e:  # A panic of the model is no Exception. No cell may stop the other cells.
             self.errors.update((job.key, f"{type(e).__name__}: {e}") for job in jobs)
             return
         if isinstance(what, _Group):

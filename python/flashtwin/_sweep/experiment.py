@@ -1,4 +1,4 @@
-"""An experiment as TOML or as a mapping: read and checked, each error with its line and remedy."""
+"""Reads and checks an experiment, which is TOML or a mapping. Each error has its line and a remedy."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from ..options import Option, experiment_options, scalar_type
 from ..traces import TraceOptions
 from ..workloads import source
 
-#: Axes beside parameters, slowest first; parameters are between workload and seed.
+#: Axes other than parameters, slowest first. Parameters are between workload and seed.
 AXES: Final = ("device", "policy", "workload", "seed")
 _PLURALS: Final = {"devices": "device", "policies": "policy", "workloads": "workload", "seeds": "seed"}
 _TABLES: Final = ("baseline", "parameters", "set", "run", "trace", "untimed")
 _KNOWN: Final = ("name", *_PLURALS, "figures", *_TABLES)
-#: The keys of `[run]` and their options: options of `run`, the two kinds of pacing, and the log.
+#: Keys of `[run]`, with their options: options of `run`, the two kinds of pacing, and the log.
 _RUN: Final[dict[str, tuple[type, Option]]] = {
     **{name: (scalar_type(name), option) for name, option in experiment_options().items()},
     "speed": (float, Option(None, "speed of an open loop")),
@@ -45,9 +45,9 @@ UNTIMED: Final[dict[str, tuple[type, float]]] = {
 }
 #: Keys that only experiments with time have.
 _TIMED: Final = ("policies", "run", "trace")
-#: Prefix of parameters that are settings of the run, not keys of the device.
+#: Prefix of parameters that are settings of the run and not keys of the device.
 RUN_PREFIX: Final = "run."
-#: Figures that are shown if an experiment names none.
+#: Figures that are shown if an experiment does not name any.
 _FIGURES: Final = (
     "all_mean_us",
     "all_p99_us",
@@ -57,15 +57,15 @@ _FIGURES: Final = (
     "flash_erases",
 )
 _TYPES: Final = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
-#: Largest number of cells; more are assumed to be a mistake.
+#: Largest number of cells. A larger experiment is assumed to be a mistake.
 _CELLS_MAX: Final = 1_000_000
 
-#: An experiment as `sweep` takes it: a TOML file, or a mapping with the same content.
+#: An experiment as an argument of `sweep`: a TOML file, or a mapping with the same content.
 ExperimentLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 
 
 class Places:
-    """Position of a key in a TOML file; a mapping has no positions."""
+    """Position of each key in a TOML file. A mapping has no positions."""
 
     def __init__(self, origin: str | None, text: str) -> None:
         self._origin = origin
@@ -99,12 +99,12 @@ class Experiment:
 
     Attributes:
         name: its name in reports.
-        axes: every axis with its values, slowest first; seed is the last.
+        axes: every axis with its values, slowest first; the seed is the last axis.
         settings: keys of the device that all cells set.
         run: settings of every run, by the names of `flashtwin.run`, and `speed` or `queue_depth`.
         untimed: settings of runs without time, as of `placement_waf`; None: the runs have time.
         trace: how traces are read.
-        baseline: values of axes that identify the cells to which others are compared.
+        baseline: values of axes that identify the cells with which others are compared.
         figures: columns of the results that tables show.
         directory: directory to which paths are relative.
         places: position of each key.
@@ -126,7 +126,10 @@ class Experiment:
         return None if name == SETUP else name if name in DEVICES else self.path(name)
 
     def path(self, text: str) -> str:
-        """Return a file's path relative to the caller's directory; other text stays unchanged."""
+        """Return the path of a file relative to the caller's directory.
+
+        Text that is no path is returned unchanged.
+        """
         if is_remote(text) or "\n" in text:
             return text
         path = self.directory / text
@@ -234,7 +237,7 @@ def _scalar(value: object, path: str, places: Places) -> Value:
 
 
 def _check_text(text: str, path: str, places: Places) -> None:
-    """Refuse a part of a character: keys of cells are computed from UTF-8."""
+    """Reject text that cannot be encoded as UTF-8, from which keys of cells are computed."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -345,7 +348,8 @@ def _baseline(values: dict[str, Any], axes: dict[str, list[Value]], places: Plac
             )
     if values:
         return values
-    # By default, the first policy, or the first value of an axis that varies.
+    # By default, the baseline is the first policy or, with one policy, the first value of an axis that
+    # varies.
     for axis in ("policy", *(a for a in comparable if a not in AXES), "device"):
         if len(axes[axis]) > 1:
             return {axis: axes[axis][0]}
@@ -353,7 +357,7 @@ def _baseline(values: dict[str, Any], axes: dict[str, list[Value]], places: Plac
 
 
 def _check_values(experiment: Experiment, places: Places) -> None:
-    """Check each value alone; an invalid combination of valid values is a failed cell."""
+    """Check each value by itself. An invalid combination of valid values is a failed cell, not an error."""
     for name in experiment.axes["device"]:
         with _at(places, "devices"):
             if experiment.untimed is None:
@@ -380,7 +384,7 @@ def _check_values(experiment: Experiment, places: Places) -> None:
 
 
 class _at:  # noqa: N801 (reads as a word where it is used)
-    """Puts the position before the message of an inner check."""
+    """Prefixes the message of an inner check with the position of the key."""
 
     def __init__(self, places: Places, key: str) -> None:
         self._places, self._key = places, key

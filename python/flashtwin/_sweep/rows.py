@@ -1,4 +1,4 @@
-"""The rows of the dataset, from the cells of an experiment and their summaries."""
+"""Rows of the dataset, from the cells of an experiment and their summaries."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 #: Parts of a cell's identity that are columns of their own.
 _SETTINGS = ("speed", "queue_depth", *experiment_options())
-#: Figures that only some devices or policies have.
+#: Beginnings of figures that only some devices or policies have.
 _PARTICULAR = ("buffer_policy_counters_", "flash_ftl_counters_", "flash_ops_", "array_", "health_lifetime_", "by_owner_")
 
 
 def table_of(
     experiment: Experiment, cells: list[Cell], summaries: Mapping[str, bytes], errors: Mapping[str, str]
 ) -> pa.Table:
-    """Build the dataset, in the order of the cells; cells that were not computed are left out."""
+    """Build the dataset, in the order of the cells. Cells that have not run are omitted."""
     import pyarrow as pa
 
     rows: list[dict[str, Any]] = []
@@ -61,7 +61,7 @@ def table_of(
         columns[name] = _axis_array(values)
         sizes = [words.read_size(value) if isinstance(value, str) else None for value in values]
         if name.startswith("set_") and None not in sizes:
-            # Texts such as "16 MiB" sort as texts do.
+            # Texts such as "16 MiB" do not sort by size, so a column with bytes is added.
             columns[f"{name}_bytes"] = pa.array(sizes, pa.int64())
     columns |= {name: pa.array([row.get(name) for row in figures]) for name in names}
     about = {
@@ -85,7 +85,7 @@ def _axis_array(values: list[Value]) -> pa.Array:
 
 
 def check_figures(experiment: Experiment) -> None:
-    """Detect a figure that no run has, before the first run."""
+    """Detect a figure that no run has before the first run starts."""
     known = _known_figures() if experiment.untimed is None else _figures_of_units()
     for figure in experiment.figures:
         if figure not in known and not figure.startswith(_PARTICULAR):
@@ -95,10 +95,10 @@ def check_figures(experiment: Experiment) -> None:
 
 
 def _known_figures() -> list[str]:
-    """Return columns that every sweep of single SSDs has and that an experiment may name."""
+    """Return the columns that every sweep of single SSDs has and that an experiment may name."""
     smallest: dict[str, float] = {"geometry.blocks_per_plane": 64, "geometry.chips": 1}
     smallest |= {"geometry.reserve_percent": 20, "buffer.power_loss_protection": False}
-    # The write reaches the flash, so that ratios to it exist.
+    # With a forced write, data reach the flash, so that ratios to them exist.
     tiny = run("uniform:write=1,fua=1,requests=1", "demo", set=smallest, precondition="none")
     return [name for name, value in figures_of(tiny.summary).items() if _is_number(value)]
 

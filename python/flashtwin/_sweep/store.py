@@ -1,4 +1,4 @@
-"""Finished cells on disk: one small file each; incomplete files are recognised."""
+"""Finished cells on disk, one small file per cell. Incomplete files are recognised."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOGS = "requests"
 
 
 class Store:
-    """Finished cells in a directory, by key; with `logs`, a cell without its log counts as unfinished."""
+    """Finished cells in a directory, by key. With `logs`, a cell without its log counts as unfinished."""
 
     def __init__(self, folder: Folder, logs: bool = False) -> None:
         self._folder = folder
@@ -22,7 +22,7 @@ class Store:
         self._logs = folder.names(_LOGS) if logs else None
 
     def prepare(self) -> None:
-        """Create the folder for the cells to be written."""
+        """Create the subfolder for cells."""
         self._folder.make(_CELLS)
         self._folder.remove_dead_partials(_CELLS)
         if self._logs is not None:
@@ -44,12 +44,15 @@ class Store:
         return body if head == _head(key, body) else None
 
     def summaries(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """Return the summaries of finished cells, without histograms, which would fill the memory."""
+        """Return the summaries of finished cells.
+
+        Histograms are not kept, because they would fill the memory.
+        """
         found = ((key, self.read(key)) for key in keys)
         return {key: summary_line(body) for key, body in found if body is not None}
 
     def write(self, key: str, body: bytes) -> None:
-        """Keep a finished cell's result."""
+        """Store the result of a finished cell."""
         name = f"{key}.cell"
         self._folder.write(f"{_CELLS}/{name}", _head(key, body) + b"\n" + body, "a finished cell")
         self._names.add(name)

@@ -1,4 +1,7 @@
-"""Work of a worker: make a preconditioned state, run a cell. Takes plain values, returns bytes."""
+"""Work of a worker: create a preconditioned state, or run a cell.
+
+Arguments are plain values, results are bytes.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +32,11 @@ class StoppedError(Exception):
 
 @dataclass(frozen=True)
 class StateJob:
-    """A flash to precondition.
+    """A flash that is to be preconditioned.
 
     Attributes:
         key: hash of everything that determines the state.
-        flashtwin: the version that the sweep requires.
+        flashtwin: version of flashtwin that the sweep requires.
         device: the device as TOML, without its buffer.
     """
 
@@ -46,13 +49,13 @@ class StateJob:
 
 @dataclass(frozen=True)
 class CellJob:
-    """One run; `identity` has everything that determines its result, and nothing else.
+    """One run. `identity` has everything that determines its result, and nothing else.
 
     Attributes:
         key: hash of the identity.
         identity: version, device as TOML, workload, seed, pacing and limits.
-        trace: location of the trace, if the workload is one.
-        log: folder and name of the per-request log, if one is requested.
+        trace: location of the trace; None if the workload is no trace.
+        log: folder and name of the per-request log; None if no log is requested.
     """
 
     key: str
@@ -62,7 +65,7 @@ class CellJob:
 
 
 def make_state(job: StateJob, control: _core.Control | None = None) -> bytes:
-    """Precondition a flash, once for all cells that start from it."""
+    """Precondition a flash. This is done once for all cells that start from it."""
     check_version(job.flashtwin)
     control = control or _core.Control()
     spec = Spec.parse(job.device, "device", [])
@@ -74,7 +77,7 @@ def make_state(job: StateJob, control: _core.Control | None = None) -> bytes:
 
 
 def check_version(wanted: str) -> None:
-    """Refuse work for another version, whose results would differ."""
+    """Reject work for another version, whose results would differ."""
     if wanted != _core.__version__:
         raise FlashtwinError(
             f"this worker has flashtwin {_core.__version__}, the sweep {wanted}: install the same version"
@@ -82,7 +85,7 @@ def check_version(wanted: str) -> None:
 
 
 def run_cell(job: CellJob, state: bytes | None, control: _core.Control | None = None) -> bytes:
-    """Run a cell from a state (None: a new device); the result as bytes is the same on every machine."""
+    """Run a cell from a state, or from a new device. The result has the same bytes on every machine."""
     control = control or _core.Control()
     what = job.identity
     check_version(what["flashtwin"])
@@ -108,7 +111,10 @@ def run_cell(job: CellJob, state: bytes | None, control: _core.Control | None = 
 
 @contextmanager
 def _log_sink(log: tuple[str, str] | None) -> Iterator[Callable[[Columns], None] | None]:
-    """Yield the receiver of the per-request log; the log file receives its name at the end of the run."""
+    """Yield the function that receives the per-request log.
+
+    The log file receives its name at the end of the run.
+    """
     if log is None:
         yield None
         return
@@ -137,12 +143,12 @@ def _run(
             sink=sink,
         )
     except FlashtwinError as e:
-        # The name is the user's, not the path of this machine's copy.
+        # Messages show the name that the user gave, not the path of this machine's copy.
         if path is None or job.trace is None:
             raise
         raise type(e)(str(e).replace(path, job.trace)) from None
     if path is not None:
-        # The name of the file is left out, because it does not affect the result.
+        # The name of the file is omitted, because it does not affect the result.
         name = json.dumps(Path(path).name, ensure_ascii=False)[1:-1]
         summary = summary.replace(f'"workload":"{name}:', '"workload":"trace:')
         summary = summary.replace(f"the first: {name},", "the first: trace,")

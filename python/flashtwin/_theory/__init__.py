@@ -1,7 +1,7 @@
 """Closed forms, computed before a run or compared with it (docs/theory.md).
 
-`conditions` checks what a device and a load must fulfil, `forms` computes the closed forms of a device and a
-load, `beside` compares them with a run.
+`conditions` checks the assumptions about a device and a load. `forms` computes the closed forms of a device
+and a load. `beside` compares them with a run.
 """
 
 from .beside import Beside, beside_run

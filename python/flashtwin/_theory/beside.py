@@ -11,25 +11,25 @@ from .._support import words
 from .conditions import Case
 from .forms import theory_of
 
-#: Difference between a measured value and its closed form above which a run warns.
+#: Relative difference between a measured value and its closed form. Above it, a run warns.
 WARN = 0.1
-#: Least amount of writes, in capacities of the device, from which write amplification is compared.
+#: Minimum amount of writes, in capacities of the device, for write amplification to be compared.
 _DRIVE_WRITES_MIN = 1.0
-#: Least number of random overwrites before a run that bring a device near its steady state.
+#: Minimum number of random overwrites before a run after which the device is near its steady state.
 _OVERWRITES_MIN = 4.0
-#: Least number of accesses for each page of the buffer, from which hit ratios are compared.
+#: Minimum number of accesses per page of the buffer for hit ratios to be compared.
 _ACCESSES_A_PAGE = 64
 
 
 @dataclass(frozen=True)
 class Beside:
-    """A measured value and its closed form.
+    """A measured value, and the closed form of the same quantity.
 
     Attributes:
-        name: the quantity, as in "GC WA".
-        measured: value of the run.
+        name: the quantity, such as "GC WA".
+        measured: value measured in the run.
         expected: value of the closed form.
-        case: rule or policy, and load, in words.
+        case: description of the rule or policy, and of the load.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Beside:
 
     @property
     def difference(self) -> float:
-        """Return the difference as a share of the closed form."""
+        """Return the difference as a fraction of the closed form."""
         return self.measured / self.expected - 1
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ def _two_digits(value: float) -> str:
 
 
 def beside_run(summary: dict[str, Any], spec: Spec, load: str) -> list[Beside]:
-    """Compare a run of a generated load with the closed forms whose assumptions hold.
+    """Compare a run of a generated load with those closed forms whose assumptions hold.
 
     Args:
         summary: summary of the run.
@@ -77,7 +77,8 @@ def beside_run(summary: dict[str, Any], spec: Spec, load: str) -> list[Beside]:
     theory = theory_of(case)
     waf = theory.own("gc_write_amplification")
     measured = summary["flash"]["gc_write_amplification"]
-    # Other loads approach their steady state from that of uniform writes, which takes many capacities.
+    # With other loads, the device is at first in the steady state of uniform writes. Reaching their own
+    # steady state takes many capacities.
     long = summary["health"]["drive_writes"] >= _DRIVE_WRITES_MIN
     if waf is not None and waf.value is not None and measured is not None and long and case.is_uniform:
         found.append(Beside("GC WA", measured, waf.value, f"{waf.name}, uniform"))

@@ -1,4 +1,4 @@
-"""Properties of a device and a load that closed forms need, and the reasons why a form does not apply."""
+"""Properties of a device and a load that closed forms require, and reasons why a form does not apply."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-#: Largest buffer, as a share of all pages, with which the writes that reach the flash still have the pattern
-#: of the load.
+#: Largest buffer, as a fraction of all pages. Up to this size, writes that reach the flash still have the
+#: pattern of the load.
 BUFFER_MAX = 0.02
-#: Smallest number of blocks of a pool. The forms assume many blocks; with fewer, forms and runs differ more.
+#: Smallest number of blocks of a pool. The forms assume many blocks; with fewer, they differ more from runs.
 UNITS_MIN = 64
 
 
@@ -48,12 +48,15 @@ class Case:
 
     @cached_property
     def pool(self) -> dict[str, Any]:
-        """Return the pools of blocks that the device collects; of an array only the size of a page."""
+        """Return the pools of blocks that the device collects.
+
+        For an array, the dict has only the size of a page.
+        """
         return _core.theory_device(self.spec)
 
     @cached_property
     def pages(self) -> int:
-        """Return the number of pages of the host."""
+        """Return the number of pages that the host can access."""
         pages: int = self.pool["pools"] * self.pool["live_pages"]
         return pages
 
@@ -70,12 +73,12 @@ class Case:
 
     @property
     def dependence(self) -> str | None:
-        """Return why accesses are not independent; None if they are."""
+        """Return the reason why accesses are not independent; None if they are."""
         return self._popularity[1]
 
     @property
     def is_uniform(self) -> bool:
-        """Whether all pages of the device are equally popular and independent."""
+        """Whether all pages of the device are equally popular and accesses are independent."""
         of = self.popularity
         return of is not None and len(of["classes"]) == 1 and not of["permuted"]
 
@@ -86,7 +89,7 @@ class Case:
 
 
 def of_collection(case: Case) -> str | None:
-    """Return why no closed form of write amplification applies to a device; None if they apply."""
+    """Return the reason why no form of write amplification applies to the device; None if they apply."""
     return next(_reasons_of_collection(case), None)
 
 
@@ -120,7 +123,7 @@ def _reasons_of_collection(case: Case) -> Iterator[str]:
 
 
 def of_writes(case: Case) -> str | None:
-    """Return why no closed form of write amplification applies to a load; None if one may apply."""
+    """Return the reason why no form of write amplification applies to the load; None if one may apply."""
     return next(_reasons_of_writes(case), None)
 
 
@@ -132,7 +135,7 @@ def _reasons_of_writes(case: Case) -> Iterator[str]:
 
 
 def of_hits(case: Case) -> str | None:
-    """Return why no closed form of the hit ratio applies; None if they apply."""
+    """Return the reason why no closed form of the hit ratio applies; None if they apply."""
     return next(_reasons_of_hits(case), None)
 
 
@@ -148,7 +151,7 @@ def _reasons_of_hits(case: Case) -> Iterator[str]:
 
 
 def of_response(case: Case) -> str | None:
-    """Return why no bound of the response time applies; None if one applies."""
+    """Return the reason why no bound of the response time applies; None if one applies."""
     return next(_reasons_of_response(case), None)
 
 

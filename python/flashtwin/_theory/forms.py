@@ -24,7 +24,7 @@ QUANTITIES: dict[str, str] = {
 }
 #: Victim rules with closed forms under uniform writes.
 RULES = ("greedy", "fifo", "random", "d-choices")
-#: Choices of the rule d-choices, if the device has another rule.
+#: Number of choices of the rule d-choices if the device has another rule.
 _CHOICES = 10
 #: Largest number of classes for which the best split of the flash is computed.
 _SPLIT_MAX = 64
@@ -34,17 +34,17 @@ _FRONTIER = "host and collection write to one open block a pool"
 
 @dataclass(frozen=True)
 class Form:
-    """A closed form, or the reason why there is none.
+    """A closed form of a quantity, or the reason why it does not apply.
 
     Attributes:
         quantity: one of `QUANTITIES`.
-        name: the rule, policy or queue.
-        value: the value; None if the form does not apply.
+        name: the rule, policy or queue of the form.
+        value: value of the quantity; None if the form does not apply.
         relation: `about`, or `at least` for a bound.
-        own: whether it is that of the device as it is, not of another rule or policy.
-        assumptions: what it assumes, beyond what was checked.
-        source: the paper.
-        reason: why it does not apply.
+        own: whether the form is for the device's own rule or policy, not for another one.
+        assumptions: assumptions of the form that were not checked.
+        source: paper from which the form is.
+        reason: reason why the form does not apply.
     """
 
     quantity: str
@@ -63,8 +63,9 @@ class Theory(list[Form]):
     Attributes:
         device: name of the device.
         load: the load.
-        pool: pools of blocks of the device: `pools`, `units` (blocks of a pool), `unit_pages`, `low` (free
-            blocks at which collection begins), `units_in_use`, `load` (live share of these).
+        pool: pools of blocks of the device: number of pools (`pools`), blocks of a pool (`units`), pages of a
+            block (`unit_pages`), free blocks at which collection begins (`low`), blocks in use
+            (`units_in_use`), and the fraction of their pages that is live (`load`).
     """
 
     def __init__(self, forms: list[Form], device: str, load: str, pool: dict[str, Any]) -> None:
@@ -74,7 +75,7 @@ class Theory(list[Form]):
         self.pool = pool
 
     def own(self, quantity: str) -> Form | None:
-        """Return the closed form of the device as it is; None if none applies."""
+        """Return the closed form for the device's own rule or policy; None if none applies."""
         found = (form for form in self if form.quantity == quantity and form.own and form.value is not None)
         return next(found, None)
 
@@ -142,10 +143,11 @@ def theory(
         load: generated load, as for `run`.
         device: as for `run`.
         set: keys of the device to change, as for `run`.
-        fill: live share of the blocks in use, in place of that of the device: its effective reserve.
+        fill: fraction of live pages in the blocks in use; by default that of the device, from its effective
+            reserve.
 
     Returns:
-        Forms that apply, with what they assume, and forms that do not, with the reason.
+        Forms that apply, with their assumptions, and forms that do not, with the reason.
 
     Raises:
         FlashtwinError: an argument is wrong; the message gives the remedy.
@@ -260,7 +262,7 @@ def _response(case: Case, hits: list[Form]) -> Form:
         return Form(quantity, name, reason=none)
     hit = next((form.value for form in hits if form.own and form.value is not None), None)
     if hit is None and case.buffer_pages:
-        # Of no policy known: as many as of any with uniform reads.
+        # No form applies to the policy, so the hit ratio of any policy under uniform reads is used.
         hit = case.buffer_pages / case.pages
     rate = of["poisson_rate"] * (1 - (hit or 0.0)) / case.pool["chips"] * 1e-6
     times = case.section("timing").get("read_us")

@@ -1,4 +1,4 @@
-"""Points of counters: from the results of `counters.sh`, or from a table of measurements."""
+"""Points of counters, from the results of `counters.sh` or from tables of measurements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MANIFEST = "counters.json"
 
 
 def points_of_results(folder: str | Path) -> tuple[list[Point], float]:
-    """Read the results of `counters.sh`; return the points, and the capacity in bytes.
+    """Read the results of `counters.sh`. Return the points, and the capacity in bytes.
 
     Raises:
         FlashtwinError: a file is missing, or the counters changed too little between two readings.
@@ -47,7 +47,10 @@ def points_of_results(folder: str | Path) -> tuple[list[Point], float]:
 
 
 def _waf(name: str, before: Counters, after: Counters) -> Interval:
-    """Return write amplification between two readings, with the steps of the counters as its bounds."""
+    """Return the write amplification between two readings.
+
+    Its bounds follow from the steps of the counters.
+    """
     host, media = after.host_bytes - before.host_bytes, after.media_bytes - before.media_bytes
     step = after.step_bytes
     if host <= 2 * step or media <= 2 * step:
@@ -61,7 +64,7 @@ def points_of_tables(tables: Sequence[str | Path], drive: str, capacity_bytes: f
     """Read the rows of a drive from tables that have its counters.
 
     Raises:
-        FlashtwinError: no row has them.
+        FlashtwinError: no row of the drive has counters.
     """
     points = []
     for row in (row for table in tables for row in read_table(table)):

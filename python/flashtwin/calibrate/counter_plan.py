@@ -1,4 +1,4 @@
-"""A plan of writes between readings of a drive's counters, for `calibrate counters`."""
+"""A plan of writes and readings of a drive's counters in between, for `calibrate counters`."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from .plan import RESULTS, Target
 
 SCRIPT = "counters.sh"
 _SCRIPT_TEXT = Path(__file__).with_name(SCRIPT)
-#: Parts of the drive that are used, the largest first.
+#: Fractions of the drive that are used, the largest first.
 SHARES = (1.0, 0.8, 0.65, 0.5)
 #: Overwrites before the measurement, and overwrites measured.
 _BEFORE, _MEASURED = 3, 1
 #: Seconds for which the counters may lag.
 WAIT_S = 70
-#: Rates that the estimate of the duration assumes, in bytes per second.
+#: Sequential and random rates, in bytes per second, that the estimate of the duration assumes.
 _SEQUENTIAL_BYTES_PER_S, _RANDOM_BYTES_PER_S = 1e9, 2e8
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Writes between two readings.
+    """Writes between two readings of the counters.
 
     Attributes:
         name: name of the experiment.
-        share: part of the drive that is written.
-        pattern: as `identify.Point` has it.
-        fio: lines of the job.
-        before: overwrites before the first reading.
-        measured: overwrites between the readings.
-        discard: whether the drive is discarded first.
+        share: fraction of the drive that is written.
+        pattern: pattern of the writes, as in `identify.Point`.
+        fio: lines of the job file.
+        before: number of overwrites before the first reading.
+        measured: number of overwrites between the readings.
+        discard: whether all data of the drive are discarded first.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Experiment:
 
 
 def experiments() -> list[Experiment]:
-    """Return the experiments in their order; each continues from the state that the one before it left."""
+    """Return the experiments in order. Each continues from the state that the previous one left."""
     found = []
     uniform = "rw=randwrite\nbs=4k\niodepth=128\nnorandommap=1"
     for share in SHARES:
@@ -65,7 +65,7 @@ def experiments() -> list[Experiment]:
 
 
 def write(folder: str | Path, where: Target) -> float:
-    """Write jobs, script and manifest; return the approximate duration of the script in seconds.
+    """Write jobs, script and manifest. Return the approximate duration of the script in seconds.
 
     Raises:
         FlashtwinError: the target is no block device, or a file cannot be written.

@@ -1,6 +1,6 @@
-"""Counters of drives: what nvme-cli prints, as bytes of the host and of the medium.
+"""Counters of drives: converts the output of nvme-cli to bytes written by the host and to the medium.
 
-Known are the logs of the Open Compute Project (OCP), of Solidigm and Intel, of endurance groups and of
+Known logs are those of the Open Compute Project (OCP), of Solidigm and Intel, of endurance groups, and of
 flexible data placement. A file may have the output of several commands, one after the other.
 """
 
@@ -14,11 +14,11 @@ from typing import Any
 
 from ..errors import FlashtwinError
 
-#: Bytes of a data unit of the SMART log, of a unit of Intel's log, and of one of the endurance group log.
+#: Bytes of a data unit of the SMART log, of a unit of Intel's log, and of a unit of the endurance group log.
 _DATA_UNIT = 512_000
 _INTEL_UNIT = 32 << 20
 _ENDURANCE_UNIT = 10**9
-#: Names of keys, in any case and with any separators.
+#: Names of keys. Case and separators do not matter.
 _MEDIA = {
     "physicalmediaunitswritten": 1,
     "nandbyteswritten": _INTEL_UNIT,
@@ -43,8 +43,8 @@ class Counters:
     Attributes:
         host_bytes: bytes written by the host.
         media_bytes: bytes written to the medium.
-        step_bytes: the larger of the steps in which the two count.
-        free_percent: free blocks in whole percent, if the drive counts them.
+        step_bytes: step of the counters; if they have different steps, the larger one.
+        free_percent: free blocks in whole percent; None if the drive does not count them.
     """
 
     host_bytes: int
@@ -72,7 +72,7 @@ def read_counters(path: str | Path) -> Counters:
             f"{path}: no counter of the medium; run nvme ocp smart-add-log, nvme solidigm smart-log-add, "
             "nvme endurance-log or nvme fdp stats, each with -o json"
         )
-    # Endurance groups count the host in the same unit as the medium, under the name of the SMART log.
+    # Endurance groups count host data in the unit of their media counter, but under the key of the SMART log.
     host_units = {**_HOST, "dataunitswritten": _ENDURANCE_UNIT} if media[2] == "mediaunitswritten" else _HOST
     host = _first(values, host_units)
     if host is None:
@@ -82,7 +82,7 @@ def read_counters(path: str | Path) -> Counters:
 
 
 def _logs(text: str, path: str | Path) -> Iterator[Mapping[str, Any]]:
-    """Return the JSON objects of a text, one after the other."""
+    """Return the JSON objects of a text, in order."""
     decoder = json.JSONDecoder()
     at = 0
     while text[at:].strip():
@@ -97,7 +97,7 @@ def _logs(text: str, path: str | Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _flat(log: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a log and of the objects in it, by keys in lower case without separators."""
+    """Return the values of a log and of the objects in it. Keys are in lower case without separators."""
     found: dict[str, Any] = {}
     for key, value in log.items():
         name = "".join(letter for letter in key.lower() if letter.isalnum())
@@ -113,7 +113,7 @@ def _flat(log: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _first(values: Mapping[str, Any], units: Mapping[str, int]) -> tuple[int, int, str] | None:
-    """Return the first of the given counters that the log has, in bytes, with its step and its name."""
+    """Return the first given counter that a log has: its value and its step in bytes, and its name."""
     for name, unit in units.items():
         number = _number(values.get(name))
         if number is not None:
@@ -122,7 +122,7 @@ def _first(values: Mapping[str, Any], units: Mapping[str, int]) -> tuple[int, in
 
 
 def _number(value: object) -> int | None:
-    """Return a whole number; it may be given as two halves of 64 bits, or as text."""
+    """Return a whole number, which may be given as a number, as two halves of 64 bits, or as text."""
     if isinstance(value, Mapping):
         if "raw" in value:
             return _number(value["raw"])

@@ -18,7 +18,8 @@ if [ "${1-}" != --yes ]; then
   [ "$answer" = yes ] || fail "nothing was done"
 fi
 
-# Reads every log that the drive has; some drives update their counters once a minute.
+# Reads every log that the drive has. Waits first, because some drives update their counters only once a
+# minute.
 counters() {
   sleep "$WAIT_S"
   {

@@ -1,4 +1,4 @@
-"""The device file of a calibration: each key with the origin of its value."""
+"""The device file of a calibration. Each key has a comment with the origin of its value."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _DERIVED = {
     "buffer.background_depth": "derived: two rows a die",
     "nand.suspend": "chosen: fits reads beside writes better",
 }
-#: Meanings of the values of a key that has several.
+#: Meanings of the values of a key that has several values.
 _JOINED = {"timing.read_us": "low, middle, high", "timing.program_us": "mean, spread"}
 
 
 def write_device(found: Calibration, path: Path) -> None:
-    """Write the device file; the device gets the name of the file."""
+    """Write the device file. The name of the file becomes the name of the device."""
     write_text(path, device_text(found, path.stem), "the device file")
 
 
 def device_text(found: Calibration, name: str) -> str:
-    """Return the device file; a comment on each line has the origin of the value."""
+    """Return the text of the device file. A comment on each line has the origin of the value."""
     sections: dict[str, Any] = tomllib.loads(base_text())
     keys: dict[str, tuple[Value, str]] = {}
     for section, values in sections.items():
@@ -63,7 +63,7 @@ def device_text(found: Calibration, name: str) -> str:
 
 
 def provenance(found: Calibration, key: str) -> str:
-    """Return where the value of a key comes from."""
+    """Return the origin of the value of a key."""
     if key == PROTECTION:
         known = "protected" not in found.unknown
         return "measured: fua-depth1, flush-depth1" if known else "assumed"
@@ -95,7 +95,10 @@ def _of_parameter(found: Calibration, name: str) -> str:
 
 
 def strongest(found: Calibration, name: str) -> tuple[str, float]:
-    """Return the figure that depends most on a parameter, and its change if the parameter is 10 % larger."""
+    """Return the figure that depends most on a parameter.
+
+    Also returns the change of this figure if the parameter is 10 % larger.
+    """
     sensitivities = found.refined.sensitivities[name]
     figure = max(sensitivities, key=lambda each: abs(sensitivities[each]))
     return figure, math.expm1(abs(sensitivities[figure]) * math.log(1.1))

@@ -1,4 +1,4 @@
-"""Figures of experiments, measured or modelled: how they are compared and weighted."""
+"""Figures of experiments, measured or modelled, and how a fit compares and weights them."""
 
 from __future__ import annotations
 
@@ -7,35 +7,36 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import TypeAlias
 
-#: Figures by name: the experiment, a slash, and the measure, such as "read-depth-16/read.p99_us".
+#: Values of figures by name. A name is the experiment, a slash, and the measure: "read-depth-16/read.p99_us".
 Figures: TypeAlias = "dict[str, float]"
 
-#: Percentiles that are figures: those that fio prints by default and that a fit can use.
+#: Percentiles that are figures: those that fio prints by default and a fit can use.
 PERCENTILES = (5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9)
-#: Requests that move no data, and the percentile that is a figure for them. fio flushes after each write, a
-#: load of the model at random times: at most half of the model's flushes find nothing to do.
+#: Kinds of requests that move no data. The constant below is the only percentile that is a figure for them.
+#: fio flushes after each write; the model's load flushes at random times, and up to half of its flushes find
+#: nothing to write.
 OTHERS = ("flush", "trim")
 OTHERS_PERCENT = 90
-#: Minimum number of requests beyond a percentile that is a figure.
+#: Minimum number of requests that must be beyond a percentile for it to be a figure.
 BEYOND_MIN = 5
-#: Logarithmic errors that count as one tolerance, by text in a figure's name; the first match applies. High
-#: percentiles depend on few requests, and writes wait for collections, which are rare, so both vary more from
-#: run to run. Bandwidths vary least, and near saturation a small error of a bandwidth is a large error of
-#: latencies.
+#: Logarithmic errors that count as one tolerance, by a text in the figure's name; the first match applies.
+#: Two kinds of figures vary more from run to run: high percentiles depend on few requests, and writes wait
+#: for collections, which are rare. Bandwidths vary least, and near saturation a small error of a bandwidth
+#: means a large error of latencies.
 TOLERANCES = (
     ("mb_per_s", 0.002),
     ("p99.9_us", 0.02),
     ("write.p", 0.015),
     ("", 0.01),
 )
-#: Weight of a latency relative to a bandwidth: an experiment has a dozen latencies and one bandwidth.
+#: Weight of a latency, relative to a bandwidth. An experiment has about a dozen latencies and one bandwidth.
 LATENCY_WEIGHT = 0.25
 #: Relative change of the number of requests beyond a percentile that counts as one tolerance.
 _SHARE_TOLERANCE = 0.04
-#: Number of tolerances beyond which errors count linearly instead of squared, so that one figure that the
+#: Number of tolerances above which errors count linearly instead of squared. Thus a single figure that the
 #: model cannot meet does not distort all others.
 LINEAR_FROM = 3.0
-#: Cost of a device that gives no figures.
+#: Cost of a device that yields no figures.
 _NO_COST = 1e9
 
 
@@ -45,7 +46,7 @@ def tolerance(figure: str) -> float:
 
 
 def weight(figure: str) -> float:
-    """Return how much a figure counts."""
+    """Return the weight of a figure in the cost."""
     return LATENCY_WEIGHT if figure.endswith("_us") else 1.0
 
 
@@ -59,13 +60,13 @@ def errors(
 ) -> Figures:
     """Return the errors, in tolerances, of the figures that both the drive and the model have.
 
-    The error of a percentile is the smaller of two errors: that of its latency, and that of the share of
-    requests up to its latency. Near a jump of latencies, for example between reads that wait for a program
-    and reads that do not, the latency of a percentile may change by a factor although the share of waiting
-    requests hardly changes.
+    A percentile has two errors: the error of its latency, and the error of the share of requests up to that
+    latency. The smaller one counts. Latencies may jump, for example between reads that wait for a program and
+    reads that do not. Near such a jump, the latency of a percentile may change by a factor although the share
+    of waiting requests hardly changes.
 
     Args:
-        noise: standard deviation of the logarithm of each figure between runs of one device.
+        noise: standard deviation of the logarithm of each figure between runs of the same device.
     """
     noise = noise or {}
     both = [name for name, value in target.items() if value > 0 and modelled.get(name, 0) > 0]
@@ -87,13 +88,16 @@ def errors(
 
 
 def _percentile(figure: str) -> tuple[str, float | None]:
-    """Split "x/read.p99_us" into "x/read" and 99; other figures have None."""
+    """Split a name such as "x/read.p99_us" into "x/read" and 99.
+
+    For other figures, the second value is None.
+    """
     group, found, percent = figure.partition(".p")
     return (group, float(percent.removesuffix("_us"))) if found else (figure, None)
 
 
 def _percent_at(curve: list[tuple[float, float]], value: float) -> float:
-    """Return the percentile at which a curve reaches a value, interpolated linearly."""
+    """Return the percentile at which a curve reaches a value. Between points it is interpolated linearly."""
     if value < curve[0][1]:
         return 0
     for (low, from_), (high, to) in pairwise(curve):
@@ -103,7 +107,7 @@ def _percent_at(curve: list[tuple[float, float]], value: float) -> float:
 
 
 def cost(found: Mapping[str, float]) -> float:
-    """Return the weighted mean of squared errors; large errors count linearly."""
+    """Return the weighted mean of squared errors. Large errors count linearly."""
     if not found:
         return _NO_COST
     total = 0.0

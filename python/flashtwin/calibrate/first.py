@@ -1,4 +1,4 @@
-"""First estimates in closed form, each from the experiments that isolate its parameter."""
+"""First estimates in closed form. Each parameter is estimated from the experiments that isolate it."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from .figures import Figures, cost, errors
 from .loads import RANGE_WARMUP, STRIDES
 from .parameters import BLOCK_BYTES, BY_NAME, Values
 
-#: Time per byte, in ns, of a PCI Express 3.0 link with four lanes, as in `base.toml`.
+#: Time in ns per byte on a PCI Express 3.0 link with four lanes, as in `base.toml`.
 _LINK_NS_PER_BYTE = 1 / 3.938 * (256 + 24) / 256
-#: Bytes on the pins per byte of data, including the spare bytes of `base.toml`.
+#: Bytes on the pins per byte of data; the spare bytes of `base.toml` are included.
 _PINS_PER_BYTE = 1 + 64 / 512
 _FLASH_PAGE_KIB = 16
-#: Times of the buffer memory and the controller if no experiment separates them from the overhead.
+#: Times in us of the buffer memory and of the controller if no experiment separates them from the overhead.
 _BUFFER_US = 1.0
 _REQUEST_US = 0.8
-#: Time of an erase if no experiment shows it.
+#: Time of an erase in us if no experiment determines it.
 _ERASE_US = 4500.0
-#: A rate within this share of the highest rate is not limited by the number of dies.
+#: A rate above this fraction of the highest rate is not limited by the number of dies.
 _FULL = 0.75
-#: A rate within this share of the lowest rate comes from a single die.
+#: A rate below this multiple of the lowest rate is that of a single die.
 _SINGLE = 1.2
-#: A burst below this share of the fastest burst found a full buffer.
+#: If a burst is slower than this fraction of the fastest burst's rate, the buffer was full.
 _STALLED = 0.9
-#: Share of a read's latency that is time of its die, until the overhead is known.
+#: Fraction of a read's latency that is assumed to be time of its die, as long as the overhead is not known.
 _OF_DIE = 0.8
-#: Forced writes that take this multiple of the time of other writes wait for the flash.
+#: If forced writes take this multiple of the time of other writes, they wait for the flash.
 _WAITS = 3
-#: Reads from a buffer take less than this share of the time of reads from flash.
+#: Reads from the buffer take less than this fraction of the time of reads from flash.
 _HIT = 0.7
-#: A buffer that holds less than this share of the previous reads is full.
+#: A buffer that has less than this fraction of the pages read before is full.
 _FULL_BUFFER = 0.9
-#: A fill of fewer buffer sizes than this measures the buffer more than the flash.
+#: A fill below this multiple of the buffer's size measures the buffer more than the flash.
 _FILL_TO_BUFFER = 2
-#: Writes to an empty drive that are faster than later ones by this factor go to an SLC cache.
+#: If writes to an empty drive are faster than later writes by this factor, the drive has an SLC cache.
 _CACHED = 1.3
 _HALVINGS = 6
-#: Costs within this factor of the lowest do not distinguish counts.
+#: Numbers of components whose costs are within this factor of the lowest cost cannot be distinguished.
 _NEAR = 1.2
 _NEAR_COST = 0.05
 #: Bits of a cell, as in `base.toml`.
@@ -51,25 +51,26 @@ _CHANNELS = (1, 2, 3, 4, 6, 8, 12, 16, 32)
 
 @dataclass(frozen=True)
 class Dies:
-    """Row size and number of dies, as reads over strides show them."""
+    """Row size and number of dies, derived from reads with different strides."""
 
     row_kib: int
     dies: int
 
 
 def dies_of(rates: Mapping[int, float], die_rate: float) -> Dies:
-    """Return row and dies from the rates of reads whose addresses are multiples of a stride (KiB) apart.
+    """Return row size and number of dies, from the rates of reads with different strides.
 
-    Sequential data is striped row by row over the dies. Reads one row apart reach all dies, reads two rows
-    apart half of them, and reads as many rows apart as there are dies reach one die.
+    Addresses of such reads are multiples of the stride (in KiB). Sequential data are striped row by row over
+    the dies. Therefore reads with a stride of one row reach all dies, and reads with a stride of two rows
+    reach half of them. If the stride is as many rows as there are dies, all reads reach one die.
 
     Args:
-        rates: rates by stride, in ascending order.
+        rates: rates by stride, in ascending order of strides.
         die_rate: rate of a single die.
     """
     best = max(rates.values())
     row = max(_FLASH_PAGE_KIB, max(takewhile(lambda stride: rates[stride] >= _FULL * best, rates), default=0))
-    # A larger stride has few addresses, which a buffer may hold.
+    # With larger strides there are few addresses, and a buffer may have all of them.
     narrow = next((stride for stride in rates if rates[stride] <= _SINGLE * die_rate), None)
     if narrow is not None:
         return Dies(row, max(1, narrow // row))
@@ -78,7 +79,7 @@ def dies_of(rates: Mapping[int, float], die_rate: float) -> Dies:
 
 
 def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -> Values:
-    """Return first estimates for a drive of that capacity from the figures of the experiments.
+    """Return first estimates for a drive of the given capacity, from the figures of the experiments.
 
     Args:
         figures: figures of the experiments.
@@ -91,7 +92,8 @@ def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -
     get = _Given(figures)
     wait = get("write-depth1/write.p50_us")
     read_us = get("read-size-4k/read.p50_us")
-    # Flash takes longer to program than to read, so writes that are faster than reads end in a buffer.
+    # Flash takes longer to program than to read. Therefore, if writes are faster than reads, they end in a
+    # buffer.
     is_buffered = wait < read_us
     die_us = read_us - wait if is_buffered else read_us * _OF_DIE
     strides = get.rates("read-stride-", "k", most=STRIDES[-1])
@@ -115,7 +117,7 @@ def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -
         "transfer": transfer,
     }
     again = figures.get("write-again/mb_per_s", fills.slow)
-    # Neither an SLC cache nor the link may hide the flash.
+    # The fills show the flash only if neither an SLC cache nor the link hides it.
     shown = not fills.cache_bytes and fills.slow < _FULL * 1e3 / _LINK_NS_PER_BYTE
     if shown and again < fills.slow:
         values["erase"] = found.dies * BLOCK_BYTES * (1 / again - 1 / fills.slow)
@@ -124,14 +126,14 @@ def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -
         values["slc"] = 100 * fills.cache_bytes * _CELL_BITS / raw
         values["slc_program"] = found.dies * row_bytes / fills.fast - data_in_us
     if buffer:
-        # Many writes in flight wait for the controller or the link.
+        # With many writes in flight, they wait for the controller or the link.
         interval_us = (4 << 10) / get("write-rate/mb_per_s")
         values["request"] = interval_us if interval_us > _LINK_NS_PER_BYTE * 4.1 * 1.1 else _REQUEST_US
         values["overhead"] = wait - _BUFFER_US - values["request"] - (4 << 10) * _LINK_NS_PER_BYTE / 1e3
         values["buffer"] = buffer
     else:
         values["request"] = _REQUEST_US
-        # Queued reads of one die wait only for the die; single reads also have the overhead.
+        # Queued reads of one die wait only for the die. Single reads also have the overhead.
         single_us = (4 << 10) / min(strides.values())
         values["overhead"] = (4 << 10) / get("read-size-4k/mb_per_s") - single_us - _REQUEST_US
     values["overhead"] = BY_NAME["overhead"].clip(values["overhead"])
@@ -146,7 +148,10 @@ def choose_dies(
     measure_strides: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> Values:
-    """Return first estimates with the row and dies near the closed form that explain the strides best."""
+    """Return first estimates with the row size and the number of dies that explain the strides best.
+
+    Only numbers near the closed form are tried.
+    """
     start = estimate(figures, capacity_bytes)
     tried = [
         estimate(figures, capacity_bytes, Dies(round(start["planes"] * times * _FLASH_PAGE_KIB), round(dies)))
@@ -156,7 +161,7 @@ def choose_dies(
     ]
 
     def error(each: Values) -> float:
-        # Each die has its own channel, so that no channel limits the rates.
+        # With a channel for each die, no channel limits the rates.
         apart = {**each, "channels": each["dies"], "dies": 1}
         return cost(errors(figures, measure_strides(apart), uncertain))
 
@@ -169,9 +174,10 @@ def choose_channels(
     measure_reads: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> tuple[Values, bool]:
-    """Return the values with the fewest channels that explain reads, and whether other numbers are excluded.
+    """Return the values with the fewest channels that explain the reads.
 
-    If the link limits the rates, more channels change nothing.
+    Also returns whether other numbers of channels are excluded. If the link limits the rates, more channels
+    change nothing.
     """
     dies = round(values["dies"])
     candidates = [
@@ -185,15 +191,15 @@ def choose_channels(
 
 
 def is_near(found: float, best: float) -> bool:
-    """Whether a cost is so close to the lowest that the two do not distinguish counts."""
+    """Whether a cost is so close to the lowest cost that the two cannot be distinguished."""
     return found <= best * _NEAR + _NEAR_COST
 
 
 def choose_reserve(values: Values, rate: float, measure_rate: Callable[[Values], float]) -> Values:
     """Return the values with the reserve that yields the measured rate of steady random writes.
 
-    The rate grows with the reserve, because collections move fewer pages. The reserve is found by bisection
-    of its logarithm.
+    The rate grows with the reserve, because collections move fewer pages. The search is a bisection over the
+    logarithm of the reserve.
     """
     low, high = math.log(BY_NAME["reserve"].low), math.log(BY_NAME["reserve"].high)
     for _ in range(_HALVINGS):
@@ -206,7 +212,7 @@ def choose_reserve(values: Values, rate: float, measure_rate: Callable[[Values],
 
 
 class _Given:
-    """Access to the figures; a missing one is an error."""
+    """Access to the figures. A missing figure raises an error."""
 
     def __init__(self, figures: Figures) -> None:
         self._figures = figures
@@ -233,12 +239,12 @@ class _Given:
 
 @dataclass(frozen=True)
 class Fills:
-    """SLC cache and rates, as sequential writes to an empty drive show them.
+    """SLC cache and write rates, derived from sequential writes to an empty drive.
 
     Attributes:
-        cache_bytes: amount of data that the SLC cache takes; 0 if there is none.
-        fast: rate until it is full.
-        slow: rate afterwards.
+        cache_bytes: amount of data that the SLC cache accepts; 0 if there is none.
+        fast: rate until the cache is full.
+        slow: rate after that.
     """
 
     cache_bytes: float
@@ -247,10 +253,10 @@ class Fills:
 
 
 def _fills(get: _Given, capacity_bytes: int, least_bytes: float) -> Fills:
-    """Return cache and rates from the times of writing x bytes.
+    """Return the SLC cache and the rates, from the times of writing x bytes.
 
-    The times grow by x / fast until the cache is full, and then by x / slow. The first bytes are left out,
-    because the buffer may have taken them.
+    The times grow by x / fast until the cache is full, and then by x / slow. The first bytes are omitted,
+    because they may be in the buffer.
     """
     shares = get.rates("write-fill-", "", most=100)
     ends = [(capacity_bytes * percent / 100, rate) for percent, rate in shares.items()]
@@ -266,7 +272,7 @@ def _fills(get: _Given, capacity_bytes: int, least_bytes: float) -> Fills:
 
 
 def protected(figures: Figures) -> bool | None:
-    """Whether a flush is complete when the data is in the buffer; None if no experiment shows it."""
+    """Whether a flush completes when the data are in the buffer; None if no experiment shows it."""
     usual_us = figures.get("write-depth1/write.p50_us")
     forced = (figures.get(name) for name in ("fua-depth1/write.p50_us", "flush-depth1/flush.p90_us"))
     forced_us = max((us for us in forced if us is not None), default=None)
@@ -274,22 +280,22 @@ def protected(figures: Figures) -> bool | None:
 
 
 def caches_reads(figures: Figures) -> bool:
-    """Whether repeated reads of a small part of the drive come from its buffer."""
+    """Whether repeated reads of a small part of the drive are served from its buffer."""
     miss_us, parts = _in_parts(_Given(figures))
     return min(parts.values()) <= _HIT * miss_us
 
 
 def _in_parts(get: _Given) -> tuple[float, dict[int, float]]:
-    """Return the mean latency of reads from the whole drive, and from parts of the given sizes in MiB."""
+    """Return the mean latency of reads from the whole drive, and from parts of it by their size in MiB."""
     parts = get.rates("read-range-", "m", most=1 << 20)
     return (4 << 10) / get("read-size-4k/mb_per_s"), {mib: (4 << 10) / rate for mib, rate in parts.items()}
 
 
 def _cached_reads(get: _Given) -> float:
-    """Return the size of the buffer from reads within a part of the drive; 0 if they do not reveal it.
+    """Return the size of the buffer, from reads within parts of the drive; 0 if they do not show it.
 
-    The share of hits among these reads is the size of the buffer divided by the size of the part. If the
-    buffer holds all previously read pages, these reads do not reveal its size.
+    The hit ratio of such reads is the size of the buffer divided by the size of the part. If the buffer has
+    all pages read before, the reads do not show its size.
     """
     miss_us, parts = _in_parts(get)
     hit_us = min(parts.values())
@@ -299,21 +305,21 @@ def _cached_reads(get: _Given) -> float:
     shares = {mib: share for mib, share in shares.items() if share < _FULL_BUFFER * _read_before(mib)}
     if not shares:
         return 0.0
-    # A share near zero is smaller than its error.
+    # A hit ratio near zero is smaller than its error.
     mib = min(shares, key=lambda each: abs(shares[each] - 0.5))
     return max(float(1 << 18), mib * shares[mib] * (1 << 20))
 
 
 def _read_before(mib: int) -> float:
-    """Return the share of a part of the drive that the warm-up of its experiment reads."""
+    """Return the fraction of a part of the drive that the warm-up of its experiment reads."""
     return 1 - math.exp(-RANGE_WARMUP / (mib << 8))
 
 
 def _buffer(get: _Given) -> float:
-    """Return the size of the buffer from bursts of writes.
+    """Return the size of the buffer, from bursts of writes.
 
-    A burst of n bytes that fills the buffer lasts as long as the flash needs for n bytes minus the size of
-    the buffer. The two shortest such bursts determine both unknowns.
+    A burst of n bytes that fills the buffer takes as long as the flash takes to write n bytes minus the size
+    of the buffer. The two shortest such bursts determine the size and the rate of the flash.
     """
     bursts = get.rates("write-burst-", "m", most=1 << 20)
     top = max(bursts.values())

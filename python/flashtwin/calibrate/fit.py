@@ -1,4 +1,4 @@
-"""A fit: first estimates, non-numeric choices, joint refinement, and which parameters are identified."""
+"""A fit: first estimates, choices that are not numbers, joint refinement, and the identified parameters."""
 
 from __future__ import annotations
 
@@ -21,38 +21,39 @@ from .parameters import BY_NAME, Profile, Values
 from .refine import Journal, Refined, Refinement
 from .results import Results
 
-#: Maximum capacity of a model: a larger one takes longer and yields the same rates.
+#: Maximum capacity of a model in bytes. A larger model takes longer and yields the same rates.
 _CAPACITY_MAX = 2 << 30
-#: Largest number of requests of an evaluation, as a multiple of those of a quick plan. No fitted load drifts,
-#: so more requests add little.
+#: Largest number of requests of an evaluation, as a multiple of that of a quick plan. No fitted load changes
+#: over time, so more requests add little.
 _TIMES = 2
 #: Number of standard errors to either side of an interval. Two would suffice for independent errors, but the
-#: percentiles of a run are correlated: with two, one in ten parameters of the recovered devices
-#: (experiments/recovery.py) was outside.
+#: percentiles of a run are correlated. With two, one in ten parameters of the recovered devices
+#: (experiments/recovery.py) was outside its interval.
 _STANDARD_ERRORS = 4
-#: A parameter is identified if its interval extends by at most this share to either side.
+#: A parameter is identified if its interval extends by at most this fraction of its value to either side.
 IDENTIFIED = 0.10
-#: If the cost of a model is higher, the drive has another structure, and no parameter is identified.
+#: If the cost of a model exceeds this, the drive has another structure, and no parameter is identified.
 _COST_MAX = 2.0
-#: A fill of fewer buffer sizes than this measures the buffer more than the flash.
+#: A fill below this multiple of the buffer's size measures the buffer more than the flash.
 _FILL_TO_BUFFER = 10
-#: Relative difference of parameters between runs of the same requests, which show the residual noise. It is
-#: so small that the direct effect of a parameter on a figure is negligible.
+#: Relative difference of parameters between runs of the same requests, from which the residual noise is
+#: computed. It is so small that its direct effect on a figure is negligible.
 _JITTER = 0.0003
-#: Suspension as it is tried first, in us.
+#: Time of a suspension that is tried first, in us.
 _SUSPEND_US = 20.0
-#: First alternatives of an SLC cache: percentages of the raw capacity, and the share of the program time.
+#: Alternatives of an SLC cache that are tried first: its percentage of the raw capacity, and its fraction of
+#: the program time.
 _CACHES = (2.5, 5.0, 10.0, 20.0)
 _CACHE_PROGRAM = 0.3
-#: Factors of the best share that are tried next.
+#: Factors by which the best percentage is multiplied in the next step.
 _CACHE_TIMES = (0.7, 0.84, 1.2, 1.4)
-#: A cache must reduce the cost by this factor; otherwise the writes are explained without one.
+#: A cache must reduce the cost by this factor. Otherwise the writes are explained without a cache.
 _CACHE_GAIN = 0.8
-#: Other counts whose cost is below this multiple of the refined cost are refined as well.
+#: Other numbers of components are refined as well if their cost is below this multiple of the refined cost.
 _PROMISING = 3.0
-#: Reserves in percent that are tried beside the one that yields the measured rate.
+#: Reserves in percent that are tried in addition to the one that yields the measured rate.
 _RESERVES = (6.0, 9.0, 13.0, 18.0, 26.0, 36.0)
-#: First alternatives of the spread of program times.
+#: Values that are tried first for the spread of program times.
 _SPREADS = (1.1, 1.3, 1.5, 1.7)
 
 
@@ -62,12 +63,13 @@ class Calibration:
 
     Attributes:
         profile: the device.
-        first: the values before refinement.
+        first: parameters before the refinement.
         refined: the refinement, with the standard errors of the parameters.
         measured: all measured figures.
         modelled: the same figures of the profile.
-        drive_bytes: capacity of the drive; the model may have less.
-        unknown: counts for which other values fit as well, and "protected" if no experiment determines it.
+        drive_bytes: capacity of the drive; that of the model may be smaller.
+        unknown: numbers of components for which other values fit as well; also "protected" if no experiment
+            determines it.
     """
 
     profile: Profile
@@ -79,11 +81,11 @@ class Calibration:
     unknown: frozenset[str]
 
     def relative_error(self, figure: str) -> float:
-        """Return the relative deviation of a figure of the profile from the measured one."""
+        """Return the relative difference between a figure of the profile and the measured figure."""
         return self.modelled[figure] / self.measured[figure] - 1
 
     def spread(self, name: str) -> float | None:
-        """Return the half-width of a parameter's interval relative to its value; None if not refined."""
+        """Return the half-width of a parameter's interval, relative to its value; None if not refined."""
         spread = self.refined.spreads.get(name)
         return None if spread is None else _STANDARD_ERRORS * spread
 
@@ -116,16 +118,16 @@ def fit(
     journal: Path | None = None,
     on_progress: Callable[[str, float], None] | None = None,
 ) -> Calibration:
-    """Fit a profile to figures of experiments; held-out figures are compared, not fitted.
+    """Fit a profile to figures of experiments. Held-out figures are compared, not fitted.
 
     Args:
         results: results of the experiments.
-        steps: maximum number of linear steps; 0 keeps the first estimates.
+        steps: maximum number of linear steps. With 0, the first estimates are kept.
         generations: number of generations of CMA-ES, after the linear steps.
         seed: seed of the loads and of CMA-ES.
-        threads: number of evaluations at a time; the result does not depend on it.
+        threads: number of evaluations at the same time. The result does not depend on it.
         host_us: time that the host adds to each request, which is not part of the device.
-        journal: file of completed evaluations, with which an interrupted fit continues.
+        journal: file of completed evaluations, from which an interrupted fit continues.
         on_progress: function to call with phase and cost after each step.
 
     Raises:
@@ -138,7 +140,8 @@ def fit(
     capacity = min(drive_bytes, _CAPACITY_MAX)
     unseen = {load.name for load in [*loads.held_out(), *loads.measured_only(capacity)]}
     shown = protected(figures)
-    # Known requests are replayed, so that the noise of random requests is equal on both sides.
+    # If the requests are known, they are replayed, so that drive and model have the same noise of random
+    # requests.
     loads_seed = seed if results.seed is None else results.seed
     target = {name: value for name, value in figures.items() if name.split("/")[0] not in unseen}
 
@@ -146,12 +149,12 @@ def fit(
         return Profile(values, capacity, shown is not False)
 
     def under(which: list[loads.Load], *times_max: int) -> Callable[..., Figures]:
-        # As long as the measurement, because tails and drifts depend on the length.
+        # Modelled runs are as long as the measurement, because tails and drifts depend on the length.
         exact = [load.as_measured(results.requests, *times_max) for load in which]
 
         def figures_of(values: Values, run: int = 0) -> Figures:
-            # Several runs show the noise. They have other requests, or the same requests with slightly
-            # different values.
+            # The noise is computed from several runs. They have other requests or, if requests are known,
+            # slightly different parameters.
             shift = 0 if results.seed is not None else run
             spec = profile_of(_jittered(values, run - shift)).spec()
             return measure(spec, exact, loads_seed + shift, in_order=results.in_order)
@@ -179,8 +182,8 @@ def fit(
         # The model's buffer always does.
         target = {name: value for name, value in target.items() if not name.startswith("read-range-")}
     context = hashlib.sha256(json.dumps([sorted(target.items()), capacity, seed]).encode()).hexdigest()
-    # Strides show the structure. Large ones have few addresses and measure how many of these the buffer
-    # holds.
+    # Strides show the structure. Large strides have few addresses, so they measure how many of these the
+    # buffer has.
     refining = [load for load in loads.reads() if load not in strides] + loads.writes(capacity)
     evaluate = Journal(under(refining, _TIMES), journal, context)
 
@@ -202,7 +205,7 @@ def fit(
         refined, channels_known = _recount(refined, target, evaluate, refine, threads)
     every = [load for load in loads.every(capacity) if load.name in results.requests]
     modelled = under(every)(refined.values)
-    # The figures were modelled with the time of the host, as they were measured; the device file omits it.
+    # Figures were modelled with the time of the host, as they were measured. The device file omits this time.
     refined = _without_host(refined, host_us)
     # In the order of the loads.
     both = {name: figures[name] for name in modelled if name in figures}
@@ -215,14 +218,14 @@ def fit(
 
 
 def _jittered(values: Values, run: int) -> Values:
-    """Return slightly different values for all runs except the first, so that the runs show the noise."""
+    """Return slightly different parameters for each run except the first, so that the runs show the noise."""
     rng = random.Random(run)
     factors = {name: 1 + rng.choice((-_JITTER, _JITTER)) for name in values if not BY_NAME[name].whole}
     return {name: value * factors.get(name, 1.0) for name, value in values.items()} if run else values
 
 
 def _without_host(refined: Refined, host_us: float) -> Refined:
-    """Return a refinement whose overhead is the overhead of the device alone."""
+    """Return a refinement whose overhead is that of the device alone."""
     if not host_us:
         return refined
     fitted = refined.values["overhead"]
@@ -234,7 +237,7 @@ def _without_host(refined: Refined, host_us: float) -> Refined:
 
 
 def _without_buffered_fills(target: Figures, capacity_bytes: int, buffer_bytes: float) -> Figures:
-    """Omit writes of a share of the capacity if the buffer of the smaller model holds too much of it."""
+    """Omit writes of a share of the capacity if too much of it fits into the buffer of the smaller model."""
     shares = {f"write-fill-{percent}/mb_per_s": percent / 100 for percent in loads.FILLS}
     least = _FILL_TO_BUFFER * buffer_bytes
     return {name: value for name, value in target.items() if shares.get(name, 1) * capacity_bytes >= least}
@@ -247,10 +250,10 @@ def _recount(
     refine: Callable[[Values], Refined],
     threads: int,
 ) -> tuple[Refined, bool]:
-    """Try other counts with the refined values, at which figures distinguish counts better.
+    """Try other numbers of components with the refined parameters, where figures distinguish numbers better.
 
     Returns:
-        The better refinement, and whether no other count explains the figures nearly as well.
+        The better refinement, and whether no other numbers explain the figures nearly as well.
     """
 
     def best_other(of: Refined) -> tuple[float, Values]:
@@ -272,7 +275,7 @@ def _recount(
 
 
 def _other_counts(values: Values) -> list[Values]:
-    """Return the values with channels, dies or planes doubled and another of these halved."""
+    """Return the parameters with one of channels, dies and planes doubled, and another of them halved."""
     return [
         {**values, more: 2 * values[more], less: values[less] / 2}
         for more, less in permutations((name for name in values if BY_NAME[name].whole), 2)
@@ -286,10 +289,10 @@ def _choose_cache(
     measure_writes: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> Values:
-    """Return the values with the SLC cache that explains writes to an empty drive best, or with none.
+    """Return the parameters with the SLC cache that best explains writes to an empty drive, or without one.
 
-    If the buffer absorbs the writes to a small cache, or channels limit its rate, no closed form reveals the
-    cache.
+    No closed form determines the cache if the buffer absorbs the writes to a small cache, or if channels
+    limit its rate.
     """
     plain = {name: value for name, value in values.items() if not name.startswith("slc")}
     program = BY_NAME["slc_program"].clip(_CACHE_PROGRAM * values["program"])
@@ -313,7 +316,7 @@ def _confirm_reserve(
     measure_steady: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> Values:
-    """Return the values with another reserve if it explains writes and the reads beside them better.
+    """Return the parameters with another reserve if it better explains writes and the reads beside them.
 
     If an SLC cache limits the rate of writes, the rate is nearly the same over a wide range of reserves.
     """
@@ -330,10 +333,10 @@ def _choose_beside(
     measure_beside: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> Values:
-    """Return the values with the suspension and the spread of programs that explain reads beside writes best.
+    """Return the parameters with the suspension and program spread that best explain reads beside writes.
 
-    The effect of both on the percentiles is not linear, so a refinement that starts far away cannot find
-    them.
+    Their effect on the percentiles is not linear. Therefore a refinement that starts far from the best values
+    cannot find them.
     """
     tried: list[Values] = []
     for spread in _SPREADS:

@@ -1,4 +1,4 @@
-"""The host's share in figures of a served device, measured on the device `instant` on the same host."""
+"""The host's part of the figures of a served device, measured on the device `instant` on the same host."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from . import loads
 from .figures import Figures
 from .results import Results
 
-#: Experiments with one request in flight, and with several.
+#: Experiment with one request in flight, and experiments with several.
 _ONE = "read-size-4k"
 _MORE = ("read-depth-2", 2)
 _BYTES = 4 << 10
@@ -34,8 +34,8 @@ def latency_us(host: Figures, where: str) -> float:
 def with_host(results: Results, host: Figures) -> Results:
     """Return results with the uncertainty that the host causes.
 
-    A fit subtracts the median latency of the host. The additional latency of the device `instant` at another
-    percentile, or with more requests in flight, is an error of unknown size.
+    A fit subtracts the median latency of the host. At other percentiles, or with more requests in flight, the
+    latency of the device `instant` is higher. The difference is an error of unknown size.
     """
     taken_out_us = latency_us(host, "host")
     uncertain = dict(results.uncertain)
@@ -60,7 +60,7 @@ def _mean_us(host: Figures, depth: int) -> float | None:
 
 
 def _percentile_us(host: Figures, depth: int, percentile: str) -> float | None:
-    # High percentiles need more requests than the median at depth 1.
+    # At depth 1, a high percentile may lack requests. It is then taken from the first other experiment.
     names = (_ONE, _MORE[0]) if depth == 1 else (_MORE[0],)
     return next((host[key] for key in (f"{name}/read.{percentile}" for name in names) if key in host), None)
 

@@ -1,13 +1,13 @@
 """Overhead, reserve, free blocks and victim rule of a drive from its counters alone, with intervals.
 
-- *Overhead*: bytes of the medium per byte of the host in sequential passes, in which nothing is moved.
-- *Reserve*: write amplification of uniform writes, without the overhead, gives the share of live pages by a
-  closed form (docs/placement.md). The used capacity divided by this share is the flash in use. A rule is
-  right if drives filled to different levels give the same amount of flash.
-- *Free blocks*: if the drive counts them, their share after the sequential passes gives the amount of flash
-  in another way, and their share at the end of random writes is the watermark.
-- *Victim rule*: found by running skewed writes on a model with that reserve, with moved pages either in units
-  of their own or together with host pages.
+- *Overhead*: bytes of the medium per byte of the host in sequential passes, in which no page is moved.
+- *Reserve*: a closed form (docs/placement.md) converts the write amplification of uniform writes, without the
+  overhead, to the fraction of live pages. The used capacity divided by this fraction is the flash in use. A
+  rule is right if drives that are filled to different levels give the same amount of flash.
+- *Free blocks*: needs a drive that counts them. After sequential passes, their share gives the amount of
+  flash in another way. At the end of random writes, their share is the watermark.
+- *Victim rule*: skewed writes run on a model with that reserve. Moved pages are placed either in units of
+  their own or together with host pages.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from dataclasses import asdict, dataclass
 from .. import _core
 from ..errors import FlashtwinError
 
-#: Units of the model of skewed writes, pages of a unit, and free units at which it collects.
+#: Units of the model of skewed writes, pages per unit, and number of free units at which the model collects.
 _UNITS = 512
 _UNIT_PAGES = 2048
 _LOW = 2
-#: Number of open and free units, which the closed form does not count as flash in use.
+#: Number of open and free units. The closed form does not count them as flash in use.
 _APART = 4
-#: Factor by which the fills must agree better under a rule for it to be named.
+#: A rule is named only if the fills agree better under it by this factor.
 _CLEARLY = 2.0
 #: Closed forms of uniform writes by victim rule.
 RULES = {"greedy": "uniform_greedy", "fifo": "uniform_fifo"}
@@ -47,15 +47,15 @@ class Interval:
 
 @dataclass(frozen=True)
 class Point:
-    """Write amplification of a load, by counters.
+    """Write amplification of a load, measured by counters.
 
     Attributes:
         name: name of the experiment.
-        used_bytes: part of the drive that it writes.
+        used_bytes: size of the part of the drive that is written.
         pattern: "sequential", "uniform", or another generated load.
         waf: bytes of the medium per byte of the host, with bounds.
-        overwrites: overwrites of the part up to the end of the measurement.
-        free_percent: free blocks at the end, in whole percent.
+        overwrites: number of overwrites of that part up to the end of the measurement.
+        free_percent: free blocks at the end, in whole percent; None if the drive does not count them.
         shuffled: whether the drive was filled in random order before.
     """
 
@@ -70,7 +70,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A victim rule, the placement of moved pages, and the largest error under skewed loads."""
+    """A victim rule, the placement of moved pages, and the largest error of the two under skewed loads."""
 
     rule: str
     survivors: str
@@ -82,15 +82,16 @@ class Identified:
     """Parameters of a drive.
 
     Attributes:
-        overhead_percent: parity and metadata (nand.media_overhead_percent).
+        overhead_percent: parity and metadata, as in nand.media_overhead_percent.
         flash_bytes: flash in use, by victim rule.
-        reserve_percent: share of it that the host does not see, by victim rule.
-        rule: the rule under which partly filled drives agree best; None if only one fill was measured.
-        disagreement_percent: by how much they differ, by rule.
+        reserve_percent: percentage of the flash in use that the host cannot access, by victim rule.
+        rule: rule under which partly filled drives agree best; None if only one fill was measured.
+        disagreement_percent: difference between the fills, by rule.
         watermark_percent: free blocks after random writes; None if the drive does not count them.
-        flash_by_free_bytes: flash by the free blocks after sequential passes; None likewise.
-        candidates: rules by their error under skewed loads, least first; empty without such loads.
-        notes: what does not agree.
+        flash_by_free_bytes: flash computed from the free blocks after sequential passes; None if the drive
+            does not count them.
+        candidates: rules in ascending order of their error under skewed loads; empty without such loads.
+        notes: descriptions of disagreements.
     """
 
     overhead_percent: Interval
@@ -137,12 +138,12 @@ def identify(points: Sequence[Point], capacity_bytes: float, seed: int = 1) -> I
     """Identify the parameters of a drive from counters.
 
     Args:
-        points: experiments; at least one sequential pass and one of uniform writes that collection follows.
+        points: experiments; at least one sequential pass, and one of uniform writes with collections.
         capacity_bytes: capacity of the drive.
-        seed: that of modelled loads.
+        seed: seed of modelled loads.
 
     Raises:
-        FlashtwinError: such an experiment is missing.
+        FlashtwinError: one of these two experiments is missing.
     """
     notes: list[str] = []
     passes = [point for point in points if point.pattern == "sequential"]
@@ -163,7 +164,7 @@ def identify(points: Sequence[Point], capacity_bytes: float, seed: int = 1) -> I
                 full[rule].append(found)
     if not flash["greedy"]:
         raise FlashtwinError("no uniform writes with write amplification: the reserve is not identified")
-    # The fuller the drive, the less the interval.
+    # The fuller the drive, the narrower the interval.
     together = {rule: _narrowest(full[rule] or flash[rule]) for rule in RULES}
     fills = {round(point.used_bytes / capacity_bytes, 2) for point in uniform}
     several = len(fills) > 1 and len(flash["greedy"]) > 1
@@ -205,7 +206,7 @@ def _flash(point: Point, overhead: Interval, rule: str) -> Interval:
 
 
 def _fill(waf: float, rule: str) -> float:
-    """Return the share of live pages at which uniform writes have this write amplification."""
+    """Return the fraction of live pages at which uniform writes have the given write amplification."""
     low, high = 1e-6, 1 - 1e-9
     for _ in range(60):
         middle = (low + high) / 2
@@ -230,7 +231,7 @@ def _hull(intervals: Sequence[Interval]) -> Interval:
 
 
 def _narrowest(intervals: Sequence[Interval]) -> Interval:
-    """Return the middle and the intersection of the intervals; their hull if that is empty."""
+    """Return the intersection of the intervals, with its middle; their hull if the intersection is empty."""
     low, high = max(each.low for each in intervals), min(each.high for each in intervals)
     if low > high:
         return _hull(intervals)
@@ -239,7 +240,7 @@ def _narrowest(intervals: Sequence[Interval]) -> Interval:
 
 
 def _best(disagreement: dict[str, float], notes: list[str]) -> str | None:
-    """Return the rule under which the fills agree clearly better."""
+    """Return the rule under which the fills agree clearly better; None if there is none."""
     if not disagreement:
         return None
     least, *others = sorted(disagreement, key=lambda rule: disagreement[rule])
@@ -255,9 +256,9 @@ def _disagreement(intervals: Sequence[Interval]) -> float:
 
 
 def _by_free(points: Sequence[Point], notes: list[str]) -> tuple[Interval | None, Interval | None]:
-    """Return the flash by the free blocks after sequential passes, and the watermark."""
+    """Return the flash computed from the free blocks after sequential passes, and the watermark."""
     flash = [
-        # Whole percent may be rounded down or to the nearest.
+        # Whole percent may be rounded down or to the nearest value.
         Interval(
             point.used_bytes / (1 - point.free_percent / 100),
             point.used_bytes / (1 - (point.free_percent - 0.5) / 100),
@@ -279,7 +280,7 @@ def _by_free(points: Sequence[Point], notes: list[str]) -> tuple[Interval | None
 
 
 def _candidates(skewed: Sequence[Point], overhead: Interval, flash: Interval, seed: int) -> list[Candidate]:
-    """Run skewed loads on a model with this flash; return the rules with their largest error."""
+    """Run skewed loads on a model with this flash. Return the rules with their largest errors."""
     found = []
     for rule in ("greedy", "fifo", "d-choices"):
         for survivors, scheme in (("together", "none"), ("apart", "gc")):

@@ -1,4 +1,4 @@
-"""The loads of the experiments, as the model runs them; their names indicate what they identify."""
+"""The loads of the experiments, in the form in which the model runs them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 #: States that a load may start from.
 EMPTY, FILLED, REFILLED, STEADY, TRIMMED = "empty", "filled", "refilled", "steady", "trimmed"
-#: States whose loads write a share of the capacity.
+#: States of the drive in which loads write a share of the capacity.
 _SHARES = (EMPTY, REFILLED, TRIMMED)
 
-#: Measured requests of a full plan per request of a quick plan.
+#: Ratio of the number of measured requests in a full plan to that in a quick plan.
 TIMES = 4
-#: Maximum multiple of a quick plan that a modelled device runs: more takes minutes.
+#: Maximum multiple of a quick plan that a modelled device runs. More would take minutes.
 _LONGEST = 32
-#: A load of fewer requests than this fills a part of the drive or buffer, so its number of requests is kept.
+#: A load with fewer requests fills a part of the drive or buffer. Its number of requests is never changed.
 _REPEATED_MIN = 1000
 
 
@@ -26,11 +26,12 @@ class Load:
         name: name of the experiment.
         text: the generated load (docs/traces.md).
         depth: number of requests in flight.
-        state: contents of the drive: nothing, sequential data written once or twice, data after random
-            writes, or half of that.
+        state: contents of the drive: empty, sequential data written once or twice, data after random writes,
+            or half of these data.
         requests: number of measured requests.
-        warmup: number of unmeasured requests before them.
-        latencies: whether its latencies are figures; with a saturated queue, they fluctuate for a long time.
+        warmup: number of unmeasured requests before the measured ones.
+        latencies: whether latencies are figures. With a saturated queue, they are not, because they fluctuate
+            for a long time.
     """
 
     name: str
@@ -42,7 +43,7 @@ class Load:
     latencies: bool = True
 
     def longer(self, times: int) -> Load:
-        """Return the load with a multiple of the requests, unless its number of requests is essential."""
+        """Return the load with a multiple of its requests, unless their number is essential."""
         if self.state in _SHARES or self.requests < _REPEATED_MIN:
             return self
         return replace(self, requests=self.requests * times, warmup=self.warmup * times)
@@ -50,7 +51,7 @@ class Load:
     def as_measured(self, requests: Mapping[str, int], times_max: int = _LONGEST) -> Load:
         """Return the load with as many requests as were measured, up to a maximum.
 
-        A longer run has a longer tail, and a skewed load becomes slower during the run.
+        The number matters: a longer run has a longer tail, and skewed loads become slower during a run.
         """
         least, most = sorted((self.requests, self.longer(times_max).requests))
         as_many = min(max(requests.get(self.name, 0), least), most)
@@ -59,36 +60,36 @@ class Load:
         return replace(self, requests=as_many, warmup=self.warmup * as_many // self.requests)
 
 
-#: Measured requests in the steady state of random writes, and unmeasured requests before them.
+#: Numbers of measured requests and of unmeasured requests before them, in the steady state of random writes.
 _STEADY_RUN = (60000, 5000)
-#: Measured requests of a load that first reaches its own steady state, and unmeasured requests before them.
+#: Numbers of measured and unmeasured requests of a load that first reaches its own steady state.
 _OTHER_RUN = (60000, 20000)
-#: Measured requests of writes of 32 KiB, and unmeasured requests before them.
+#: Numbers of measured and unmeasured requests of writes of 32 KiB.
 _LARGE_RUN = (12000, 3000)
 #: Block sizes of the reads at depth 1, in KiB.
 _SIZES = (4, 8, 16, 32, 64, 256)
-#: Depths of random reads; at the larger depths, only the rate is steady.
+#: Depths of random reads. At the larger depths, only the rate is steady.
 _DEPTHS = (2, 4, 8, 16, 32, 256)
 #: Distances between reads, in KiB.
 STRIDES = (16, 32, 64, 128, 256, 512)
-#: Sizes, in MiB, of parts of the drive that are read: reads of pages in the buffer do not wait for flash.
+#: Sizes in MiB of parts of the drive that are read. Reads of pages in the buffer do not wait for flash.
 RANGES = (2, 4, 8, 16, 32)
-#: Number of reads of a part before the measurement. In the largest parts, they miss some pages.
+#: Number of reads of a part before the measurement. Some pages of the largest parts are not read by them.
 RANGE_WARMUP = 8000
 #: Bytes of a burst, in MiB.
 _BURSTS = (1, 2, 4, 8, 16, 32, 64)
-#: Loads of reads beside writes: their queue depth, and the percentage of writes.
+#: Loads of reads beside writes: queue depth, and percentage of writes.
 _BESIDE = ((2, 10), (8, 30), (32, 50))
-#: Share of the capacity, in percent, that is written at random after half of the drive was trimmed.
+#: Percentage of the capacity that is written at random after half of the drive was trimmed.
 _REWRITTEN_PERCENT = 10
-#: Share of the capacity, in percent, that is written sequentially to a drive that was filled twice.
+#: Percentage of the capacity that is written sequentially to a drive that was filled twice.
 _OVERWRITTEN_PERCENT = 40
-#: Share of the capacity, in percent, that is written sequentially to an empty drive.
+#: Percentages of the capacity that are written sequentially to an empty drive.
 FILLS = (1, 2, 3, 5, 10, 20, 40, 80)
 
 
 def reads() -> list[Load]:
-    """Return the loads that destroy nothing."""
+    """Return the loads that do not change data."""
     found = [Load(f"read-size-{k}k", f"uniform:size={k}k,align={k}k", 1, FILLED, 1000) for k in _SIZES]
     found += [
         Load(f"read-depth-{q}", "uniform:size=4k,align=4k", q, FILLED, 10000, 20 * q, q <= 8) for q in _DEPTHS
@@ -103,20 +104,20 @@ def reads() -> list[Load]:
     ]
     return [
         *found,
-        # The pages of a read may cross one channel or several.
+        # The pages of a read may cross one channel or several channels.
         Load("read-deep-32k", "uniform:size=32k,align=32k", 16, FILLED, 10000, 100),
         Load("read-sequential", "sequential:size=128k", 32, FILLED, 2000, 0, False),
     ]
 
 
 def writes(capacity_bytes: int) -> list[Load]:
-    """Return the loads that write, for a device of that capacity."""
+    """Return the loads that write, for a device of the given capacity."""
     found = [
         Load("write-depth1", "uniform:write=1,size=4k,align=4k", 1, FILLED, 200),
         Load("fua-depth1", "uniform:write=1,fua=1,size=4k,align=4k", 1, FILLED, 200),
         Load("write-rate", "uniform:write=1,size=4k,align=4k", 32, FILLED, 200, 0, False),
         Load("write-random", "uniform:write=1,size=4k,align=4k", 32, STEADY, *_STEADY_RUN),
-        # Free blocks are available, so reads wait for programs only, not for collections.
+        # There are free blocks, so reads wait only for programs, not for collections.
         Load("beside-filled", "uniform:write=0.3,size=4k,align=4k", 4, FILLED, 10000),
     ]
     found += [
@@ -141,7 +142,7 @@ def writes(capacity_bytes: int) -> list[Load]:
     ]
     return [
         *found,
-        # Collections find blocks without valid pages: they erase, and move nothing.
+        # Collections find blocks without valid pages. They erase blocks and move nothing.
         Load(
             "write-again",
             "sequential:write=1,size=128k",
@@ -151,7 +152,7 @@ def writes(capacity_bytes: int) -> list[Load]:
             0,
             False,
         ),
-        # Last, because it leaves another state than writes of 4 KiB do.
+        # Run last, because it leaves another state than writes of 4 KiB.
         Load("write-random-32k", "uniform:write=1,size=32k,align=32k", 4, STEADY, *_LARGE_RUN),
     ]
 
@@ -179,7 +180,7 @@ def every(capacity_bytes: int) -> list[Load]:
 
 
 def held_out() -> list[Load]:
-    """Return the loads that are held out from a fit: other sizes, depths and mixes, and a database's."""
+    """Return the loads that are held out from a fit: other sizes, depths and mixes, and a database load."""
     database = "zipf:theta=0.9,write=0.3,size=list(4k*50+8k*30+16k*20),align=4k"
     return [
         Load("other-read-12k", "uniform:size=12k,align=4k", 3, FILLED, 10000, 100),

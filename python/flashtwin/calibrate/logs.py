@@ -16,12 +16,12 @@ from .figures import BEYOND_MIN, PERCENTILES, Figures
 
 #: Name of a log, such as NAME_clat.1.log, where 1 is the number of the job.
 LOG_NAME = re.compile(r"(?P<experiment>.+)_(?P<what>clat|lat|bw)(\.\d+)?\.log")
-#: Directions in a log that are figures; others, such as trims, are not.
+#: Directions in a log that are figures. Other directions, such as trims, are not.
 _KINDS = {0: "read", 1: "write"}
-#: Minimum length of a log. Its times are in milliseconds, so a shorter one does not give a bandwidth within 1
-#: %.
+#: Minimum length of a log in ms. Times in it are whole milliseconds, so the bandwidth of a shorter log is not
+#: known within 1 %.
 _ELAPSED_MIN_MS = 100
-#: Maximum length of a line; a longer line is cut and then refused.
+#: Maximum length of a line. A longer line is cut off and then rejected.
 _LINE_MAX = 4096
 _CSV_HEAD = ["experiment", "figure", "value"]
 _FIGURES = ["mb_per_s", *(f"{kind}.p{percent:g}_us" for kind in _KINDS.values() for percent in PERCENTILES)]
@@ -30,7 +30,7 @@ _FIGURES = ["mb_per_s", *(f"{kind}.p{percent:g}_us" for kind in _KINDS.values() 
 def of_logs(paths: list[Path]) -> tuple[Figures, int]:
     """Return the figures in the logs of one experiment, and its number of requests.
 
-    Completion latencies are preferred, as in fio's percentiles.
+    Like fio's percentiles, they are from the log of completion latencies if there is one.
     """
     by_what: dict[str, list[Path]] = {}
     for path in paths:
@@ -120,9 +120,10 @@ def _lines(path: Path) -> Iterator[tuple[int, tuple[int, int, str, int]]]:
 
 
 def _bandwidth(path: Path) -> float | None:
-    """Return the bandwidth of a log in MB/s; None if it is too short.
+    """Return the bandwidth of a log in MB/s; None if the log is too short.
 
-    A line with a size is one request; one without is the average (KiB/s) since the last one of its kind.
+    A line with a size is one request. A line without a size is the average bandwidth in KiB/s since the last
+    line of its kind.
     """
     bytes_ = 0.0
     elapsed_ms = 0

@@ -28,17 +28,17 @@ _FILL_DEPTH = 32
 #: Load of random writes that runs until they are steady.
 _WEAR_IN = "uniform:write=1,size=4k,align=4k"
 _WEAR_IN_REQUESTS = 60000
-#: Loads that trim half of the drive, or all of it, in requests of 1 MiB.
+#: Loads that trim half of the drive, or the whole drive, in requests of 1 MiB.
 _TRIM = "sequential:trim=1,size=1M,align=1M,range=50%"
 _TRIM_ALL = "sequential:trim=1,size=1M,align=1M"
 
 
 class Bench:
-    """A device for loads, which start from copies of a new or filled device or follow one another.
+    """A device for loads. They either start from copies of a new or filled device or follow one another.
 
-    Loads in the steady state follow one another. With `in_order`, so do those on an empty and on a filled
-    device, as on a drive: its buffer then holds the data of the previous load, and blocks that a trim emptied
-    remain to be erased.
+    Loads in the steady state follow one another. With `in_order`, so do loads on an empty and on a filled
+    device, as on a drive. The buffer then has data of the previous load, and blocks that a trim emptied are
+    not yet erased.
     """
 
     def __init__(self, spec: Spec, seed: int, *, in_order: bool = False) -> None:
@@ -53,7 +53,8 @@ class Bench:
         if load.state not in self._states:
             self._states[load.state] = self._made(load.state)
         device = self._states[load.state]
-        # Random writes keep a steady device steady, so it is worn in once for all its loads.
+        # Random writes keep a steady device steady. Therefore it reaches its steady state once, for all its
+        # loads.
         if load.state not in self._kept:
             device = device.fork(self._spec, None)
         elif load.state == EMPTY:
@@ -64,7 +65,7 @@ class Bench:
     def _made(self, state: str) -> _core.Device:
         device = _core.Device(self._spec)
         if state in (FILLED, REFILLED):
-            # Written through the buffer, in whole rows, which preconditioning does not do.
+            # The data are written through the buffer, in whole rows. Preconditioning does not do that.
             fill = Load("", _FILL, _FILL_DEPTH, state, self._spec.exported_bytes >> 17)
             for _ in range(1 if state == FILLED else 2):
                 self._run(device, fill)
@@ -78,7 +79,7 @@ class Bench:
         return device
 
     def _run(self, device: _core.Device, load: Load) -> tuple[str, _Histograms]:
-        # Each load has its own addresses: repeated addresses would find blocks that the previous load
+        # Each load has its own addresses. The same addresses would reach blocks that the previous load has
         # invalidated.
         seed = self._seed + crc32(load.name.encode())
         as_json, _, histograms, *_ = device.run(
@@ -96,7 +97,10 @@ class Bench:
 
 
 def measure(spec: Spec, loads: Iterable[Load], seed: int, *, in_order: bool = False) -> Figures:
-    """Return the figures of a device under loads; `in_order`: on a drive that is filled only once."""
+    """Return the figures of a device under loads.
+
+    With `in_order`, loads run one after the other, as on a drive that is filled only once.
+    """
     bench = Bench(spec, seed, in_order=in_order)
     found: Figures = {}
     for load in loads:
@@ -115,11 +119,11 @@ def measure(spec: Spec, loads: Iterable[Load], seed: int, *, in_order: bool = Fa
 def save_results(
     spec: Spec, loads: Iterable[Load], folder: Path, *, seed: int, times: int, said: Callable[[str], None]
 ) -> None:
-    """Write fio's output of each load, and the manifest, as `calibrate fit` reads them.
+    """Write fio's output of each load, and the manifest, in the form that `calibrate fit` reads.
 
     Args:
-        times: multiple of a load's requests to measure: a fit may run short loads, but its input should be
-            exact.
+        times: factor by which the measured requests of a load are multiplied. A fit may run short loads, but
+            its input should be exact.
     """
     folder.mkdir(parents=True, exist_ok=True)
     bench = Bench(spec, seed)
@@ -139,7 +143,7 @@ def save_results(
 
 
 def percentiles(histogram: _core.Histogram) -> Figures:
-    """Return the percentiles of a histogram beyond which there are enough requests."""
+    """Return those percentiles of a histogram beyond which there are enough requests."""
     total = sum(count for _, count in histogram)
     wanted = [percent for percent in PERCENTILES if total * (100 - percent) >= 100 * BEYOND_MIN]
     found: Figures = {}

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from .._devices import Spec, Value, as_toml
 
-#: Values of parameters by name; an absent parameter disables its part of the device.
+#: Values of parameters by name. If a parameter is absent, the device lacks the part that it describes.
 Values: TypeAlias = "dict[str, float]"
 
 _HERE = Path(__file__).parent
@@ -18,15 +18,16 @@ _HERE = Path(__file__).parent
 _PAGE_BYTES = 4 << 10
 _FLASH_PAGE_BYTES = 16 << 10
 BLOCK_BYTES = 256 * _PAGE_BYTES
-#: Rows of a die that may be in write-back at a time: one is programmed while the next is filled.
+#: Number of rows of a die that may be in write-back at the same time: one is programmed while the next is
+#: filled.
 _ROWS_IN_FLIGHT = 2
-#: Number of free blocks at which a die collects, so that even small dies have some.
+#: Number of free blocks at which a die collects, chosen so that even small dies have some.
 _LOW_BLOCKS = 2
-#: Minimum number of spare blocks of a die: the free ones, two that are being written, and one more.
+#: Minimum number of spare blocks of a die: the free blocks, two that are being written, and one more.
 _SPARE_MIN = _LOW_BLOCKS + 3
-#: Minimum number of erase blocks of a die; with fewer, the reserve would be too coarse.
+#: Minimum number of erase blocks of a die. With fewer, the reserve could not be set finely enough.
 _BLOCKS_MIN = 32
-#: Fraction of a block that is a rounding error.
+#: Fraction of a block that counts as a rounding error.
 _ROUNDING = 1e-6
 
 
@@ -35,14 +36,15 @@ class Parameter:
     """A parameter.
 
     Attributes:
-        name: its name among `Values`.
-        key: the key of the device file that it determines.
+        name: name of the parameter in `Values`.
+        key: key of the device file that the parameter determines.
         low: smallest plausible value.
         high: largest plausible value.
-        unit: its unit.
-        step: change of its logarithm by which sensitivities are measured.
-        isolated_by: prefixes of the experiments that isolate it.
-        whole: whether it is a count, which is found in closed form and by trial, not refined.
+        unit: unit of the value.
+        step: change of the value's logarithm with which sensitivities are measured.
+        isolated_by: prefixes of the experiments that isolate the parameter.
+        whole: whether the value is a whole number. Such values are found in closed form and by trial, not
+            refined.
     """
 
     name: str
@@ -55,7 +57,7 @@ class Parameter:
     whole: bool = False
 
     def clip(self, value: float) -> float:
-        """Return the plausible value next to `value`."""
+        """Return the plausible value nearest to `value`."""
         return min(max(value, self.low), self.high)
 
 
@@ -78,7 +80,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("slc", "nand.pslc_percent", 1, 60, "%", 0.06, ("write-fill",)),
     Parameter("slc_program", "nand.pslc_program_us", 20, 2000, "us", 0.06, ("write-fill",)),
 )
-#: The key that is determined by whether flushes and forced writes wait.
+#: Key that is determined by whether flushes and forced writes wait for the flash.
 PROTECTION = "buffer.power_loss_protection"
 BY_NAME = {each.name: each for each in PARAMETERS}
 
@@ -91,12 +93,12 @@ def base_text() -> str:
 
 @dataclass(frozen=True)
 class Profile:
-    """A device in terms of the parameters.
+    """A device, described by the parameters.
 
     Attributes:
-        values: the parameters; without "buffer", "suspend" or "slc" the device lacks that part.
+        values: the parameters. Without "buffer", "suspend" or "slc", the device lacks that part.
         capacity_bytes: exported capacity of the model.
-        protected: whether a flush is complete once the data is in the buffer.
+        protected: whether a flush completes when the data are in the buffer.
     """
 
     values: Values
@@ -104,18 +106,21 @@ class Profile:
     protected: bool = True
 
     def _blocks_of_die(self) -> tuple[int, int]:
-        """Return how many blocks of a die hold host data, and how many are spare."""
+        """Return two numbers of blocks per die: blocks with host data, and spare blocks."""
         chips = round(self.values["channels"]) * round(self.values["dies"])
         exported = max(_BLOCKS_MIN, round(self.capacity_bytes / (chips * BLOCK_BYTES)))
         share = self.values["reserve"] / (100 - self.values["reserve"])
         return exported, max(_SPARE_MIN, round(exported * share))
 
     def _cached_blocks_of_die(self) -> int:
-        """Return how many blocks of a die may be in SLC mode; the share is rounded down to whole blocks."""
+        """Return the number of blocks per die that may be in SLC mode.
+
+        The share is rounded down to whole blocks.
+        """
         return max(1, math.floor(sum(self._blocks_of_die()) * self.values["slc"] / 100 + _ROUNDING))
 
     def least_steps(self) -> Values:
-        """Return the smallest steps of logarithms: of one more block per die, or one more buffer row."""
+        """Return the smallest effective steps of logarithms: one more block per die, or one buffer row."""
         exported, spare = self._blocks_of_die()
         steps = {"reserve": math.log((spare + 1) / (exported + spare + 1) * (exported + spare) / spare)}
         if "buffer" in self.values:
@@ -125,7 +130,7 @@ class Profile:
         return steps
 
     def _row_bytes(self) -> int:
-        """Return the number of bytes that a die programs at once."""
+        """Return the number of bytes that a die programs in one operation."""
         return round(self.values["planes"]) * _FLASH_PAGE_BYTES
 
     def overrides(self) -> dict[str, Value]:
@@ -160,7 +165,8 @@ class Profile:
         if "buffer" in values:
             row_bytes = self._row_bytes()
             row_pages = row_bytes // _PAGE_BYTES
-            # Whole rows, as drives have: otherwise, writes of several pages wait for room differently.
+            # The buffer has whole rows, as in drives. Otherwise, writes of several pages would wait
+            # differently for room.
             keys["buffer.capacity"] = max(1, round(values["buffer"] / row_bytes)) * row_bytes
             keys["buffer.background_depth"] = min(65535, _ROWS_IN_FLIGHT * row_pages * chips)
             keys[PROTECTION] = self.protected
@@ -175,12 +181,12 @@ class Profile:
 
 
 def _percent(some: int, blocks: int) -> float:
-    """Return the percentage of `blocks` that the model rounds down to `some` blocks."""
+    """Return the percentage of `blocks` blocks that the model rounds down to `some` blocks."""
     return math.ceil(some / blocks * 1e6) / 1e4
 
 
 def _decimal(value: float) -> float:
-    """Round to five digits: finer differences have no meaning, and people read the file."""
+    """Round to five digits. Finer differences have no meaning, and people read the file."""
     return float(f"{value:.5g}")
 
 

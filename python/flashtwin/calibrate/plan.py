@@ -24,15 +24,15 @@ from .results import MANIFEST
 
 SCRIPT = "run.sh"
 RESULTS = "results"
-#: Minimum size of a target: a smaller one may fit into a drive's cache.
+#: Minimum size of a target in bytes. A smaller target may fit into a drive's cache.
 SIZE_MIN = 256 << 20
 _NBD = ("nbd:", "nbds:", "nbd+unix:", "nbds+unix:")
 _BLOCK_DEVICES = Path("/sys/class/block")
 _SCRIPT_TEXT = Path(__file__).with_name("run.sh")
-#: Rates that the estimate of the duration assumes, in bytes per second and requests per second.
+#: Rates that the estimate of the duration assumes, in bytes per second and in requests per second.
 _SEQUENTIAL_BYTES_PER_S = 400e6
 _RANDOM_PER_S = 10_000
-#: Jobs that put a drive into its states, and the bytes that they write, in capacities.
+#: Jobs that bring a drive into its states, and the bytes that they write, in capacities.
 _PREPARE = {
     EMPTY: ("rw=trim\nbs=1m", 1.0),
     FILLED: ("rw=write\nbs=128k\niodepth=32", 1.0),
@@ -40,17 +40,17 @@ _PREPARE = {
     STEADY: ("rw=randwrite\nbs=4k\niodepth=32\nnorandommap=1", 2.0),
     TRIMMED: ("rw=trim\nbs=1m", 0.5),
 }
-#: Order of the states, in which no experiment destroys what a later state needs.
+#: Order of the states. In this order, no experiment destroys data that a later state needs.
 _ORDER = (EMPTY, FILLED, REFILLED, STEADY, TRIMMED)
 
 
 @dataclass(frozen=True)
 class Target:
-    """Drive under measurement.
+    """The drive that is measured.
 
     Attributes:
         path: a block device, a file, or the URI of a network block device.
-        capacity_bytes: number of bytes that are used.
+        capacity_bytes: number of bytes of the drive that are used.
         is_device: whether it is a block device.
         model: model name of the drive, if known.
         scheduler: I/O scheduler of its queue, if known.
@@ -69,7 +69,7 @@ class Target:
 
     @property
     def can_trim(self) -> bool:
-        """Whether fio can trim the target; it cannot trim files."""
+        """Whether fio can trim the target. It cannot trim files."""
         return self.is_device or self.is_network
 
 
@@ -77,14 +77,14 @@ def target(path: str | os.PathLike[str], size_bytes: int | None = None) -> Targe
     """Inspect a target.
 
     Args:
-        path: a block device, a file, or an NBD URI; a file need not exist if its size is given.
-        size_bytes: number of bytes to use; None: all of them. Required for an NBD URI.
+        path: a block device, a file, or an NBD URI. If the size is given, a file need not exist.
+        size_bytes: number of bytes to use; by default all. Required for an NBD URI.
 
     Raises:
-        FlashtwinError: the target is none of these, or too small.
+        FlashtwinError: the target is none of these, or it is too small.
     """
     if not f"{path}{Path(path).resolve()}".isprintable():
-        # A line break would end the line of a job file, which fio reads as root.
+        # A line break would add lines to the job file, which fio reads as root.
         raise FlashtwinError(f"{str(path)!r}: the name of a target cannot have control characters; rename it")
     if str(path).startswith(_NBD):
         if size_bytes is None:
@@ -120,7 +120,7 @@ def target(path: str | os.PathLike[str], size_bytes: int | None = None) -> Targe
 
 
 def _whole(place: str, capacity_bytes: int) -> int:
-    """Return the capacity in whole MiB, if it is large enough."""
+    """Return the capacity in whole MiB, after checking that it is large enough."""
     if capacity_bytes < SIZE_MIN:
         raise FlashtwinError(
             f"{place}: {capacity_bytes} bytes: give a target of {SIZE_MIN >> 20} MiB or more"
@@ -133,8 +133,8 @@ def experiments(where: Target, *, read_only: bool = False, full: bool = False) -
 
     Args:
         where: the target.
-        read_only: whether to return only experiments that destroy nothing.
-        full: whether each has more requests.
+        read_only: whether to return only experiments that do not change data.
+        full: whether each experiment has more requests.
     """
     found = loads.reads() if read_only else loads.every(where.capacity_bytes)
     if not where.can_trim:
@@ -159,7 +159,7 @@ def write(
     full: bool = False,
     dilation: float = 1.0,
 ) -> float:
-    """Write job files, script and manifest; return the approximate duration of the script in seconds."""
+    """Write job files, script and manifest. Return the approximate duration of the script in seconds."""
     place = Path(folder)
     (place / RESULTS).mkdir(parents=True, exist_ok=True)
     found = experiments(where, read_only=read_only, full=full)
@@ -194,12 +194,12 @@ def write(
 
 
 def job(load: Load, where: Target) -> str:
-    """Return the job file of an experiment; a warm-up is a separate job before it."""
+    """Return the job file of an experiment. A warm-up is a separate job before the measured one."""
     kind, settings = _parsed(load.text)
     bytes_max = max(_sizes(settings["size"]))
     flushes, trims, writes = (float(settings.get(kind, "0")) for kind in ("flush", "trim", "write"))
     names = ("read", "write", "rw", "trim")
-    # In fio, flushes come after a number of writes, not as a share of the requests.
+    # In fio, a flush follows a number of writes. It cannot be a share of the requests.
     kind_of = 3 if trims else 0 if writes == 0 else 1 if writes == 1 or flushes else 2
     lines = [f"rw={'' if kind == 'sequential' else 'rand'}{names[kind_of]}"]
     if names[kind_of] == "rw":
@@ -247,8 +247,8 @@ def _common(where: Target) -> str:
         else "ioengine=libaio\ndirect=1\nfilename=" + where.path.replace(":", r"\:")
     )
     percentiles = ":".join(f"{percent:g}" for percent in PERCENTILES)
-    # With `randrepeat=1`, fio would ignore `randseed` and repeat its addresses from job to job, so that a
-    # buffer would have the data of the previous job.
+    # With `randrepeat=1`, fio would ignore `randseed`, and each job would have the same addresses. A buffer
+    # would then have the data of the previous job.
     return f"""\
 [global]
 {engine}
@@ -259,7 +259,7 @@ percentile_list={percentiles}
 
 
 def _takes_s(found: list[Load], where: Target, *, read_only: bool) -> float:
-    """Return the approximate duration of the script, with the rates of a slow drive."""
+    """Return the approximate duration of the script, computed with the rates of a slow drive."""
     requests = sum(load.requests + load.warmup for load in found)
     random = requests - sum(load.requests for load in found if load.text.startswith("sequential"))
     in_order_bytes = (requests - random) * (128 << 10)
@@ -271,7 +271,7 @@ def _takes_s(found: list[Load], where: Target, *, read_only: bool) -> float:
 
 
 def _script(found: list[Load], where: Target, takes_s: float, *, read_only: bool) -> str:
-    """Return the script: its particular settings, then the common part (run.sh beside this file)."""
+    """Return the script: its own settings, followed by the common part (run.sh beside this file)."""
     head = [
         "#!/bin/sh",
         "# Measures a drive for `flashtwin calibrate fit`; written by `flashtwin calibrate plan`.",

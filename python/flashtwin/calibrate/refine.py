@@ -1,4 +1,4 @@
-"""Joint refinement of all parameters: sensitivities, then CMA-ES in coordinates scaled by them."""
+"""Joint refinement of all parameters: linear steps with sensitivities, then CMA-ES in scaled coordinates."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from ..errors import FlashtwinError
 from .figures import LINEAR_FROM, Figures, allowed, cost, errors, weight
 from .parameters import BY_NAME, Values
 
-#: Figures of a device in one of several runs, each of which has its own seed.
+#: Function that returns the figures of a device in one of several runs. Each run has its own seed.
 Evaluate: TypeAlias = Callable[[Values, int], Figures]
-#: Arrays of NumPy, and NumPy itself, without types: only a fit requires NumPy.
+#: Arrays of NumPy, and NumPy itself, without types. Only a fit requires NumPy.
 Array: TypeAlias = Any
 Module: TypeAlias = Any
 
-#: Prior uncertainty of a parameter's logarithm, before anything is measured.
+#: Uncertainty of a parameter's logarithm before any measurement.
 _PRIOR = 0.7
 _DAMPINGS = ((0.0, 0.3), (0.05, 2.0))
-#: A step helps only if it lowers the cost by at least this share.
+#: A step is successful only if it lowers the cost by at least this fraction.
 _GAIN = 0.01
-#: Factors that are tried, in rounds, for parameters with a nonlinear effect, whose value steps would not find
-#: from far away.
+#: Factors that are tried, in rounds, for parameters with a nonlinear effect. Linear steps from far away would
+#: not find their values.
 _FACTORS = ((0.65, 0.8, 1.25, 1.5), (0.9, 1.1), (0.95, 1.05))
-#: Factors that are tried for parameters that closed forms estimate well.
+#: Factors that are tried, in rounds, for parameters that closed forms estimate well.
 _NEAR_FACTORS = ((0.94, 0.97, 1.03, 1.06), (0.98, 1.02), (0.99, 1.01))
 _TRIED = {
-    # If the link limits sequential writes, no closed form determines it.
+    # If the link limits sequential writes, no closed form determines this parameter.
     "program": _FACTORS,
     "erase": _FACTORS,
     "program_spread": _FACTORS,
@@ -45,14 +45,14 @@ _TRIED = {
     "slc": _FACTORS,
 }
 _ROUNDS = len(_FACTORS)
-#: Below this cost, a sixth of a tolerance per figure, no alternatives are tried.
+#: If the cost is below this, which is a sixth of a tolerance per figure, no alternatives are tried.
 _ENOUGH = 0.03
-#: Number of runs that show how far other seeds move the parameters.
+#: Number of runs that show by how much other seeds change the parameters.
 _RUNS = 4
-#: Change of a parameter's logarithm that must worsen the fit by the given factor.
+#: Change of a parameter's logarithm that must worsen the fit by the factor below.
 _DOUBT = 0.10
 _WORSE = 3.0
-#: Changes below this many standard deviations between seeds count as none.
+#: Changes below this many standard deviations between seeds count as no change.
 _NOISES = 2.0
 
 
@@ -62,12 +62,13 @@ class Refined:
 
     Attributes:
         values: the parameters with the lowest cost.
-        cost: mean of the errors, each in tolerances and squared.
+        cost: mean of the squared errors, which are in tolerances.
         spreads: standard error of the logarithm of each parameter.
-        sensitivities: change of each figure's logarithm with that of each parameter.
+        sensitivities: change of each figure's logarithm with the logarithm of each parameter.
         evaluations: number of devices that were measured.
         noise: standard deviation of the logarithm of each figure between runs.
-        doubtful: parameters for which other values fit nearly as well if the other parameters are adjusted.
+        doubtful: parameters for which other values fit nearly as well if the remaining parameters are
+            adjusted.
     """
 
     values: Values
@@ -80,7 +81,7 @@ class Refined:
 
 
 class Journal:
-    """Completed evaluations, one per line of a file, from which an interrupted fit continues."""
+    """Completed evaluations, one per line of a file. An interrupted fit continues from them."""
 
     def __init__(self, evaluate: Evaluate, path: Path | None, context: str) -> None:
         self._evaluate = evaluate
@@ -97,11 +98,11 @@ class Journal:
             entry = parse_json(line)
             self._known[entry["key"]] = {str(name): float(value) for name, value in entry["figures"].items()}
         except (ValueError, TypeError, KeyError, AttributeError):
-            # The last line of a fit that was killed.
+            # This is the incomplete last line of a fit that was killed.
             return
 
     def __call__(self, values: Values, run: int = 0) -> Figures:
-        """Return the figures of a device; a device that cannot be built has none."""
+        """Return the figures of a device. An invalid device has no figures."""
         text = json.dumps([_core.__version__, self._context, values, run], sort_keys=True)
         key = hashlib.sha256(text.encode()).hexdigest()
         self.evaluations += 1
@@ -118,7 +119,7 @@ class Journal:
 
 
 class Refinement:
-    """One joint refinement of the parameters that are not whole numbers."""
+    """One joint refinement of all parameters that are not whole numbers."""
 
     def __init__(
         self,
@@ -143,7 +144,7 @@ class Refinement:
         self._on_progress = on_progress
         self._numpy = needed("numpy")
         self.names = [name for name in start if not BY_NAME[name].whole]
-        #: Smallest changes that affect the device, and those by which sensitivities are measured.
+        #: Smallest changes that affect the device, and changes with which sensitivities are measured.
         self._least = [(steps or {}).get(name, 0.0) for name in self.names]
         self._steps = [
             max(BY_NAME[name].step, least) for name, least in zip(self.names, self._least, strict=True)
@@ -158,12 +159,12 @@ class Refinement:
         self._figures = sorted(self._errors)
 
     def values(self, x: Sequence[float]) -> Values:
-        """Return the parameters at a point."""
+        """Return the parameters at a point of the search."""
         changed = {name: BY_NAME[name].clip(math.exp(at)) for name, at in zip(self.names, x, strict=True)}
         return {**self._start, **changed}
 
     def run(self, steps: int, generations: int, seed: int) -> Refined:
-        """Refine by at most the given steps and generations; the same seed gives the same parameters."""
+        """Refine with at most the given steps and generations. The same seed gives the same parameters."""
         if not steps:
             return Refined(self.values(self._x), self._cost, {}, {}, self._journal.evaluations)
         self._measure_noise()
@@ -207,7 +208,7 @@ class Refinement:
         return self._numpy.array([allowed(figure, self._noise) for figure in self._figures])
 
     def _measure_noise(self) -> None:
-        """Measure how much each figure varies between runs at the current parameters."""
+        """Measure by how much each figure varies between runs with the current parameters."""
         runs = list(self._pool.map(lambda run: self._journal(self.values(self._x), run), range(_RUNS)))
         self._noise = {
             name: math.hypot(
@@ -224,7 +225,7 @@ class Refinement:
         return list(self._pool.map(self._at, points))
 
     def _take(self, points: Sequence[Array], found: Sequence[Figures], phase: str) -> list[float]:
-        """Move to the best of some points if it is better than the current one."""
+        """Move to the best of the given points if it is better than the current point."""
         costs = [cost(each) for each in found]
         best = min(range(len(costs)), key=costs.__getitem__)
         if costs[best] < self._cost:
@@ -234,11 +235,11 @@ class Refinement:
         return costs
 
     def _jacobian(self) -> Array:
-        """Return the change of each error with the logarithm of each parameter, by central differences."""
+        """Return the change of each error with the logarithm of each parameter, from central differences."""
         return (self._side(-1) + self._side(1)) / 2
 
     def _side(self, sign: int) -> Array:
-        """Return the change of each error with the logarithm of each parameter, below or above its value."""
+        """Return the change of each error with the logarithm of each parameter, on one side of its value."""
         numpy = self._numpy
         points = []
         for column, step in enumerate(self._steps):
@@ -255,7 +256,7 @@ class Refinement:
         return numpy.array(columns).T
 
     def _weights(self, found: Figures) -> Array:
-        """Return the weights of figures; those with large errors have less weight, as in the cost."""
+        """Return the weights of figures. As in the cost, figures with large errors have less weight."""
         numpy = self._numpy
         by_size = numpy.maximum(1, numpy.abs(self._in_order(found)) / LINEAR_FROM)
         return numpy.array([weight(figure) for figure in self._figures]) / by_size
@@ -274,11 +275,11 @@ class Refinement:
         return self._numpy.linalg.inv(self._information(jacobian, self._errors)[0])
 
     def _spreads(self, jacobian: Array) -> dict[str, float]:
-        """Return the standard error of the logarithm of each parameter: the largest of three.
+        """Return the standard error of the logarithm of each parameter, which is the largest of three.
 
-        The first follows from the curvature and assumes independent, equal errors. The second allows for
-        dependent errors within an experiment. The third is the change of the parameters between runs with
-        other seeds; the measurement is one more such run.
+        The first follows from the curvature; it assumes that errors are independent and equal. The second
+        allows for dependent errors within an experiment. The third is the change of the parameters between
+        runs with other seeds, because the measurement is one more such run.
         """
         numpy = self._numpy
         covariance = self._covariance(jacobian)
@@ -299,10 +300,10 @@ class Refinement:
         return {name: float(spread) for name, spread in zip(self.names, largest, strict=True)}
 
     def _weakest(self, noise: Array) -> Array:
-        """Return the sensitivities on which an interval may rely.
+        """Return the sensitivities from which intervals may be computed.
 
-        Of the sensitivities on both sides of a parameter, the weaker one counts: if a link limits a rate, a
-        faster controller changes nothing. Changes within the noise between seeds count as none.
+        The smaller of the sensitivities on both sides of a parameter counts. For example, if a link limits a
+        rate, a faster controller changes nothing. Changes within the noise between seeds count as no change.
         """
         numpy = self._numpy
         limits = _NOISES * math.sqrt(2) * noise[:, None] / numpy.array(self._steps)
@@ -315,17 +316,19 @@ class Refinement:
         return self._numpy.linalg.cholesky(self._covariance(jacobian))
 
     def _linear_steps(self, steps: int, jacobian: Array, *, renew: bool = True) -> Array:
-        """Take damped least-squares steps while they help, and return the sensitivities at their end.
+        """Take damped least-squares steps as long as they are successful.
 
-        After a step that does not help, the sensitivities are measured again (if `renew`). Between
-        measurements they are only updated by the change that a step made (Broyden).
+        Return the sensitivities at the end.
+
+        After an unsuccessful step, the sensitivities are measured again (if `renew`). Between measurements
+        they are only updated with the changes that steps made (Broyden).
         """
         numpy = self._numpy
         exact = False
         for _ in range(steps):
             information, slope = self._information(jacobian, self._errors)
             x, before, had = self._x, self._errors, self._cost
-            # The bolder steps come first, because mostly one of them succeeds.
+            # Less damped steps are tried first, because mostly one of them is successful.
             for dampings in _DAMPINGS:
                 points = []
                 for damping in dampings:
@@ -343,7 +346,10 @@ class Refinement:
         return jacobian if exact or not renew else self._jacobian()
 
     def _jump(self, jacobian: Array, which: int) -> bool:
-        """Try other values, alone and with the other parameters adjusted; return whether one was better."""
+        """Try other values of a parameter, with and without adjusting the others.
+
+        Return whether one was better.
+        """
         had = self._cost
         for name in (name for name in _TRIED if name in self.names):
             column = self.names.index(name)
@@ -363,7 +369,7 @@ class Refinement:
         return self._cost < had * (1 - _GAIN)
 
     def _following(self, jacobian: Array, fixed: int, found: Figures) -> Array:
-        """Return the step of all parameters except one that reduces the given errors."""
+        """Return the step of all parameters except `fixed` that reduces the given errors."""
         numpy = self._numpy
         free = [column for column in range(len(self.names)) if column != fixed]
         information, slope = self._information(jacobian, found)
@@ -374,7 +380,7 @@ class Refinement:
     def _doubtful(self, jacobian: Array, names: Sequence[str]) -> frozenset[str]:
         """Return the parameters that may differ by more than their interval without a worse fit.
 
-        Intervals from sensitivities assume linear effects, and hold only near the best fit.
+        Intervals from sensitivities assume linear effects. They hold only near the best fit.
         """
         doubtful = set()
         for name in names:
@@ -401,7 +407,7 @@ class Refinement:
         return jacobian + numpy.outer(surprise, step) / (step @ step)
 
     def _search(self, whitening: Array, generations: int, seed: int) -> None:
-        """Search around the point with CMA-ES; in every direction, one unit is one standard error."""
+        """Search around the point with CMA-ES. In every direction, one unit is one standard error."""
         origin = self._x.copy()
         options = {"seed": seed, "verbose": -9, "maxiter": generations, "verb_log": 0}
         strategy = needed("cma").CMAEvolutionStrategy([0.0] * len(self.names), 1.0, options)

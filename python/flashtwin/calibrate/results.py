@@ -27,7 +27,7 @@ class Results:
         folder: directory of the results.
         planned: experiments that the manifest names.
         seed: seed of the loads if flashtwin generated them; None with fio, which draws its own addresses.
-        uncertain: known errors of measurement, as shares of the figures.
+        uncertain: known errors of measurement, as fractions of the figures.
     """
 
     figures: Figures
@@ -44,10 +44,11 @@ class Results:
         return self.seed is None
 
     def require_whole(self) -> None:
-        """Refuse results in which an experiment of the plan is missing.
+        """Reject results in which an experiment of the plan is missing.
 
         Raises:
-            FlashtwinError: results are missing; the message names the files and what to run.
+            FlashtwinError: results are missing; the message has the names of the files and the command to
+                run.
         """
         missing = [name for name in self.planned if name not in self.requests]
         if missing:
@@ -58,13 +59,13 @@ class Results:
             )
 
     def require_size(self, writes: Mapping[str, int]) -> None:
-        """Refuse results of a drive of another size than the manifest's.
+        """Reject results of a drive whose size differs from that in the manifest.
 
         Args:
             writes: number of requests of each experiment that writes a share of the drive.
 
         Raises:
-            FlashtwinError: the size differs; the message names the file and what to run.
+            FlashtwinError: the size differs; the message has the name of the file and the command to run.
         """
         for name, expected in writes.items():
             # Tables have no numbers of requests.
@@ -98,7 +99,10 @@ def of_job(job: Mapping[str, Any]) -> Figures:
 
 
 def _uncertain(job: Mapping[str, Any]) -> float:
-    """Return the error of a bandwidth as a share: fio rounds the run time up to whole milliseconds."""
+    """Return the error of a bandwidth as a fraction.
+
+    It exists because fio rounds run times up to milliseconds.
+    """
     run_ms = max(float(job.get(kind, {}).get("runtime", 0)) for kind in ("read", "write"))
     return 1 / run_ms if run_ms > 0 else 0.0
 
@@ -111,12 +115,12 @@ def read_results(folder: Path, rates_only: Container[str]) -> Results:
     """Return the results of all experiments in a folder.
 
     Args:
-        folder: directory with manifest.json and, for each experiment, NAME.json or NAME_clat.1.log and
-            NAME_bw.1.log from fio, or with tables of figures as CSV.
+        folder: directory with manifest.json, and for each experiment either NAME.json or NAME_clat.1.log and
+            NAME_bw.1.log from fio; or with tables of figures as CSV.
         rates_only: experiments whose latencies are not figures.
 
     Raises:
-        FlashtwinError: a file cannot be read; the message names it.
+        FlashtwinError: a file cannot be read; the message has its name.
     """
     manifest = _read_json(folder / MANIFEST)
     capacity = manifest.get("capacity_bytes")
@@ -141,7 +145,7 @@ def read_results(folder: Path, rates_only: Container[str]) -> Results:
         if match:
             logs.setdefault(match["experiment"], []).append(path)
     for experiment, paths in logs.items():
-        # A job may write both; the percentiles in its summary are those of all requests.
+        # A job may write a summary and logs. The percentiles in the summary include all requests.
         if not (folder / f"{experiment}.json").exists():
             values, requests = of_logs(paths)
             found.add(experiment, values, requests, paths[0])
@@ -180,7 +184,8 @@ class _Found:
             common = results.get("global options", {})
             options = {**common, **job.get("job options", {})}
             drive = str(options.get("filename", options.get("uri", "")))
-            # A job with its own size uses a part of the drive. Our plans give bytes, others may have "1G".
+            # A job with a size of its own uses a part of the drive. Plans of flashtwin give bytes, others may
+            # give "1G".
             size = str(common.get("size", ""))
             bytes_ = int(size) if size.isdecimal() else self._capacity_bytes
             requests = sum(int(job.get(kind, {}).get("total_ios", 0)) for kind in ("read", "write"))

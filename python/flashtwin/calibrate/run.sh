@@ -43,7 +43,7 @@ if [ "$READ_ONLY" = no ] && [ "$yes" = no ]; then
   [ "$answer" = yes ] || fail "nothing was done"
 fi
 
-# Gives up what the target holds, as a new drive has it.
+# Discards all data of the target, so that it is like a new drive.
 empty() {
   if [ "$NETWORK" = yes ]; then
     fio --output=/dev/null empty.fio
@@ -55,13 +55,14 @@ empty() {
   fi
 }
 
-# Runs one job of a file of fio; its output is whole or not there.
+# Runs one job of a file of fio. Its output is either complete or absent.
 measure() {
   fio --section="$1" --output-format=json+ --output="results/.$1" "$2.fio"
   mv "results/.$1" "$3"
 }
 
-# A state is kept until the next one is made: an interrupted script goes on within it.
+# Brings the drive into a state. The state is recorded until the next one is reached, so that an interrupted
+# script continues in it.
 prepare() {
   [ "$READ_ONLY" = no ] || return 0
   if [ "$1" = empty ]; then

@@ -1,7 +1,7 @@
 """The command `flashtwin`.
 
-Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 a validation
-found mismatches, 2 something was wrong with what was given, 130 Ctrl-C.
+Results go to standard output, everything else to standard error. Exit codes: 0 success, 1 a validation found
+mismatches, 2 an argument or an input was wrong, 130 Ctrl-C.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..errors import FlashtwinError
 from .parser import build
 from .streams import StdoutError, abandon_stdout, prepare
 
-#: Python's message if the system allows no further thread.
+#: Message of Python if the system permits no further thread.
 _NO_THREAD = "can't start new thread"
 
 
@@ -36,12 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             abandon_stdout()
         return _fail(str(e), 2)
     except KeyboardInterrupt:
-        # Work that cannot be stopped, such as reading a whole trace, continues in its thread; its result is
+        # Work that cannot be stopped, such as reading a whole trace, continues in its thread. Its result is
         # not used.
         print("\nflashtwin: interrupted", file=sys.stderr, flush=True)
         os._exit(130)
     except BrokenPipeError:
-        # The program that read our output has ended, as `head` does.
+        # The program that read the output has ended, as `head` does.
         abandon_stdout()
         return 141
     except MemoryError:

@@ -16,7 +16,7 @@ from ..errors import FlashtwinError
 from .forms import Commands, new
 from .grammar import add_json
 
-#: Default of the largest error, in percent, with which a figure passes.
+#: Default of the largest error, in percent, with which a figure still passes.
 BOUND_PERCENT = 20.0
 
 

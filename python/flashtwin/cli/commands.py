@@ -1,4 +1,4 @@
-"""The commands, by group in the order of the help, with the module and the purpose of each."""
+"""The commands by group, in the order of the help. Each has a module and a description of its purpose."""
 
 from __future__ import annotations
 

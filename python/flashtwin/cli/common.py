@@ -1,4 +1,4 @@
-"""Shared by the commands: reading their options, notes on standard error, the progress bar."""
+"""Code that the commands share: reading of options, notes on standard error, progress bars."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def note(text: str) -> None:
 
 
 def run_arguments(args: argparse.Namespace, kind: type) -> dict[str, Any]:
-    """Read workload, device and the options of `kind`, and print the detected trace format."""
-    # Help does not need them.
+    """Read workload, device and the options of `kind`. Print the detected format of a trace."""
+    # Imported here, because help does not need it.
     from .._support.recording import start_of
     from ..workloads import generated, source
 
@@ -44,25 +44,28 @@ def run_arguments(args: argparse.Namespace, kind: type) -> dict[str, Any]:
 _BARS = 6
 
 
-#: Seconds between two lines of progress if standard error is not a terminal.
+#: Interval in seconds between two lines of progress if standard error is not a terminal.
 _LINE_PERIOD_S = 30.0
 
 
 class ProgressLines:
-    """A line of progress every 30 s, for a standard error that is not a terminal."""
+    """Lines of progress, one every 30 s, for a standard error that is not a terminal."""
 
     def __init__(self) -> None:
         self._next_s = time.monotonic() + _LINE_PERIOD_S
 
     def say(self, text: Callable[[], str]) -> None:
-        """Print a line if it is time for one."""
+        """Print a line if 30 s have passed since the last one."""
         if time.monotonic() >= self._next_s:
             self._next_s = time.monotonic() + _LINE_PERIOD_S
             note(text())
 
 
 class ProgressBar:
-    """Bars with rate and remaining time on a terminal; a line every 30 s if standard error is a file."""
+    """Bars with rate and remaining time on a terminal.
+
+    If standard error is no terminal, a line every 30 s.
+    """
 
     def __init__(self) -> None:
         self._bars: Any = None
@@ -100,7 +103,7 @@ class ProgressBar:
             self._bars.stop()
 
     def __call__(self, progress: flashtwin.Progress) -> None:
-        """Move a bar."""
+        """Update the bar of a piece of work."""
         if not self._bars:
             if not progress.finished:
                 self._lines.say(lambda: _line(progress, time.monotonic() - self._started_s))
@@ -112,7 +115,7 @@ class ProgressBar:
         total = max(progress.total, progress.done) if progress.total else None
         if progress.finished:
             total = progress.done or 1
-            # With many pieces of work, only those that run are shown.
+            # If there are many pieces of work, only running ones are shown.
             self._bars.update(bar, visible=len(self._ids) <= _BARS)
         speed = self._bars.tasks[bar].speed
         rate = f"{speed / 1e6:.2f} M/s" if speed else ""
@@ -128,12 +131,12 @@ class ProgressBar:
 
 
 def _named(progress: flashtwin.Progress) -> str:
-    """Return what is being done, with its phase."""
+    """Return the label of a piece of work, with its phase."""
     return f"{progress.label} ({progress.phase})" if progress.phase else progress.label
 
 
 def _line(progress: flashtwin.Progress, elapsed_s: float) -> str:
-    """Return the progress of one piece of work as text; without counts, the time since its start."""
+    """Return the progress of a piece of work as text. Without counts, this is the time since its start."""
     if not (progress.done or progress.total):
         return f"{_named(progress)}: running for {elapsed_s:.0f} s"
     share = ""

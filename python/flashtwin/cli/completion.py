@@ -1,4 +1,4 @@
-"""Completion in the shell, which runs the command with the incomplete line (argcomplete's protocol)."""
+"""Completion in the shell. The shell runs the command with the incomplete line (argcomplete's protocol)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _device(prefix: str, **_: object) -> list[str]:
 
 
 def _list(prefix: str, **_: object) -> list[str]:
-    """Complete the last name of a comma-separated list, and keep the names before the last comma."""
+    """Complete the last name of a comma-separated list. The names before the last comma are kept."""
     before, comma, _last = prefix.rpartition(",")
     return [f"{before}{comma}{name}" for name in ("all", *policies())]
 

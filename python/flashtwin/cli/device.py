@@ -144,7 +144,7 @@ def show(args: argparse.Namespace) -> int:
 
 
 def check(args: argparse.Namespace) -> int:
-    """Check device files up to the first wrong one, and measure devices that have published figures."""
+    """Check device files until one is wrong. Measure devices that have published figures."""
     if args.against:
         return _check_against(args)
     from .._support.measurement import measure

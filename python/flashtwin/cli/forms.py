@@ -22,7 +22,11 @@ class Parser(argparse.ArgumentParser):
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
-        """Parse; an unknown option is an error of the given command, which names the most similar option."""
+        """Parse arguments.
+
+        An unknown option is reported as an error of the given command. The error contains the most similar
+        option.
+        """
         given = sys.argv[1:] if args is None else args
         found, unknown = self.parse_known_args(given, namespace)
         if unknown:
@@ -49,7 +53,7 @@ class Parser(argparse.ArgumentParser):
         return command
 
     def _elsewhere(self, word: str) -> list[str]:
-        """Return a sentence with the commands that have an option that this command lacks."""
+        """Return a sentence with the commands that have an option that this command does not have."""
         build = self.get_default("build")
         flag = word.partition("=")[0]
         if build is None or not flag.startswith("--"):
@@ -59,7 +63,7 @@ class Parser(argparse.ArgumentParser):
         return [f"{' and '.join(having)} {'takes' if len(having) == 1 else 'take'} {flag}"] if having else []
 
     def _nearest(self, word: str, likeness: float) -> list[str]:
-        """Return the option most similar to a word, if any is similar enough."""
+        """Return the option that is most similar to a word; empty if none is similar enough."""
         return get_close_matches(word.partition("=")[0], self._option_string_actions, 1, likeness)
 
 
@@ -79,7 +83,7 @@ def form(what: str, examples: str) -> dict[str, Any]:
 def new(
     commands: Commands, name: str, what: str, examples: str = "", command: Command | None = None
 ) -> Parser:
-    """Add a command; the first sentence of `what` is its line in the list of commands."""
+    """Add a command. The first sentence of `what` is its line in the list of commands."""
     line = re.split(r"\.(?:\s|$)", what, maxsplit=1)[0]
     p = commands.add_parser(name, help=line, **form(what, examples))
     if command is not None:

@@ -80,14 +80,14 @@ def list_all(args: argparse.Namespace) -> int:
 
 
 def show(args: argparse.Namespace) -> int:
-    """Print what a translation layer does."""
+    """Print the description of a translation layer."""
     info = ftl_info(args.ftl)
     print(json.dumps(info, indent=2) if args.json else repr(info))
     return 0
 
 
 def trace(args: argparse.Namespace) -> int:
-    """Step a translation layer through a string of accesses."""
+    """Apply a string of accesses to a translation layer."""
     steps = trace_ftl(
         args.ftl,
         args.accesses,

@@ -1,6 +1,6 @@
 """Parts of the grammar that several commands share.
 
-Help teaches by examples; checks belong to the library.
+Help texts teach by examples. The library checks the values, not the grammar.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from . import options
 
 
 def add_workload(p: argparse.ArgumentParser) -> None:
-    """Add a trace or a generated load."""
+    """Add the argument for a trace or a generated load."""
     p.add_argument(
         "trace",
         nargs="?",
@@ -64,7 +64,7 @@ def add_trace_options(p: argparse.ArgumentParser) -> None:
 def add_device(p: argparse.ArgumentParser, *, of_recordings: bool = False) -> argparse._ActionsContainer:
     """Add `--device` in a group, and return the group.
 
-    With `of_recordings`, there is no default device, since a recording names its own.
+    With `of_recordings` there is no default device, because a recording determines its own device.
     """
     g = p.add_argument_group("device")
     own = "; of a recording, its own with its state" if of_recordings else ""

@@ -1,4 +1,4 @@
-"""The manual page of the command, in the language of man(7), derived from the grammar."""
+"""The manual page of the command, in the format of man(7). It is derived from the grammar."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def page(parser: argparse.ArgumentParser) -> str:
 
 
 def _commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """Return the commands that have no subcommands, each once."""
+    """Return the commands that have no subcommands, each only once."""
     inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     if not inner:
         yield parser
@@ -66,6 +66,6 @@ def _verbatim(text: str) -> list[str]:
 
 
 def _text(text: str) -> str:
-    """Escape what man(7) would read as a command."""
+    """Escape text that man(7) would interpret as a command."""
     escaped = text.replace("\\", r"\e").replace("-", r"\-").replace("'", r"\(aq")
     return rf"\&{escaped}" if escaped.startswith(".") else escaped

@@ -1,4 +1,4 @@
-"""The options of `flashtwin.options` on the command line: adding them to a parser, and reading them."""
+"""The options of `flashtwin.options` on the command line: adds them to a parser, and reads them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 
 
 def add(p: argparse.ArgumentParser, kind: type, groups: Mapping[str, argparse._ActionsContainer]) -> None:
-    """Add the options of `kind` under their headings; `groups` are the headings that exist already."""
+    """Add the options of `kind` under their headings. `groups` are the headings that already exist."""
     containers = dict(groups)
     for name, option in options_of(kind).items():
         form = _FORMS.get(name)
@@ -63,7 +63,7 @@ def flag_of(name: str) -> str:
 
 
 def forms() -> dict[str, str]:
-    """Return every option of `run` that has flags, with the flags, for the documentation."""
+    """Return the flags of every option of `run` that has flags, for the documentation."""
     written = {}
     for name, option in options_of(RunOptions).items():
         if name in _FORMS:
@@ -78,7 +78,7 @@ def _has_flag(option: Option) -> bool:
 
 
 class _Form(NamedTuple):
-    """An option with several flags, or with one flag that may be repeated."""
+    """An option that has several flags, or one flag that may be repeated."""
 
     flags: str
     add: Callable[[argparse._ActionsContainer], None]
@@ -102,7 +102,7 @@ def overrides(args: argparse.Namespace) -> dict[str, str]:
 
 
 def pairs(option: str, form: str, settings: Sequence[str]) -> dict[str, str]:
-    """Read the values of a repeatable option; each key may be given once."""
+    """Read the values of an option that may be repeated. Each key may be given only once."""
     found: dict[str, str] = {}
     for setting in settings:
         key, equals, value = (part.strip() for part in setting.partition("="))
@@ -124,7 +124,7 @@ def _add_pacing(p: argparse._ActionsContainer) -> None:
 
 
 def _pacing(args: argparse.Namespace) -> flashtwin.Pacing | None:
-    """Read the pacing; None stands for the pacing of the workload."""
+    """Read the pacing. None means the pacing of the workload."""
     if args.as_fast_as_possible:
         return flashtwin.AS_FAST_AS_POSSIBLE
     if args.queue_depth is not None:
@@ -167,7 +167,7 @@ def seconds(number: str, unit: str) -> float:
 
 
 def trace_options(args: argparse.Namespace) -> flashtwin.TraceOptions:
-    """Read the options of the trace readers, which are given beside the trace."""
+    """Read the options of the trace readers, which belong to the trace."""
     given = vars(args)
     names = flashtwin.TraceOptions.__dataclass_fields__
     return flashtwin.TraceOptions(**{name: given.get(name) for name in names})

@@ -1,4 +1,4 @@
-"""The parser of the command line; each command adds its own grammar."""
+"""The parser of the command line. Each command adds its own grammar."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ missing, 2 wrong input, 130 Ctrl-C.
 
 
 def build(arguments: Sequence[str] | None = None) -> Parser:
-    """Build the parser with the command that `arguments` begin with.
+    """Build the parser with the command with which `arguments` begin.
 
-    Without a command in the arguments, the parser has only the names of all commands; if `arguments` is None,
-    it has all commands. A command needs a part of the package; importing all of the package takes longer than
-    many runs.
+    If the arguments name no command, the parser has only the names of all commands. If `arguments` is None,
+    it has all commands. Only the modules of one command are imported, because importing the whole package
+    takes longer than many runs.
     """
     parser = Parser(
         prog="flashtwin",

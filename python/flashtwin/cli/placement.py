@@ -156,14 +156,14 @@ def list_all(args: argparse.Namespace) -> int:
 
 
 def show(args: argparse.Namespace) -> int:
-    """Print what a scheme, victim rule or scope does."""
+    """Print the description of a scheme, victim rule or scope."""
     info = placement_info(args.name)
     print(json.dumps(info, indent=2) if args.json else repr(info))
     return 0
 
 
 def trace(args: argparse.Namespace) -> int:
-    """Step a small device."""
+    """Apply operations to a small device."""
     steps = trace_placement(args.ops, **overrides(args))
     print(json.dumps(steps, indent=2) if args.json else repr(steps))
     return 0

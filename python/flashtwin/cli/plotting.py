@@ -163,7 +163,7 @@ def _of_sweep(args: argparse.Namespace) -> int:
 
 
 def _write(args: argparse.Namespace, draw: Callable[[], Figure]) -> int:
-    # An unknown type of file is refused before the work begins.
+    # An unknown type of file is rejected before the work begins.
     kind_of(Path(args.output))
     plot.save(draw(), args.output)
     print(args.output)

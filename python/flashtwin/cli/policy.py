@@ -176,7 +176,7 @@ the buffer does not absorb; mean number of pages that an eviction writes back to
     g.add_argument("--figure", metavar="FILE", help="figure of the curves: .png, .pdf or .svg")
 
 
-#: Situations in which the policies of a family pay off, by the name of the family.
+#: Situations in which the policies of a family are useful, by the name of the family.
 _SITUATIONS = {
     "Recency and clean pages": "reads and writes share the buffer, and a clean page costs no write",
     "Blocks of pages": "a block mapping, or writes of runs of pages",
@@ -203,14 +203,14 @@ def list_all(args: argparse.Namespace) -> int:
 
 
 def show(args: argparse.Namespace) -> int:
-    """Print what a policy does."""
+    """Print the description of a policy."""
     info = flashtwin.policy_info(args.policy)
     print(json.dumps(info, indent=2) if args.json else repr(info))
     return 0
 
 
 def trace(args: argparse.Namespace) -> int:
-    """Step a policy through a string of accesses."""
+    """Apply a string of accesses to a policy."""
     steps = flashtwin.trace_policy(
         args.policy,
         args.accesses,
@@ -225,7 +225,7 @@ def trace(args: argparse.Namespace) -> int:
 
 
 def _arguments(args: argparse.Namespace, name: str) -> dict[str, Any]:
-    """Return the arguments that `hits` and `curve` share; prints how a trace is read."""
+    """Return the arguments that `hits` and `curve` share. Prints the format in which a trace is read."""
     from .._policies import split_names
     from ..workloads import generated, source
 
@@ -322,14 +322,14 @@ def _show(table: flashtwin.HitTable) -> None:
 
 
 def _sizes(text: str, page_bytes: int) -> int | list[int] | Literal["all"]:
-    """Read `--sizes`: a number of sizes, a list of sizes, or all."""
+    """Read `--sizes`, which is a number of sizes, a list of sizes, or "all"."""
     if text == "all":
         return "all"
     return int(text) if text.isdecimal() else _capacities("--sizes", text, page_bytes)
 
 
 def _capacities(flag: str, text: str, page_bytes: int) -> list[int]:
-    """Read a list of sizes such as 1MiB,32MiB, in pages."""
+    """Read a list of sizes such as 1MiB,32MiB. Return them in pages."""
     capacities = []
     for part in (piece.strip() for piece in text.split(",")):
         size = words.read_size(part)

@@ -127,7 +127,7 @@ def command(args: argparse.Namespace) -> int:
     else:
         print(result)
         print(f"{'wall time':<15}{_wall(result)}")
-    # The summary is printed before the files are written, so that an error of a file does not affect it.
+    # The summary is printed before the files are written, so that it appears even if writing a file fails.
     for write in _files(result, args):
         try:
             write()
@@ -182,7 +182,7 @@ def _write_placement_log(result: flashtwin.Result, path: Path) -> None:
     write_text(path, json.dumps(placement["logs"], indent=2) + "\n", "the log pages")
 
 
-#: Types of tables, by the ending of the name; other endings are figures.
+#: Endings of file names that mean a table. Other endings mean a figure.
 _TABLES = (".csv", ".parquet")
 
 
@@ -195,7 +195,7 @@ def _write_timeline(result: flashtwin.Result, path: Path) -> None:
         result.gc_figure(path)
 
 
-#: A beginning and a length, such as 10s+50ms, or a length.
+#: A start and a length, such as 10s+50ms, or only a length.
 _WINDOW = re.compile(rf"(?:{TIME}\+)?{TIME}")
 
 

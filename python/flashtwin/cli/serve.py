@@ -19,8 +19,8 @@ from .forms import Commands, new
 from .grammar import add_options
 from .options import add_one, read
 
-#: Number of open files of an idle server and of each connection, and the number of connections below which a
-#: warning is printed.
+#: Number of open files of an idle server and of each connection, and the number of possible connections below
+#: which a warning is printed.
 _OWN_FILES, _FILES, _FEW = 32, 3, 300
 
 
@@ -125,7 +125,10 @@ def command(args: argparse.Namespace) -> int:
 
 
 class _Signals:
-    """Signal handler: the first signal stops the server or its start; later signals abort the drain."""
+    """Signal handler.
+
+    The first signal stops the server or its start. Later signals end the wait for requests in flight.
+    """
 
     def __init__(self) -> None:
         self.server: flashtwin.Server | None = None

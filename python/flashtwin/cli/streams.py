@@ -1,7 +1,7 @@
-"""Standard streams of the command line: open, with errors that name them, and without control characters.
+"""Standard streams of the command line: open, with errors that name them, without control characters.
 
-Names of files and policies may contain characters that control a terminal. They are written as escapes. Only
-rich receives `unescaped` streams, with texts that are escaped already.
+Names of files and policies may contain characters that control a terminal. Such characters are written as
+escapes. Only rich receives `unescaped` streams; its texts are escaped before.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _STDOUT, _STDERR = 1, 2
 
 
 class StdoutError(Exception):
-    """Error: standard output cannot be written. Errors of a single file of a command are not of this kind."""
+    """Standard output cannot be written. Errors of other files of a command are not of this kind."""
 
 
 class _Stdout(io.FileIO):
-    """File descriptor 1, whose errors name it."""
+    """File descriptor 1. Its errors name standard output."""
 
     def write(self, data: object) -> int:
         try:
@@ -42,18 +42,18 @@ class _Escaping(io.TextIOWrapper):
 
     @property
     def unescaped(self) -> _Unescaped:
-        """Return the stream for texts that are escaped already."""
+        """Return the stream for texts that are already escaped."""
         return _Unescaped(self)
 
 
 class _Unescaped:
-    """A stream for rich, which writes control sequences of its own."""
+    """A stream for rich, which writes control sequences itself."""
 
     def __init__(self, stream: io.TextIOWrapper) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write a text as it is."""
+        """Write a text unchanged."""
         return io.TextIOWrapper.write(self._stream, text)
 
     def __getattr__(self, name: str) -> object:
@@ -67,7 +67,7 @@ def prepare() -> None:
         StdoutError: standard output is closed.
     """
     null = os.open(os.devnull, os.O_RDWR)
-    # Placeholders: no file of the command may receive the number of a closed stream.
+    # Occupies the numbers of closed streams, so that no file of the command receives one of them.
     while null <= _STDERR:
         null = os.dup(null)
     os.close(null)
@@ -83,11 +83,11 @@ def prepare() -> None:
 
 def _escaping(stream: Any, raw: io.FileIO) -> io.TextIOWrapper:  # noqa: ANN401 (typeshed has several)
     lines = stream is sys.stderr or stream.isatty()
-    # File names that are not UTF-8 are shown with escapes.
+    # Bytes of file names that are not UTF-8 are shown as escapes.
     return _Escaping(io.BufferedWriter(raw), stream.encoding, errors="backslashreplace", line_buffering=lines)
 
 
 def abandon_stdout() -> None:
-    """Prevent the interpreter from writing the remaining output at exit, which would fail again."""
+    """Prevent the interpreter from writing the remaining output at its exit, which would fail again."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), _STDOUT)

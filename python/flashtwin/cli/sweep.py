@@ -75,7 +75,10 @@ def command(args: argparse.Namespace) -> int:
 
 
 class SweepBar:
-    """Finished cells, rate and remaining time on a terminal; a line every 30 s in a file."""
+    """Finished cells, rate and remaining time on a terminal.
+
+    If standard error is no terminal, a line every 30 s.
+    """
 
     def __init__(self) -> None:
         self._bar: Any = None

@@ -1,7 +1,7 @@
 """fio's histogram of latencies (FIO_IO_U_PLAT_* of its stat.h): 64 bins per octave, in nanoseconds.
 
-Our histograms have 1024 buckets per octave, and 2048 exact buckets at their start. Each bucket lies within
-one of fio's bins, so the counts equal fio's.
+Histograms of flashtwin have 1024 buckets per octave, and 2048 exact buckets at their start. Each bucket lies
+within one of fio's bins, so the counts equal fio's.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _BITS = 6
 _PER_OCTAVE = 1 << _BITS
-#: fio's last bin, which counts all longer latencies.
+#: fio's last bin, which counts all latencies above the range.
 _LAST = _PER_OCTAVE * 29 - 1
 #: Percentiles that fio reports by default.
 PERCENTILES = (1, 5, *range(10, 100, 10), 95, 99, 99.5, 99.9, 99.95, 99.99)
@@ -28,7 +28,7 @@ def index_of(ns: int) -> int:
 
 
 def middle_of(index: int) -> int:
-    """Return the latency that represents a bin: its middle."""
+    """Return the latency that represents a bin, its middle."""
     if index < 2 * _PER_OCTAVE:
         return index
     bits = (index >> _BITS) - 1
@@ -36,7 +36,7 @@ def middle_of(index: int) -> int:
 
 
 def bins_of(histogram: Histogram) -> dict[int, int]:
-    """Count latencies by the middle of their bin, in ascending order."""
+    """Return the number of latencies by the middle of their bin, in ascending order."""
     counts: dict[int, int] = {}
     for ns, count in histogram:
         middle = middle_of(index_of(ns))
@@ -45,7 +45,7 @@ def bins_of(histogram: Histogram) -> dict[int, int]:
 
 
 def percentiles_of(bins: dict[int, int]) -> list[tuple[float, int]]:
-    """Return percentiles as fio finds them: the first bin by whose end that share is reached."""
+    """Return percentiles as fio computes them: the first bin up to whose end that share is reached."""
     total = sum(bins.values())
     wanted = iter(PERCENTILES)
     found: list[tuple[float, int]] = []
@@ -72,7 +72,7 @@ _LIMITS = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
 def distribution_of(histogram: Histogram) -> dict[str, dict[str, float]]:
     """Return the percentage of latencies between each limit and the previous one, by unit.
 
-    A bucket that contains a limit counts as above it, so a limit is exact to 0.1 %.
+    A bucket that contains a limit counts as above the limit. Therefore limits are exact to 0.1 %.
     """
     total = sum(count for _, count in histogram) or 1
     shares = {unit: {str(limit): 0.0 for limit in _LIMITS} for unit in ("ns", "us", "ms")}

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from .._core import Histogram
     from .._support.record import Record
 
-#: For each direction of fio, the names under which a summary has the latencies and the counts.
+#: For each direction of fio, the names of the latencies and of the counts in a summary.
 _DIRECTIONS = {"read": ("read", "reads"), "write": ("write", "writes"), "trim": ("trim", "trims")}
 _NO_TIMES: dict[str, Any] = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
 _SAMPLES = ("min", "max", "agg", "mean", "dev"), ("min", "max", "mean", "stddev")
 
 
 def to_json_plus(record: Record) -> str:
-    """Return a run as fio's `json+`; docs/fio.md lists the meaning of its fields, and the absent ones."""
+    """Return a run as fio's `json+`. docs/fio.md describes its fields, and lists the absent ones."""
     return (
         json.dumps(
             {
@@ -37,7 +37,7 @@ def to_json_plus(record: Record) -> str:
 
 
 def job_of(record: Record) -> dict[str, Any]:
-    """Return the one job of a run."""
+    """Return the only job of a run."""
     summary = record.summary
     options = options_of(summary)
     job: dict[str, Any] = {
@@ -66,7 +66,7 @@ def runtime_ms(summary: dict[str, Any]) -> int:
 
 
 def options_of(summary: dict[str, Any]) -> dict[str, str]:
-    """Return the options of a job that follow from the run."""
+    """Return the options of a job, as far as they follow from the run."""
     workload = str(summary["workload"])
     options = {"name": workload, "ioengine": "flashtwin", "filename": summary["device"]}
     generated = re.match(r"generated ([a-z-]+):(\S*)", workload)
@@ -119,7 +119,7 @@ def _direction(summary: dict[str, Any], kind: str, counted: str, histogram: Hist
 
 
 def _times(latency: dict[str, Any], histogram: Histogram) -> dict[str, Any]:
-    """Return latencies in ns; the shortest is known only if there is a histogram."""
+    """Return latencies in ns. The shortest one is known only if there is a histogram."""
     if not latency["requests"]:
         return dict(_NO_TIMES)
     times = {

@@ -17,7 +17,7 @@ _UNITS = (("nsec", 1), ("usec", 1000), ("msec", 1_000_000))
 
 
 def number(value: float, *, digits: int = 4, base: int = 1000) -> str:
-    """Format a number as fio does: whole if it has few digits, else in thousands (or 1024s) with a prefix."""
+    """Format a number as fio does: in full if it is short, else in thousands (or 1024s) with a prefix."""
     whole, rest, prefix = int(value), None, 0
     while len(str(whole)) > digits and prefix < len(_PREFIXES) - 1:
         rest = whole % base
@@ -31,7 +31,7 @@ def number(value: float, *, digits: int = 4, base: int = 1000) -> str:
     if places <= 1:
         return f"{whole + (rest * 2 >= base)}{name}"
     fraction = f"{rest / base:.{places - 1}f}"
-    # A decimal part that rounds up to one is added to the whole part.
+    # If the decimal part rounds up to one, it is added to the whole part.
     return f"{whole + int(fraction[0])}{fraction[1:]}{name}"
 
 
@@ -39,7 +39,7 @@ _PREFIXES = ("", "k", "M", "G", "T", "P")
 
 
 def to_text(record: Record) -> str:
-    """Return a run as fio's text; docs/fio.md lists the absent lines."""
+    """Return a run in the form of fio's text. docs/fio.md lists the lines that are absent."""
     return "\n".join(_lines(record)) + "\n"
 
 
@@ -106,7 +106,7 @@ def _direction(name: str, direction: dict[str, Any]) -> Iterator[str]:
 
 
 def _unit(least: float, most: float, deviation: float | None) -> tuple[str, int]:
-    """Return the unit that fio would choose: a longer one, if no small values are lost in it."""
+    """Return the unit that fio would choose: the longest one in which small values are still visible."""
     chosen = _UNITS[0]
     for longer in _UNITS[1:]:
         of = chosen[1]

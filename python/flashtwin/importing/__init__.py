@@ -24,11 +24,11 @@ _MQSIM: dict[str, Callable[[Node, str], Imported]] = {
 
 
 def import_file(path: str | os.PathLike[str], ssd: str | os.PathLike[str] | None = None) -> Imported:
-    """Read a parameter file of DiskSim's SSD extension or of MQSim; its content determines which.
+    """Read a parameter file of DiskSim's SSD extension or of MQSim. Its content determines which one it is.
 
     Args:
         path: the file.
-        ssd: for loads of MQSim: its `ssdconfig.xml`, whose initial state the commands then start from.
+        ssd: for loads of MQSim, its `ssdconfig.xml`. The commands then start from the initial state in it.
 
     Raises:
         DeviceError: the file is wrong; the message gives file, line and the remedy.
@@ -61,7 +61,7 @@ def _read(path: Path) -> str:
 
 
 def _checked(draft: Draft, origin: str) -> Imported:
-    """Return the draft as a device file, if the model supports the device."""
+    """Return the draft as a device file, after checking that the model supports the device."""
     imported = draft.finish()
     try:
         _core.Spec.parse(imported.text, "the imported device", [])

@@ -11,7 +11,7 @@ from .parv import Block, Value
 
 TYPE = "ssdmodel_ssd"
 
-#: Function that reads a value as TOML; its second argument is the position of the value.
+#: Function that reads a value and returns it as TOML. The second argument is the position of the value.
 Reader = Callable[[str, str], str]
 
 
@@ -41,7 +41,7 @@ def _one_of(words: dict[int, str], others: str = "") -> Reader:
 _FLAG = _one_of({0: "false", 1: "true"})
 _MS_TO_US, _MS_TO_NS = _scaled(1000), _scaled(1_000_000)
 
-#: Parameter, key, and function that reads it. All are required, as in DiskSim.
+#: Parameter, key, and function that reads the value. All of them are required, as in DiskSim.
 _KEYS: list[tuple[str, str, Reader]] = [
     ("Flash chip elements", "geometry.chips", _count),
     ("Planes per package", "geometry.planes_per_chip", _count),
@@ -71,16 +71,16 @@ _KEYS: list[tuple[str, str, Reader]] = [
     ("Minimum free blocks percentage", "gc.low_percent", _percent),
 ]
 
-#: Parameters that DiskSim reads but does not use, or uses only for printing.
+#: Parameters that DiskSim reads, but does not use or uses only for printing.
 _WITHOUT_EFFECT = {"Timing model", "Block count", "Print stats", "Gang share", "Elements per gang"}
 
-#: Parameters of which only this value is modelled.
+#: Parameters for which only the given value is modelled.
 _FIXED = {
     "Write policy": (2, "1 is rejected by DiskSim, too"),
     "Never disconnect": (1, "the device is held from the transfer to the end of a request only with 1"),
 }
 
-#: Parameters of the data path, by the type of their block; the slowest one counts.
+#: Parameters of the data path, by the type of their block. Only the slowest one matters.
 _BUS = {
     TYPE: ("Bulk sector transfer time",),
     "disksim_bus": ("Read block transfer time", "Write block transfer time"),
@@ -122,7 +122,7 @@ def _place(origin: str, name: str, value: Value) -> str:
 
 
 def _require(ssd: Block, origin: str) -> None:
-    """Report all missing parameters at once, and parameters that contradict each other."""
+    """Report all missing parameters together, and parameters that contradict each other."""
     wanted = [*(name for name, _, _ in _KEYS), "Cleaning policy"]
     missing = [name for name in wanted if name not in ssd.values]
     if missing:
@@ -144,7 +144,7 @@ def _require(ssd: Block, origin: str) -> None:
 
 
 def _set_bus(draft: Draft, blocks: list[Block], ssd: Block, origin: str) -> None:
-    """Set the transfer time of a sector on the host's side: that of the slowest part of the data path."""
+    """Set the time in which the host side transfers a sector: that of the slowest part of the data path."""
     slowest, source = Decimal(0), "no bus in the file"
     for block in blocks:
         for name in _BUS.get(block.type, ()):
@@ -172,7 +172,7 @@ def _set_cleaning(draft: Draft, ssd: Block, origin: str) -> None:
 
 
 def _leave_out(draft: Draft, ssd: Block, others: list[Block], origin: str) -> None:
-    """List the parameters that have no counterpart, each once."""
+    """List the parameters that have no counterpart. Each is listed once."""
     used = {name for name, _, _ in _KEYS}
     used |= {"Cleaning policy", "Blocks per element", "Bulk sector transfer time", *_FIXED}
     for name, value in ssd.values.items():
@@ -199,7 +199,7 @@ def _leave_out(draft: Draft, ssd: Block, others: list[Block], origin: str) -> No
         draft.leave_out(f"{block.type} {block.name}", "a further device", "only the first is imported")
 
 
-#: Parameters of other blocks that affect a run, by the type of their block, and what replaces them.
+#: Parameters of other blocks that affect a run, by the type of the block, and options that replace them.
 _AROUND = {
     "disksim_logorg": {
         "Distribution scheme": "an array of devices: only one is imported; see docs/arrays.md",

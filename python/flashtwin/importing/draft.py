@@ -1,4 +1,4 @@
-"""A device file under construction: keys with the parameters of their origin, and parameters left out."""
+"""A device file under construction: keys with the parameters from which they are; and omitted parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class LeftOut:
     Attributes:
         name: name as in the file.
         value: value as in the file.
-        why: effect on the results.
+        why: effect of its omission on the results.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Draft:
     """A device file under construction.
 
     Attributes:
-        head: the first lines, as comments.
+        head: the first lines of the file, as comments.
         name, description: of the device.
     """
 
@@ -63,12 +63,12 @@ class Draft:
     _lines: dict[str, list[str]] = field(default_factory=dict)
 
     def set(self, key: str, value: str, source: str) -> None:
-        """Set a dotted key; `source` is the origin of the value."""
+        """Set a dotted key. `source` describes the origin of the value."""
         section, _, name = key.partition(".")
         self._lines.setdefault(section, []).append(f"{name} = {value}  # {_line(source)}")
 
     def leave_out(self, name: str, value: str, why: str) -> None:
-        """Name a parameter that has no counterpart."""
+        """Record a parameter that has no counterpart."""
         self.left_out.append(LeftOut(_line(name), _line(value), why))
 
     def finish(self) -> Imported:
@@ -87,7 +87,7 @@ def _line(text: str) -> str:
 
 
 def number(text: str, place: str, least: Decimal = Decimal(0), most: Decimal = Decimal(10**9)) -> Decimal:
-    """Read a number; if the text is not one, the message begins with `place`."""
+    """Read a number. If the text is not a number, the error message begins with `place`."""
     try:
         value = Decimal(text.strip())
     except InvalidOperation:
@@ -106,6 +106,6 @@ def count(text: str, place: str, least: int = 0, most: int = 2**32 - 1) -> int:
 
 
 def plain(value: Decimal | int) -> str:
-    """Format a number without an exponent, to a thousandth of its unit, such as of a picosecond."""
+    """Format a number without an exponent, rounded to nine decimals."""
     rounded = Decimal(value).quantize(Decimal("1e-9"))
     return format(rounded.normalize(), "f") if rounded else "0"

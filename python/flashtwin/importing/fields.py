@@ -1,4 +1,4 @@
-"""Parameters of an element of MQSim: each is used once, and unused ones are reported."""
+"""Parameters of an element of MQSim. Parameters that are not used are reported."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Fields:
         return bool(found and found.text)
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Return the value of a parameter; it is an error if it is missing and has no default."""
+        """Return the value of a parameter. It is an error if it is missing and has no default."""
         self._used.add(name)
         if self.has(name):
             return self._fields[name].text
@@ -49,7 +49,7 @@ class Fields:
         return self.word(name, {"true": True, "false": False, "1": True, "0": False}, default)
 
     def word(self, name: str, words: dict[str, T], default: str | None = None) -> T:
-        """Return a value that must be one of several words, in any case."""
+        """Return a value that must be one of several words. The case of letters does not matter."""
         found = self.text(name, default)
         for word, value in words.items():
             if word.lower() == found.lower():
@@ -66,7 +66,7 @@ class Fields:
         return DeviceError(f"{self.place(name)}: {message}")
 
     def said(self, *names: str) -> str:
-        """Return parameters with their values, as the source of a key."""
+        """Return parameters with their values, as the description of the origin of a key."""
         return ", ".join(f"{name} = {self.text(name, '')}" for name in names if self.has(name))
 
     def unused(self) -> list[Node]:

@@ -1,4 +1,4 @@
-"""MQSim's `ssdconfig.xml` as a device of the back end `modern`, with similar but not equal results."""
+"""MQSim's `ssdconfig.xml` as a device of the back end `modern`. Results are similar, but not equal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LANE_GB = {
     5: Decimal("3.938"),
 }
 
-#: Page types by technology, as in the names of MQSim's latencies; QLC as in its fork MQSim_QLC.
+#: Page types by technology, as in MQSim's names of latencies. QLC is as in MQSim's fork MQSim_QLC.
 _TYPES = {
     "SLC": ("LSB",),
     "MLC": ("LSB", "MSB"),
@@ -32,7 +32,7 @@ _TYPES = {
     "QLC": ("LSB", "CSB", "MSB", "WSB"),
 }
 
-#: MQSim's names of our victim rules, with the difference of those that are not equal.
+#: For each victim rule of MQSim, the rule here, and the difference if the two are not equal.
 _VICTIMS = {
     "GREEDY": ("greedy", ""),
     "RGA": ("d-choices", ""),
@@ -42,7 +42,7 @@ _VICTIMS = {
     "FIFO": ("fifo", ""),
 }
 
-#: Parameters that need no counterpart, and the reason.
+#: Parameters that need no counterpart, with the reason.
 _KNOWN = {
     "Enable_ResponseTime_Logging": "`--requests` logs each request",
     "ResponseTime_Logging_Period_Length": "`--series` and `--interval`",
@@ -71,11 +71,11 @@ class Initial:
     """The state in which MQSim's preconditioning starts a run.
 
     Attributes:
-        preconditioned: whether it fills pages; otherwise, all pages count as written, and none is moved.
-        reserve: share of the raw capacity that the host does not see.
-        free_pages: pages written to a full device before its first collection.
+        preconditioned: whether MQSim fills pages; otherwise all pages count as written, and none is moved.
+        reserve: fraction of the raw capacity that the host cannot access.
+        free_pages: number of pages that can be written to a full device before its first collection.
         page_bytes: bytes of a page.
-        planes: number of planes of all chips; one page of the cache may be in flight per plane.
+        planes: number of planes of all chips. One page of the cache may be in flight per plane.
     """
 
     preconditioned: bool
@@ -116,7 +116,7 @@ def initial(root: Node, origin: str) -> Initial:
 
 
 def _parts(root: Node, origin: str) -> tuple[Fields, Fields, Fields]:
-    """Return parameters of the host, the device and its flash; a missing one is reported when it is read."""
+    """Return the parameters of host, device and flash. A missing one is reported only when it is read."""
     host = root.child("Host_Parameter_Set") or Node("Host_Parameter_Set", root.line)
     ssd = root.child("Device_Parameter_Set") or Node("Device_Parameter_Set", root.line)
     flash = ssd.child("Flash_Parameter_Set") or Node("Flash_Parameter_Set", ssd.line)
@@ -138,7 +138,10 @@ def _geometry(ssd: Fields, flash: Fields) -> mqsim_dram.Geometry:
 
 
 def _threshold(ssd: Fields) -> tuple[str, Decimal]:
-    """Return the parameter with the collection threshold, which MQSim spells in two ways, and its value."""
+    """Return the parameter with the collection threshold, and its value.
+
+    MQSim spells its name in two ways.
+    """
     misspelt = "GC_Exect_Threshold"
     name = misspelt if ssd.has(misspelt) else "GC_Exec_Threshold"
     return name, ssd.number(name, most=1)
@@ -150,7 +153,7 @@ def _set_flash(draft: Draft, ssd: Fields, flash: Fields) -> mqsim_dram.Geometry:
     dies = geometry.dies_per_chip
     chips_said = ssd.said("Flash_Channel_Count", "Chip_No_Per_Channel")
     if dies > 1:
-        # MQSim starts a command on a chip only if all of its dies are idle.
+        # MQSim starts a command on a chip only if all dies of the chip are idle.
         chips_said += f"; real dies are independent: chips = {geometry.chips * dies}, planes_per_chip = "
         chips_said += f"{geometry.planes_per_die} models those"
     draft.set("geometry.chips", str(geometry.chips), chips_said)
@@ -192,7 +195,7 @@ def _set_flash(draft: Draft, ssd: Fields, flash: Fields) -> mqsim_dram.Geometry:
 
 
 def _set_channel(draft: Draft, ssd: Fields) -> None:
-    """Set the transfer time of a byte; as in MQSim, the time of a transfer is in whole nanoseconds."""
+    """Set the transfer time of a byte. As in MQSim, a transfer takes a whole number of nanoseconds."""
     rate, width = ssd.number("Channel_Transfer_Rate"), ssd.number("Flash_Channel_Width", "1")
     if not rate * width:
         raise ssd.wrong("Channel_Transfer_Rate", "a channel without a rate carries nothing")
@@ -252,7 +255,7 @@ def _set_nand(draft: Draft, ssd: Fields, flash: Fields, cached_map: bool) -> Non
 
 
 def _set_collection(draft: Draft, ssd: Fields, flash: Fields, cached_map: bool) -> None:
-    """Set placement, collection and wear levelling, for which DFTL has rules of its own."""
+    """Set placement, collection and wear levelling. DFTL has its own rules for them."""
     scheme = ssd.text("Plane_Allocation_Scheme", "CWDP")
     if scheme != "CWDP":
         draft.leave_out("Plane_Allocation_Scheme", scheme, "pages go channel first, then way, as with CWDP")

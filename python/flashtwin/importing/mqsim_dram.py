@@ -1,4 +1,4 @@
-"""The memory of MQSim's controller: its data cache as the buffer, its mapping table as DFTL."""
+"""The memory of MQSim's controller: the data cache becomes the buffer, the mapping table becomes DFTL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .fields import Fields
 
 @dataclass(frozen=True)
 class Geometry:
-    """Sizes of a device; `reserve` is the share of the raw capacity that is not exported."""
+    """Sizes of a device. `reserve` is the fraction of the raw capacity that is not exported."""
 
     channels: int
     chips: int
@@ -35,12 +35,12 @@ class Geometry:
 
 
 def set_map(draft: Draft, ssd: Fields, geometry: Geometry) -> bool:
-    """Set DFTL if the mapping table does not fit its cache; return whether it was set."""
+    """Set DFTL if the mapping table does not fit into its cache. Return whether DFTL was set."""
     ssd.word("Address_Mapping", {"PAGE_LEVEL": "page"}, "PAGE_LEVEL")
     if ssd.flag("Ideal_Mapping_Table", "true"):
         return False
     capacity = ssd.count("CMT_Capacity", str(2 << 20), most=1 << 52)
-    # An entry has a physical page and a bitmap of its sectors; in the cache, also the logical page.
+    # An entry has a physical page and a bitmap of its sectors. In the cache it also has the logical page.
     page_bits, sectors = math.log2(geometry.raw_pages), geometry.page_bytes // 512
     entries = capacity // math.ceil((2 * page_bits + sectors) / 8)
     if entries >= geometry.raw_pages * (1 - geometry.reserve):
@@ -62,12 +62,12 @@ def set_map(draft: Draft, ssd: Fields, geometry: Geometry) -> bool:
 
 
 def set_buffer(draft: Draft, ssd: Fields, geometry: Geometry) -> None:
-    """Set the data cache. MQSim's cache writes cold pages back at once, and is bypassed by reads."""
+    """Set the data cache. MQSim's cache writes cold pages back immediately, and reads bypass it."""
     capacity = ssd.count("Data_Cache_Capacity", "0", least=0, most=1 << 52)
     mechanism = ssd.text("Caching_Mechanism", "ADVANCED")
     ssd.count("Data_Cache_DRAM_Row_Size", "8192")
     rate = ssd.number("Data_Cache_DRAM_Data_Rate", "800")
-    # MQSim spells this name "Busrt"; files written by hand have either spelling.
+    # MQSim spells this name "Busrt". Files written by hand may have either spelling.
     published = "Data_Cache_DRAM_Data_Busrt_Size"
     burst_name = published if ssd.has(published) else "Data_Cache_DRAM_Data_Burst_Size"
     burst = ssd.count(burst_name, "4")
@@ -84,7 +84,7 @@ def set_buffer(draft: Draft, ssd: Fields, geometry: Geometry) -> None:
         str(min(geometry.planes, 65_535)),
         "back pressure: a page in flight for each plane",
     )
-    # A page that MQSim's preconditioning fills has only the sectors that the requests of the load touch.
+    # A page that MQSim's preconditioning fills has only those sectors that requests of the load access.
     draft.set("buffer.partial", '"round"', "MQSim rarely reads before a partial write; devices do: sectors")
     # Double data rate: two bursts a cycle.
     latency = start + Decimal(geometry.page_bytes // burst // 2) / (rate or 1) * 1000

@@ -1,4 +1,4 @@
-"""MQSim's `workload.xml` as commands of flashtwin: one for each flow, or for like flows together."""
+"""MQSim's `workload.xml` as commands of flashtwin: one command per flow, or one for several equal flows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .xml import Node
 _SYNTHETIC = "IO_Flow_Parameter_Set_Synthetic"
 _TRACE = "IO_Flow_Parameter_Set_Trace_Based"
 
-#: Parameters of a flow that need no counterpart, and the reason.
+#: Parameters of a flow that need no counterpart, with the reason.
 _KNOWN = {
     "Priority_Class": "queues have classes, `host.arbitration`; requests of a load name none",
     "Channel_IDs": "flows share all channels",
@@ -27,13 +27,13 @@ _KNOWN = {
     "Intensity": "not used by MQSim",
 }
 
-#: Device of the commands until the user replaces it with an imported one.
+#: Device in the commands, which the user replaces with an imported device.
 _DEVICE = "imported.toml"
 
 #: Parameter of a flow that determines which requests are cached.
 _CACHING = "Device_Level_Data_Caching_Mode"
 
-#: Maximum requests of a flow that MQSim ends only by time.
+#: Maximum number of requests of a flow that MQSim ends only by time.
 _REQUESTS = 100_000
 
 
@@ -41,7 +41,7 @@ _REQUESTS = 100_000
 class _Context:
     """Flows of the scenario, the device's initial state if known, and parameters without a counterpart.
 
-    If the flows are one load (`_depth_together`), `depth` is that of the load.
+    If the flows together are one load (`_depth_together`), `depth` is the depth of that load.
     """
 
     flows: int
@@ -54,7 +54,10 @@ class _Context:
 
 
 def commands(root: Node, origin: str, initial: Initial | None = None) -> Imported:
-    """Return the commands that run a file of scenarios, on a device in the state `initial` if it is known."""
+    """Return the commands that run a file of scenarios.
+
+    The device is in the state `initial`, if that is known.
+    """
     left_out: list[LeftOut] = []
     text = comments(
         [
@@ -104,7 +107,7 @@ def commands(root: Node, origin: str, initial: Initial | None = None) -> Importe
 
 
 def _depth_together(flows: Sequence[Node], origin: str) -> int | None:
-    """Return the depth of all flows if they are closed loops that differ in their depth alone."""
+    """Return the total depth of flows that are closed loops and differ only in depth; None for others."""
     if len(flows) < 2:
         return None
     apart = {"Seed", "Average_No_of_Reqs_in_Queue", *_KNOWN}
@@ -123,7 +126,7 @@ def _depth(fields: Fields) -> int:
 
 
 def _synthetic(fields: Fields, context: _Context) -> list[str]:
-    """Load and options of a synthetic flow."""
+    """Return the load and the options of a synthetic flow."""
     uniform = {"RANDOM_UNIFORM": "uniform", "UNIFORM_RANDOM": "uniform"}
     pattern = fields.word(
         "Address_Distribution", {"STREAMING": "sequential", **uniform, "RANDOM_HOTCOLD": "hotcold"}
@@ -153,14 +156,14 @@ def _synthetic(fields: Fields, context: _Context) -> list[str]:
 
 @dataclass(frozen=True)
 class _Pacing:
-    """Return the keys of a load and the options of a run that set its pace."""
+    """Keys of a load, and options of a run, that determine its pace."""
 
     keys: list[str]
     options: list[str]
 
 
 def _length(fields: Fields, context: _Context, sectors: int) -> tuple[int, _Pacing]:
-    """Return number and pace of the requests of a synthetic flow."""
+    """Return the number and the pace of the requests of a synthetic flow."""
     requests = fields.count("Total_Requests_To_Generate", "0", least=0)
     requests *= 1 if context.depth is None else context.flows
     stop = fields.number("Stop_Time", "0", most=10**18)
@@ -187,7 +190,7 @@ def _length(fields: Fields, context: _Context, sectors: int) -> tuple[int, _Paci
 def _state(fields: Fields, context: _Context, written_bytes: Decimal) -> tuple[list[str], Decimal]:
     """Return the options for the initial state of a flow, and its range in percent of the exported capacity.
 
-    MQSim leaves part of the device unwritten; here, a device with a larger reserve is full.
+    MQSim leaves a part of the device unwritten. This corresponds to a full device with a larger reserve.
     """
     initial = context.initial
     share = fields.number("Working_Set_Percentage", "100", most=100)
@@ -241,7 +244,7 @@ def _trace(fields: Fields, context: _Context) -> list[str]:
         if found != usual:
             context.leave_out(name, found, why)
     path = f"./{path}" if path.startswith("-") else path
-    # MQSim ignores the device numbers of a trace, and wraps addresses beyond the device.
+    # MQSim ignores the device numbers in a trace. It wraps addresses beyond the device.
     words = [path, "--format", "mqsim", "--volumes", "overlay", "--beyond", "wrap"]
     state, _ = _state(fields, context, Decimal(0))
     return [*words, *([] if unit == "ns" else ["--time-unit", unit]), *state]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..errors import DeviceError
 
-#: Maximum depth of nested blocks; DiskSim's own files have 3.
+#: Maximum depth of nested blocks. DiskSim's own files have a depth of 3.
 DEPTH_MAX = 20
 
 
@@ -21,7 +21,7 @@ class Value:
 
 @dataclass
 class Block:
-    """A block: its type, its name (empty within another block), its line, and its contents."""
+    """A block: its type, its name (empty for a nested block), its line, and its contents."""
 
     type: str
     name: str
@@ -34,7 +34,7 @@ _TOKEN = re.compile(r"#[^\n]*|[{}\[\],=;]|[^{}\[\],=;#]+")
 
 
 class _Tokens:
-    """Yield the tokens of a file, without comments and blanks, with their lines."""
+    """Yields the tokens of a file with their lines. Comments and blanks are skipped."""
 
     def __init__(self, text: str, origin: str) -> None:
         self.origin = origin
@@ -66,7 +66,7 @@ class _Tokens:
 
 
 def read_parv(text: str, origin: str) -> list[Block]:
-    """Return the outermost blocks, and the blocks within them that have a type, in the order of the file.
+    """Return all blocks that have a type, outermost and nested ones, in the order of the file.
 
     Raises:
         DeviceError: the file is wrong; the message gives file and line.
@@ -80,14 +80,15 @@ def read_parv(text: str, origin: str) -> list[Block]:
             words = token.split()
             line = tokens.line
             tokens.take()
-            # Tokens before the block on earlier lines ("instantiate ... as X") ended without a mark.
+            # Earlier lines before the block ("instantiate ... as X") end without a mark, so their words are
+            # here, too.
             kind, name = (words[-2], words[-1]) if len(words) > 1 else (words[0], "")
             _block(Block(kind, name, line), tokens, blocks, 1)
     return blocks
 
 
 def _block(block: Block, tokens: _Tokens, blocks: list[Block], depth: int) -> None:
-    """Read what follows the `{` of a block."""
+    """Read the contents of a block, after its `{`."""
     if depth > DEPTH_MAX:
         raise tokens.wrong(f"more than {DEPTH_MAX} blocks within each other")
     blocks.append(block)
@@ -104,7 +105,7 @@ def _block(block: Block, tokens: _Tokens, blocks: list[Block], depth: int) -> No
 
 
 def _value(tokens: _Tokens, blocks: list[Block], depth: int) -> str:
-    """Read a value: a text, a list, or a block (its text is its type)."""
+    """Read a value: a text, a list, or a block, whose text is its type."""
     token = tokens.take()
     if token in ("}", ",", "="):
         raise tokens.wrong(f"found {token!r} in place of a value")

@@ -1,4 +1,4 @@
-"""XML files of MQSim: elements with text and line. Document types, and thus entities, are refused."""
+"""XML files of MQSim: elements with text and line. Document types, and thus entities, are rejected."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from xml.parsers import expat
 
 from ..errors import DeviceError
 
-#: Maximum depth of nested elements; MQSim's files have 4.
+#: Maximum depth of nested elements. MQSim's files have a depth of 4.
 DEPTH_MAX = 20
 
 

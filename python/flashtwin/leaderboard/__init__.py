@@ -24,7 +24,7 @@ __all__ = ["FIGURES", "OUTCOME", "board", "definition"]
 
 #: Name of the file with the outcome in the directory of a leaderboard.
 OUTCOME: Final = "leaderboard.json"
-#: Measures of the ranking: columns of results, with their names. Lower is better, except for hits.
+#: Measures of the ranking: columns of the results, with their names. Lower is better, except for hits.
 FIGURES: Final[dict[str, str]] = {
     "all_mean_us": "mean (us)",
     "all_p99_us": "p99 (us)",
@@ -36,7 +36,7 @@ FIGURES: Final[dict[str, str]] = {
 #: The policy that others are compared to.
 BASELINE: Final = "lru"
 _CONFIDENCE: Final = 0.95
-#: Name of the workload that is the trace that comes with flashtwin.
+#: Name of the workload that is the example trace of flashtwin.
 _EXAMPLE: Final = "example"
 
 #: Descriptions of the drive's initial states, by preconditioning.
@@ -49,7 +49,7 @@ _Found = dict[_Place, dict[str, dict[int, dict[str, float]]]]
 
 
 def definition() -> Study:
-    """Read the leaderboard's file: matrices and workloads as those of a study."""
+    """Read the leaderboard's file. Its matrices and workloads have the form of a study's."""
     return read(str(Path(__file__).with_name("board.toml")))
 
 
@@ -68,11 +68,11 @@ def board(
     Args:
         directory: directory of the leaderboard; each matrix is a sweep in a subdirectory.
         variant: "quick" or "full".
-        policies: names with parameters; None: every policy. LRU always takes part.
-        threads: number of runs at a time; None: the number of cores.
-        dask: a Dask cluster that runs the cells, as for `sweep`.
-        traces: folder of traces that replace stand-ins; None: FLASHTWIN_TRACES.
-        progress: function that takes the name of each matrix and returns a `progress` function for `sweep`.
+        policies: names, which may have parameters; by default every policy. LRU always takes part.
+        threads: number of runs at the same time; by default the number of cores.
+        dask: Dask cluster that runs the cells, as for `sweep`.
+        traces: folder of traces that replace stand-ins; by default that in FLASHTWIN_TRACES.
+        progress: function that receives the name of a matrix, and returns a `progress` function for `sweep`.
 
     Raises:
         FlashtwinError: an argument is wrong, or results can no longer be saved.
@@ -87,7 +87,7 @@ def board(
     commands: dict[_Place, Command] = {}
     failed = 0
     for matrix in study.matrices:
-        # A situation has a matrix for each device and state, named SITUATION@DEVICE-STATE.
+        # A situation has one matrix per device and state, whose name is SITUATION@DEVICE-STATE.
         situation = matrix.partition("@")[0]
         experiment = {**study.experiment(matrix, variant), "policies": ranked}
         state = STATES[experiment["run"]["precondition"]]
@@ -152,7 +152,7 @@ def _rank(found: _Found, case: tuple[str, str, str], policy: str) -> dict[str, A
             points = [sum(a - b for a, b in pairs) / len(pairs) for pairs in by_seed.values()]
             ranks[figure] = _ends(mean_of(points, _CONFIDENCE))
         else:
-            # A ratio requires both values to be above zero; a load may erase nothing.
+            # A ratio requires both values to be above zero. Under some loads, no block is erased.
             measured = [[pair for pair in pairs if min(pair) > 0] for pairs in by_seed.values()]
             means = [ratio_of(pairs, _CONFIDENCE).value for pairs in measured]
             ranks[figure] = _ends(ratio_of([(mean, 1.0) for mean in means if mean], _CONFIDENCE))

@@ -1,4 +1,4 @@
-"""The command that repeats a row of the leaderboard."""
+"""The command with which a user repeats a row of the leaderboard."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from ..options import RunOptions, options_of
 from ..traces import example_trace
 
-#: Command that prints the path of the shipped trace, wherever flashtwin is installed.
+#: Command that prints the path of the example trace, wherever flashtwin is installed.
 _EXAMPLE = '"$(python -c "import flashtwin; print(flashtwin.example_trace())")"'
 
 
@@ -25,7 +25,10 @@ class Command:
     overrides: Mapping[str, Any]
 
     def text(self, policy: str) -> str:
-        """Return the command with a policy, for a shell; it ends with --seed, whose value the user adds."""
+        """Return the command with a policy, for a shell.
+
+        It ends with --seed, to which the user adds a value.
+        """
         words = ["flashtwin", "run", *self._load(), "--device", self.device, "--policy", shlex.quote(policy)]
         for key, value in self.overrides.items():
             words += ["--set", shlex.quote(f"{key}={value}")]

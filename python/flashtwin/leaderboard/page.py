@@ -15,9 +15,9 @@ from .._support.files import write_text
 from . import BASELINE, FIGURES
 
 _CONFIDENCE = 0.95
-#: The figures for which the best policy of each load is named.
+#: Figures for which the page names the best policy of each load.
 _WON = ("all_mean_us", "all_p99_us", "flash_erases")
-#: Policies named for a case, the best first.
+#: Number of policies named for a case, the best first.
 _NAMED = 3
 _CASE_HEADS = ["device", "state", "situation"]
 
@@ -164,7 +164,7 @@ def _texts(rank: dict[str, Any]) -> list[str]:
 
 
 def _winners(outcome: dict[str, Any]) -> list[list[str]]:
-    """Return, for each load, the best policy and its change relative to the baseline, by seed."""
+    """Return, for each load, the best policy and its change relative to the baseline, paired by seed."""
     places: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
     for row in outcome["rows"]:
         place: tuple[str, ...] = (*_case(row), row["workload"])

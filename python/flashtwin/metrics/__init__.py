@@ -1,8 +1,8 @@
 """The report of a served device, over HTTP on the loopback interface (docs/live.md).
 
-`/` is a live page, `/metrics` is for Prometheus, `/report.json` has the data of both, and
-`/history.json` the last two minutes of the plotted values. The plugin writes the report every second
-in any case, so a page view costs the device nothing.
+`/` is a live page, `/metrics` is for Prometheus, `/report.json` has the data of both, and `/history.json` has
+the plotted values of the last two minutes. The plugin writes a report every second in any case. Therefore a
+page view takes no time of the device.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from ..errors import FlashtwinError
 from ..live_report import LiveReport
 
 _PAGE = Path(__file__).with_name("page.html")
-#: Reports in the history, one per second, and the polling period for new ones in seconds.
+#: Number of reports in the history, one per second, and polling period in seconds for new reports.
 _KEPT = 120
 _PERIOD_S = 0.5
-#: Number of waiting connections, number of connections at a time, and timeout of a silent client in seconds.
+#: Number of pending connections, number of open connections, and timeout of a silent client in seconds.
 _BACKLOG, _CONNECTIONS, _TIMEOUT_S = 128, 64, 5.0
-#: Accepted names in Host headers. Any other name could be that of a foreign page (DNS rebinding).
+#: Names that are accepted in Host headers. Any other name may be that of a foreign page (DNS rebinding).
 _NAMES = ("127.0.0.1", "localhost", "[::1]", "")
 #: Percentiles by their keys in the report.
 _QUANTILES = {
@@ -41,7 +41,7 @@ _QUANTILES = {
     "0.999": "p999_us",
 }
 
-#: A sample: suffix of the metric's name, its labels, its value.
+#: A sample: suffix of the metric's name, labels, and value.
 _Sample = tuple[str, dict[str, str], float]
 
 
@@ -49,11 +49,11 @@ class MetricsServer:
     """Serves requests until it is closed.
 
     Attributes:
-        url: of the page.
+        url: address of the page.
     """
 
     def __init__(self, port: int) -> None:
-        """Bind the port; 0 is any free port.
+        """Bind the port. 0 means any free port.
 
         Raises:
             FlashtwinError: the port is not available.
@@ -69,7 +69,7 @@ class MetricsServer:
         self._closed = Event()
 
     def start(self, report: Callable[[], LiveReport]) -> None:
-        """Start serving what `report` returns."""
+        """Start serving the reports that `report` returns."""
         self._http.report = report
         for work in (self._http.serve_forever, self._remember):
             thread = Thread(target=work, name="flashtwin-metrics", daemon=True)
@@ -87,7 +87,7 @@ class MetricsServer:
         self._http.server_close()
 
     def _remember(self) -> None:
-        """Record the history, whether or not the page is open."""
+        """Record the history, also while no page is open."""
         history = self._http.history
         while not self._closed.wait(_PERIOD_S):
             try:
@@ -117,7 +117,10 @@ class _Http(ThreadingHTTPServer):
         self._changing = Lock()
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 (as its base has it)
-        """Serve a connection on its own thread; if there are too many, close the oldest one."""
+        """Serve a connection on a thread of its own.
+
+        If there are too many connections, the oldest one is closed.
+        """
         with self._changing:
             self._open[request] = None
             if len(self._open) > _CONNECTIONS:
@@ -146,11 +149,11 @@ class _Http(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Http
-    #: Seconds after which a silent client is disconnected.
+    #: Time in seconds after which a silent client is disconnected.
     timeout = _TIMEOUT_S
 
     def do_GET(self) -> None:
-        """Serve one of the four paths, under names of the loopback interface only."""
+        """Serve one of the four paths. Only names of the loopback interface are accepted."""
         if _name(self.headers.get("Host", "")) not in _NAMES:
             self._answer(403, "text/plain", f"rejected Host header; open {self.server.url}\n")
             return
@@ -186,7 +189,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing: standard error is for errors of the device."""
+        """Log nothing, because standard error is for errors of the device."""
 
 
 def _name(host: str) -> str:
@@ -198,8 +201,8 @@ def _name(host: str) -> str:
 def prometheus(report: LiveReport) -> str:
     """Return the report in Prometheus's text format, version 0.0.4.
 
-    Counters and sums are since the server's start; percentiles are of the last second or so. Times are
-    seconds of the device, except lateness, which is wall-clock time.
+    Counters and sums start with the server. Percentiles are those of about the last second. Times are seconds
+    of device time, except lateness, which is in wall-clock time.
     """
     lines = []
     for name, kind, told, samples in _metrics(report):
@@ -219,7 +222,7 @@ def _escaped(text: str) -> str:
 
 
 def _metrics(report: LiveReport) -> Iterator[tuple[str, str, str, list[_Sample]]]:
-    """Name, type, help and samples of each metric."""
+    """Yield name, type, help and samples of each metric."""
 
     def one(value: float) -> list[_Sample]:
         return [("", {}, value)]

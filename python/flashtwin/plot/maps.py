@@ -1,4 +1,4 @@
-"""Figures of sweeps over two parameters: heat maps, with a panel for each value of a third axis."""
+"""Figures of sweeps over two parameters: heat maps, with one panel per value of a third axis."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Maximum number of cells of a panel whose values are printed in them.
+#: Maximum number of cells of a panel. If there are more, values are not printed in the cells.
 _WRITTEN_CELLS = 36
 
 
@@ -39,8 +39,8 @@ def heat(
         figure: a column of the dataset, such as "all.p99_us".
         over: axis from left to right.
         by: axis from bottom to top.
-        where: values of further axes. One further axis may vary, such as the policy; each of its values has a
-            panel.
+        where: values of further axes. One further axis may vary, such as the policy. Each of its values then
+            has a panel.
         normalized: whether to draw ratios to the sweep's baseline, paired by seed, instead of means.
         columns: width of the figure in columns of a paper: 1 (3.5 in) or 2 (7.16 in).
 
@@ -81,7 +81,7 @@ def heat(
 
 
 def _write(axes: Axes, rows: list[list[float]], middle: float) -> None:
-    """Print its value into each cell of a heat map, if there are few cells."""
+    """Print the values into the cells of a heat map, if there are few cells."""
     if sum(map(len, rows)) > _WRITTEN_CELLS:
         return
     for y, row in enumerate(rows):

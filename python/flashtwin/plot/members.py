@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
-#: Styles of a member's own collections and of forced ones.
+#: Styles of collections that a member starts itself, and of collections that the coordinator forces.
 _OWN: dict[str, Any] = {"facecolor": "0.75", "edgecolor": "0.4", "linewidth": 0.4}
 _FORCED: dict[str, Any] = {"facecolor": "#0b3c5d", "edgecolor": "#0b3c5d", "linewidth": 0.4}
 
@@ -28,14 +28,15 @@ class _Result(Protocol):
 def collections(
     results: Mapping[str, _Result], *, from_s: float = 0, until_s: float | None = None, columns: int = 2
 ) -> Figure:
-    """Draw a row for each member of an array, with bars while it collects; each result has a panel.
+    """Draw one row per member of an array, with bars while the member is in GC. Each result has a panel.
 
-    Collections forced by the coordinator are dark and full bars, a member's own collections light ones.
+    Collections that the coordinator forced are dark bars of full height. Those that a member started itself
+    are light bars.
 
     Args:
-        results: results of `run(gc_timeline=True)`, by their titles.
+        results: results of `run(gc_timeline=True)`, by title.
         from_s: beginning, in seconds from the start of the measurement.
-        until_s: end; None: the last request.
+        until_s: end, in seconds from the start of the measurement; by default the last request.
         columns: width of the figure in columns of a paper: 1 (3.5 in) or 2 (7.16 in).
     """
     members = []

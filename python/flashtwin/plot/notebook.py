@@ -1,4 +1,4 @@
-"""The figure class: a notebook shows its figures without `%matplotlib inline`."""
+"""The class of figures. A notebook displays its figures without `%matplotlib inline`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 
 from matplotlib.figure import Figure
 
-#: Resolution at which a figure of two columns is about as wide as the cell of a notebook.
+#: Resolution at which a figure of two columns is about as wide as a notebook cell.
 _DPI = 144
 
 

@@ -1,4 +1,4 @@
-"""Write amplification by scheme and victim rule: pages moved, by owner and cause."""
+"""Write amplification by scheme and victim rule, with the pages moved by owner and cause."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-#: Closed forms that are drawn, with their lines.
+#: Closed forms that are drawn, with their line styles.
 _LINES = {
     "uniform_greedy": ("uniform writes, closed form", ":"),
     "best_split": ("best split, closed form", "--"),
@@ -21,10 +21,10 @@ _LINES = {
 
 @styled
 def placements(rows: Sequence[Waf], *, columns: int = 2) -> Figure:
-    """Draw write amplification, a bar per row: pages of the host, and pages moved by owner and cause.
+    """Draw write amplification, one bar per row: pages of the host, and pages moved by owner and cause.
 
-    Pages of `h0, own` were moved while class 0 needed room, those of `h0, others` while another class
-    did. Lines are closed forms.
+    Pages of `h0, own` were moved while class 0 needed room. Pages of `h0, others` were moved while another
+    class needed room. Lines are closed forms.
     """
     figure = new(columns, 2.6 if columns == 2 else 4.2)
     axes = figure.subplots()
@@ -50,7 +50,7 @@ def placements(rows: Sequence[Waf], *, columns: int = 2) -> Figure:
 
 
 def _moves(row: Waf) -> dict[str, float]:
-    """Return pages moved for each page of the host, by owner and cause."""
+    """Return the pages moved per page of the host, by owner and cause."""
     owners = [owner["name"] for owner in row.by_owner()]
     host = sum(owner["host_pages"] for owner in row.by_owner())
     found: dict[str, float] = {}

@@ -13,9 +13,9 @@ from .style import legend_above, line, new, sizes_axis, styled
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: With more policies than this, the figure is larger to make room for the names.
+#: Number of policies above which the figure is larger, to make room for the names.
 _FEW = 6
-#: Maximum number of sizes that have markers on a curve.
+#: Maximum number of sizes for which a curve has markers.
 _MARKED = 20
 
 
@@ -68,7 +68,7 @@ class _CurveTable(Protocol):
 
 @styled
 def comparison(results: _Comparison, *, columns: int = 2) -> Figure:
-    """Draw response times up to p99.99 and the parts of the mean, for each run."""
+    """Draw for each run the response times up to p99.99 and the parts of the mean."""
     many = max(0, len(results.results) - _FEW)
     figure = new(columns, 2.8 + 0.12 * many)
     tail, bars = figure.subplots(1, 2, width_ratios=(1.2, 1))
@@ -85,7 +85,7 @@ def comparison(results: _Comparison, *, columns: int = 2) -> Figure:
 
 @styled
 def hits(table: _HitTable, *, columns: int = 1) -> Figure:
-    """Draw hit ratio over capacity, a line per policy; MIN, the bound, in black dots."""
+    """Draw hit ratio over capacity, one line per policy. MIN, the upper bound, has black dots."""
     figure = new(columns, 2.6 + 0.1 * max(0, len(table.policies) - _FEW))
     axes = figure.subplots()
     for i, policy in enumerate(table.policies):
@@ -102,9 +102,9 @@ def hits(table: _HitTable, *, columns: int = 1) -> Figure:
 
 @styled
 def curve(table: _CurveTable, *, columns: int = 2) -> Figure:
-    """Draw hit ratio, hit ratio of writes, and write-backs per page written, over the size of the buffer.
+    """Draw hit ratios and write-backs per page written over the size of the buffer.
 
-    The interval of a sampled curve is a band.
+    The hit ratios are those of all accesses and those of writes. The interval of a sampled curve is a band.
     """
     figure = new(columns, 2.6 + 0.1 * max(0, len(table.policies) - _FEW))
     panels = figure.subplots(1, 3)

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 #: A run: a result, a record, or the file of a record.
 Run: TypeAlias = Union[Recorded, Record, str, "os.PathLike[str]"]
-#: One run, several runs, or several runs with names.
+#: One run, several runs, or several runs by name.
 Runs: TypeAlias = Run | Sequence[Run] | Mapping[str, Run]
 
-#: A part of the mean is drawn separately if it has at least this share of the longest bar.
+#: A part of the mean is drawn separately if it is at least this fraction of the longest bar.
 _VISIBLE = 0.01
-#: All other parts together are drawn if they have at least this share.
+#: All other parts are drawn together if their sum is at least this fraction of the longest bar.
 _SHOWN = 0.001
-#: Percentiles that are marked, by 1 / (1 - share).
+#: Percentiles that are marked, by 1 / (1 - fraction).
 _MARKED = {2: "p50", 10: "p90", 100: "p99", 1000: "p99.9", 10_000: "p99.99"}
 #: Markers on a curve.
 _MARKS = 12
@@ -41,13 +41,13 @@ MEASURES = {
     "inside_mean": "requests in flight",
     "gc_write_amplification": "GC write amplification",
 }
-#: Pages programmed for the host, then other causes in the order in which they are stacked.
+#: Causes of pages programmed for the host. Other causes follow in the order in which they are stacked.
 _FOR_HOST = ("host_write", "destage", "flush", "write_back")
 _BESIDE = ("gc_move", "fold", "migration", "merge_copy", "map_write", "padding", "merge")
 
 
 def labelled(runs: Runs) -> dict[str, Record]:
-    """Name runs by the settings that differ, unless they have names.
+    """Label runs by the settings in which they differ, unless they have names.
 
     Raises:
         FlashtwinError: there are no runs, or a value is not a run.
@@ -94,8 +94,8 @@ def cdf(runs: Runs, *, requests: Kind = "all", columns: int = 1) -> Figure:
     for i, (label, record) in enumerate(records.items()):
         table = cdf_table(record.histograms[requests])
         times, shares = table["response_us"].to_pylist(), table["share"].to_pylist()
-        # Markers are at even shares, since most buckets are close together. They are shifted from line to
-        # line, since lines may coincide.
+        # Markers are at equidistant fractions, because most buckets are close together. They are shifted from
+        # line to line, because lines may coincide.
         at = [(k + (i + 1) / (len(records) + 1)) / _MARKS for k in range(_MARKS)]
         marks = sorted({bisect_left(shares, share) for share in at})
         axes.step(times, shares, where="post", label=label, markevery=marks, **line(i))
@@ -106,7 +106,7 @@ def cdf(runs: Runs, *, requests: Kind = "all", columns: int = 1) -> Figure:
 
 
 def draw_percentiles(axes: Axes, records: Mapping[str, Record], requests: Kind) -> None:
-    """Draw response times from the median to p99.99 into a panel, a line for each run."""
+    """Draw response times from the median to p99.99 into a panel, one line per run."""
     for i, (label, record) in enumerate(records.items()):
         curve = [point for point in percentile_curve(record.histograms[requests]) if point[0] >= 1.99]
         at, times = [point[0] for point in curve], [point[1] for point in curve]
@@ -120,10 +120,12 @@ def draw_percentiles(axes: Axes, records: Mapping[str, Record], requests: Kind) 
 
 @styled
 def percentiles(runs: Runs | Mapping[str, Runs], *, requests: Kind = "all", columns: int = 1) -> Figure:
-    """Draw response times from the median to p99.99, or as far as the number of requests allows; log-log.
+    """Draw response times from the median to p99.99, on logarithmic axes.
+
+    The lines end earlier if there are too few requests.
 
     Args:
-        runs: as for `cdf`; or a mapping from titles to such mappings: a panel each.
+        runs: as for `cdf`; or a mapping from titles to such mappings, each of which has a panel.
         requests: as for `cdf`.
         columns: as for `cdf`.
     """
@@ -154,7 +156,7 @@ def _stack(axes: Axes, names: list[str], parts: Sequence[tuple[str, Sequence[flo
 
 
 def draw_breakdown(axes: Axes, records: Mapping[str, Record], requests: Kind, columns: int) -> None:
-    """Draw the parts of the mean into a panel, a bar for each run."""
+    """Draw the parts of the mean into a panel, one bar per run."""
     breakdowns = [record.summary[requests]["parts_us"] for record in records.values()]
     means = [sum(parts.values()) for parts in breakdowns]
     parts = [(part, [parts[part] for parts in breakdowns]) for part in PARTS]
@@ -168,9 +170,9 @@ def draw_breakdown(axes: Axes, records: Mapping[str, Record], requests: Kind, co
 
 @styled
 def breakdown(runs: Runs, *, requests: Kind = "all", columns: int = 1) -> Figure:
-    """Draw the parts of the mean response time, a stacked bar for each run; arguments as for `cdf`.
+    """Draw the parts of the mean response time, one stacked bar per run. Arguments are those of `cdf`.
 
-    Parts below a hundredth of the longest bar are drawn together as "other".
+    Parts below a hundredth of the longest bar are combined as "other".
     """
     records = labelled(runs)
     _with_requests(records, requests)
@@ -183,13 +185,13 @@ def breakdown(runs: Runs, *, requests: Kind = "all", columns: int = 1) -> Figure
 
 @styled
 def amplification(runs: Runs, *, columns: int = 1) -> Figure:
-    """Draw the pages programmed per page programmed for the host, by cause; a bar for each run.
+    """Draw the pages programmed per page programmed for the host, by cause, one bar per run.
 
-    A bar is as high as the run's GC write amplification.
+    The height of a bar is the run's GC write amplification.
 
     Raises:
-        FlashtwinError: a run programmed nothing for the host, or is that of an array, whose members have
-            write amplifications of their own.
+        FlashtwinError: a run programmed nothing for the host, or it is a run of an array, whose members each
+            have a write amplification.
     """
     records = labelled(runs)
     shares: dict[str, list[float]] = {cause: [] for cause in ("host", *_BESIDE)}
@@ -230,7 +232,7 @@ def _with_history(records: Mapping[str, Record]) -> None:
 def over_time(
     runs: Runs, *, measures: Sequence[str] = ("iops", "mean_us", "gc_write_amplification"), columns: int = 1
 ) -> Figure:
-    """Draw measures over virtual time, a panel for each measure and a line for each run.
+    """Draw measures over virtual time, one panel per measure and one line per run.
 
     Args:
         runs: as for `cdf`, with `history=True`.
@@ -267,9 +269,9 @@ def over_time(
 
 @styled
 def gc_map(runs: Runs, *, columns: int = 1) -> Figure:
-    """Draw the share of time that each chip spent collecting, over virtual time; a panel for each run.
+    """Draw the fraction of time that each chip was in GC, over virtual time, one panel per run.
 
-    White is 0 %, black is 100 % of a window. Runs are as for `over_time`.
+    White is 0 % of a window, black is 100 %. Runs are as for `over_time`.
     """
     records = labelled(runs)
     _with_history(records)

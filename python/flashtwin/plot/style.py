@@ -1,4 +1,4 @@
-"""Style and files of figures: as wide as a paper's columns, readable in grey, reproducible."""
+"""Style and files of figures: as wide as the columns of a paper, readable in grey, reproducible."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 #: Widths of one and of two columns of a paper, in inches.
 WIDTHS_IN = {1: 3.5, 2: 7.16}
-#: Letters have the size of a caption. PDFs contain them as TrueType, which publishers require.
+#: Letters have the size of a caption. PDFs embed them as TrueType, which publishers require.
 _SETTINGS: dict[str, Any] = {
     "font.size": 8,
     "axes.titlesize": 8,
@@ -51,7 +51,8 @@ _DPI = 300
 _DASHES: list[Any] = ["-", "--", "-.", ":", (0, (5, 1.2, 1, 1.2, 1, 1.2))]
 _MARKERS = "osv^D<>Xp*hP"
 _COLOURS = ["#0b3c5d", "#d1495b", "#5fb3a3", "#7a5195", "#b8860b", "#6b6b6b"]
-#: Alternately dark and light, the light ones hatched: bars that differ in colour also differ in grey.
+#: Fills are alternately dark and light, and light ones are hatched. Thus bars that differ in colour also
+#: differ in grey.
 _FILLS = [
     ("#0b3c5d", ""),
     ("#f4b6bd", "/////"),
@@ -67,7 +68,7 @@ _FILLS = [
 
 
 def styled(draw: Callable[P, T]) -> Callable[P, T]:
-    """Make a drawing function use these settings, and name the missing package if it is Matplotlib."""
+    """Make a drawing function use these settings, and name Matplotlib in the error if it is missing."""
 
     @wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -81,7 +82,7 @@ def styled(draw: Callable[P, T]) -> Callable[P, T]:
 
 
 def require() -> None:
-    """Raise an error that names the package to install if Matplotlib is missing."""
+    """Raise an error if Matplotlib is missing. It names the package to install."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -89,7 +90,7 @@ def require() -> None:
 
 
 def kind_of(path: Path) -> str:
-    """Return the file type that a file's name determines."""
+    """Return the file type that the ending of a file's name determines."""
     require()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -101,7 +102,7 @@ def kind_of(path: Path) -> str:
 
 
 def new(columns: int, height_in: float) -> Figure:
-    """Make an empty figure as wide as one or two columns of a paper."""
+    """Create an empty figure with the width of one or two columns of a paper."""
     if columns not in WIDTHS_IN:
         raise FlashtwinError(f"columns: {columns}: give 1 or 2, the columns of a paper")
     from .notebook import NotebookFigure
@@ -110,9 +111,9 @@ def new(columns: int, height_in: float) -> Figure:
 
 
 def save(figure: Figure, path: str | Path) -> None:
-    """Write a figure in the file type of its name (PDF, PNG, SVG ...); equal figures give the same bytes.
+    """Write a figure in the file type of its name (PDF, PNG, SVG ...). Equal figures give the same bytes.
 
-    A PDF contains its letters as TrueType. Files contain no date and no version.
+    A PDF embeds its letters as TrueType. Files contain no date and no version.
 
     Raises:
         FlashtwinError: the name has no known file type, or the file cannot be written.
@@ -126,7 +127,7 @@ def save(figure: Figure, path: str | Path) -> None:
 
 
 def line(i: int, *, markers: bool = True) -> dict[str, Any]:
-    """Return dashes, colour and marker of the i-th line; they repeat after 60 lines."""
+    """Return dashes, colour and marker of the i-th line. The combinations repeat after 60 lines."""
     style = {"linestyle": _DASHES[i % len(_DASHES)], "color": _COLOURS[i % len(_COLOURS)]}
     return {**style, "marker": _MARKERS[i % len(_MARKERS)], "markerfacecolor": "white"} if markers else style
 
@@ -137,12 +138,12 @@ def fill(i: int) -> dict[str, Any]:
     return {"facecolor": colour, "hatch": hatch, "edgecolor": "black", "linewidth": 0.5}
 
 
-#: Maximum number of names in a row above a figure of two columns; half as many above one column.
+#: Maximum number of names in a row above a figure of two columns; above one column, half as many.
 _NAMES_IN_A_ROW = 6
 
 
 def legend_above(figure: Figure, axes: Axes, columns: int) -> None:
-    """Put the names above the panels, where they cover nothing."""
+    """Put the legend above the panels, where it covers nothing."""
     handles, labels = axes.get_legend_handles_labels()
     if len(labels) > 1:
         longest = max(len(label) for label in labels)
@@ -152,7 +153,7 @@ def legend_above(figure: Figure, axes: Axes, columns: int) -> None:
 
 
 def named_ticks(axes: Axes, names: list[str], columns: int) -> None:
-    """Write names under bars, slanted or upright if they would touch each other."""
+    """Write names under bars. They are slanted or vertical if they would otherwise touch."""
     room = (40 if columns == 1 else 100) / max(1, len(names))
     longest = max((len(name) for name in names), default=0)
     if longest <= room:
@@ -164,7 +165,7 @@ def named_ticks(axes: Axes, names: list[str], columns: int) -> None:
 
 
 def sizes_axis(axes: Axes, sizes: list[float]) -> None:
-    """Make an axis of sizes or counts logarithmic, with ticks at a few of its values."""
+    """Make an axis of sizes or counts logarithmic, with ticks at some of its values."""
     axes.set_xscale("log", base=2)
     if len(sizes) <= 10:
         axes.set_xticks(sizes, [f"{size:.4g}" for size in sizes])

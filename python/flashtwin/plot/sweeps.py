@@ -1,4 +1,4 @@
-"""Figures of sweeps: bars in groups, and lines over a parameter, with intervals over seeds."""
+"""Figures of sweeps: groups of bars, and lines over a parameter, with intervals over seeds."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: A series by its name: mean, low and high at each position of the axis; None if there is no value.
+#: Series by name. A series has mean, low and high at each position of the axis, or None without a value.
 _Series = dict[str, list["tuple[float, float, float] | None"]]
 
 
 class Chosen:
-    """The drawn parts of a sweep: series, positions along the axis, and the name of the figure."""
+    """The part of a sweep that is drawn: series, positions along the axis, and the name of the figure."""
 
     def __init__(
         self,
@@ -112,12 +112,12 @@ _SAID = {
 
 
 def said(column: str) -> str:
-    """Name a column of a dataset for an axis."""
+    """Return the label of a column of a dataset for an axis."""
     return _SAID.get(column, column.replace("_", " "))
 
 
 def title_of(axis: str) -> str:
-    """Name an axis of a sweep for a figure."""
+    """Return the label of an axis of a sweep for a figure."""
     return axis.removeprefix("set_").removeprefix("run_").replace("_", " ")
 
 
@@ -133,13 +133,13 @@ def bars(
     confidence: float = 0.95,
     columns: int = 1,
 ) -> Figure:
-    """Draw a sweep as bars: a group for each value of one axis, a bar for each value of another.
+    """Draw a sweep as bars: one group per value of one axis, and in it one bar per value of another axis.
 
     Args:
         sweep: results of a sweep, or its directory.
         figure: a column of the dataset, such as "all.p99_us".
-        by: axis whose values are bars; None: the policy if it varies, else the first axis that varies.
-        over: axis whose values are groups; None: the next axis that varies.
+        by: axis whose values are bars; by default the policy if it varies, else the first axis that varies.
+        over: axis whose values are groups; by default the next axis that varies.
         where: values of other axes.
         normalized: whether to draw ratios to the sweep's baseline, paired by seed, instead of means.
         confidence: confidence level of the intervals (Student's t over seeds).
@@ -160,7 +160,7 @@ def bars(
         axes.bar(at, means, width=width, label=name, **fill(i))
         # One seed has no interval.
         for at_x, mean, low, high in (point for point in points if point[3] > point[2]):
-            # White below black, so that it can be seen on dark and on light bars.
+            # White under black, so that the line can be seen on dark and on light bars.
             for colour, thick in (("white", 2.2), ("black", 0.8)):
                 ends = [[mean - low], [high - mean]]
                 axes.errorbar(at_x, mean, ends, fmt="none", ecolor=colour, elinewidth=thick, capsize=1.5)
@@ -189,10 +189,11 @@ def lines(
     confidence: float = 0.95,
     columns: int = 1,
 ) -> Figure:
-    """Draw a sweep over a parameter, a line for each value of another axis.
+    """Draw a sweep over a parameter, one line per value of another axis.
 
-    Sizes and numbers are placed to scale, on a logarithmic axis if they span a factor of eight; other values
-    are side by side. Each value of the axis `panels` has a panel. Other arguments are as for `bars`.
+    Sizes and numbers are placed to scale. If they span a factor of eight or more, the axis is logarithmic.
+    Other values are equidistant. Each value of the axis `panels` has a panel. Other arguments are as for
+    `bars`.
     """
     results = sweep if isinstance(sweep, Results) else Results(sweep)
     parts = panels_of(results, panels, where or {})
@@ -206,18 +207,18 @@ def lines(
     return drawn
 
 
-#: Maximum number of panels side by side in a figure of one column; twice as many in one of two.
+#: Maximum number of panels side by side in a figure of one column; in one of two columns, twice as many.
 _PANELS_IN_A_ROW = 2
 
 
 def panels_of(
     results: Results, panels: str | None, where: Mapping[str, Any]
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Return the panels of a figure: title, and the values of axes that each shows."""
+    """Return the panels of a figure. Each has a title, and the values of axes that it shows."""
     if panels is None:
         return [("", dict(where))]
     axis = Chosen.axis(results, panels)
-    # The section of a device's key is omitted, since it leaves little room for the rest.
+    # The section of a device's key is omitted, because it would leave too little room for the rest.
     name = title_of(axis.partition("_")[2].partition("_")[2] if axis.startswith("set_") else axis)
     return [(f"{name} {value}", {**where, axis: value}) for value in results.axes[axis]]
 
@@ -238,7 +239,7 @@ def grid(figure: Figure, panels: int, columns: int) -> list[Axes]:
 
 
 def label_edges(panels: list[Axes], columns: int) -> None:
-    """Keep only the labels of the left and bottom panels."""
+    """Keep the labels of the left and bottom panels only."""
     across = min(len(panels), _PANELS_IN_A_ROW * columns)
     for i, axes in enumerate(panels):
         left, lowest = i % across == 0, i + across >= len(panels)
@@ -272,7 +273,10 @@ def _draw_lines(axes: Axes, chosen: Chosen, columns: int) -> None:
 
 
 def _numbers(places: list[Any]) -> tuple[list[float], str | None]:
-    """Return positions of values and their unit: sizes in MiB, numbers unchanged; None if side by side."""
+    """Return the positions of values and their unit. Sizes are in MiB, numbers unchanged.
+
+    Returns None as the unit if values are placed side by side.
+    """
     if all(isinstance(place, (int, float)) and not isinstance(place, bool) for place in places):
         return [float(place) for place in places], ""
     sizes = [words.read_size(str(place)) for place in places]

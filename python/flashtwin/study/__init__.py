@@ -43,10 +43,10 @@ def run_study(
         study: the study, from `read`.
         directory: directory of the study; each matrix is a sweep in a subdirectory.
         variant: "quick" or "full".
-        threads: number of runs at a time; None: the number of cores.
-        dask: a Dask cluster that runs the cells, as for `sweep`.
-        traces: folder of traces that replace stand-ins; None: FLASHTWIN_TRACES.
-        progress: function that takes the name of each matrix and returns a `progress` function for `sweep`.
+        threads: number of runs at the same time; by default the number of cores.
+        dask: Dask cluster that runs the cells, as for `sweep`.
+        traces: folder of traces that replace stand-ins; by default that in FLASHTWIN_TRACES.
+        progress: function that receives the name of a matrix, and returns a `progress` function for `sweep`.
 
     Raises:
         FlashtwinError: the study is wrong, or results can no longer be saved.
@@ -82,7 +82,7 @@ def run_study(
 
 
 def source(name: str) -> str:
-    """Return the file of a study: one that comes with flashtwin, or a TOML file.
+    """Return the file of a study: one of flashtwin's own studies, or a TOML file.
 
     Raises:
         FlashtwinError: there is no such study, or it is wrong.
@@ -94,7 +94,7 @@ def source(name: str) -> str:
 
 
 def outcome(name: str) -> dict[str, Any]:
-    """Read the outcome of a study: the one that comes with flashtwin, or that in a directory.
+    """Read the outcome of a study: the one that is part of flashtwin, or that in a directory.
 
     Raises:
         FlashtwinError: there is no outcome.

@@ -1,4 +1,4 @@
-"""Checks that the selections of a study exist in its matrices, before anything runs."""
+"""Checks, before anything runs, that the selections of a study exist in its matrices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .definition import Measure, Study
 
 
 def check(study: Study, variant: str) -> None:
-    """Refuse a study with a selection that no cell of a variant can have."""
+    """Reject a study with a selection that no cell of the variant can have."""
     axes = {matrix: _axes(study.experiment(matrix, variant)) for matrix in study.matrices}
     for where, matrix, chosen in _selections(study):
         for axis, value in chosen.items():

@@ -14,21 +14,21 @@ from ..errors import FlashtwinError
 from ..references import cited
 from .expression import Expression
 
-#: Variants in which every matrix of a study can be run.
+#: Variants in which each matrix of a study can be run.
 VARIANTS: Final = ("quick", "full")
 #: Ways to combine the values of several points.
 AGGREGATES: Final = ("mean", "min", "max")
 #: Units of a measure. A ratio of 0.8 is a change of -20 %.
 UNITS: Final = ("change", "ratio", "percent", "number")
-#: Footings of a claim: all settings that matter are printed; the load is a stand-in for a trace that is not
-#: public; the load is a public window of the trace; the paper's own numbers exclude the claim; no load here
-#: can show it.
+#: Footings of a claim. `printed`: all settings that matter are printed. `stand-in`: the load replaces a trace
+#: that is not public. `window`: the load is a public window of the trace. `self-contradictory`: the paper's
+#: own numbers exclude the claim. `vacuous`: no load here can show the claim.
 FOOTINGS: Final = ("printed", "stand-in", "window", "self-contradictory", "vacuous")
-#: Names of the selected rows that an expression combines.
+#: Names of the rows that a measure selects and an expression combines.
 _SELECTIONS: Final = ("a", "b", "c", "d")
 _SHIPPED: Final = Path(__file__).parent.parent / "studies"
-#: The study of `make demo`. It repeats figures of the other studies, so it is not listed as a study of a
-#: paper.
+#: The study of `make demo`. It is not listed as a study of a paper, because it repeats figures of other
+#: studies.
 DEMO: Final = "headlines"
 
 
@@ -37,13 +37,14 @@ class Load:
     """A workload of a study.
 
     Attributes:
-        name: its name in the matrices.
-        text: the generated load; without arrivals if `arrivals` has them.
-        arrivals: endings of the text, by name; the name of the workload is then NAME/ARRIVALS.
-        trace: name, without extensions, of the trace that replaces it if the user has it.
+        name: name of the load in the matrices.
+        text: the generated load, without arrivals if `arrivals` has them.
+        arrivals: by name, endings that are appended to the text. The name of the workload is then
+            NAME/ARRIVALS.
+        trace: name, without extensions, of the trace that replaces the load if the user has it.
         source: where the trace is available.
-        published: what is known of the original.
-        stand_in: how the generated load differs from it.
+        published: published facts about the original trace.
+        stand_in: differences between the generated load and the trace.
     """
 
     name: str
@@ -60,18 +61,19 @@ class Measure:
     """A number to measure, and its expected value.
 
     Attributes:
-        name: its name in tables.
-        matrix: matrix whose results it uses.
-        figure: column of the results; a selection may name another.
-        selections: by name, the values of axes that select one row of each point.
-        where: values of axes that all selections share; a list keeps the axis as points.
-        value: how the selected rows are combined.
-        over: how the values of several points are combined.
-        unit: unit of the result, and of `holds`, `below` and `above`.
+        name: name of the measure in tables.
+        matrix: matrix whose results the measure uses.
+        figure: column of the results. A selection may name another column.
+        selections: by name (a, b, c, d), the values of axes that select one row of each point.
+        where: values of axes that all selections share. If a value is a list, each of its elements is a
+            point.
+        value: expression that combines the selected rows.
+        over: function that combines the values of several points.
+        unit: unit of the result, of `holds`, `below` and `above`.
         printed: value that the paper prints.
         holds: range within which the claim holds.
-        below: limit below which the direction is as printed.
-        above: limit above which the direction is as printed.
+        below: limit below which the direction is as in the paper.
+        above: limit above which the direction is as in the paper.
     """
 
     name: str
@@ -90,19 +92,19 @@ class Measure:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, a check of the study itself, or a change to what the paper describes.
+    """A statement of the paper, a check of the study itself, or a change to the scheme of the paper.
 
     Attributes:
         id: id of the statement.
         text: the statement.
         source: section or figure of the paper.
-        measures: the first one is the main measure, by which the claim is judged.
+        measures: measures of the claim. The first one is the main measure, by which the claim is judged.
         footing: basis of the claim, one of `FOOTINGS`.
-        condition: the setting of the measures, if it is one of several that the paper leaves open.
+        condition: setting of the measures, if it is one of several that the paper leaves open.
         readings: the main measure under other registered readings of the paper.
-        same_as: id of the claim with the same printed number.
-        cannot_be_tested: the reason, if the claim cannot be tested.
-        reason: why it is not reproduced, or only under a condition; for a change, its cost.
+        same_as: id of a claim with the same printed number.
+        cannot_be_tested: reason why the claim cannot be tested; None if it can.
+        reason: reason why the claim is not reproduced, or only under a condition; for a change, its cost.
         causes: measures that show the reason.
     """
 
@@ -121,16 +123,16 @@ class Claim:
 
 @dataclass(frozen=True)
 class Pin:
-    """A figure of the baseline that the paper prints or implies; it shows the operating point of a matrix.
+    """A figure of the baseline that the paper prints or implies. It shows the operating point of a matrix.
 
     Attributes:
         id: id of the pin.
         text: description of the figure.
-        source: its place in the paper.
+        source: place of the figure in the paper.
         matrices: matrices whose operating point it pins.
-        measure: its value, with the tolerance as `holds`.
-        reason: why it is missed.
-        contradicts: other numbers of the paper that exclude it.
+        measure: measure of the figure, with the tolerance as `holds`.
+        reason: reason why the pin is missed.
+        contradicts: other numbers of the paper that exclude the figure.
     """
 
     id: str
@@ -149,8 +151,8 @@ class Case:
     Attributes:
         name: the situation.
         why: the cause in a few words.
-        command: command that shows it; None: the command that runs its matrix.
-        measure: the gain or cost, with `printed` if a paper has it.
+        command: command that shows the gain or cost; None for the command that runs the matrix.
+        measure: the gain or cost, with `printed` if a paper has a number.
     """
 
     name: str
@@ -161,16 +163,16 @@ class Case:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure laid out like the paper's: a line for each value of one axis over another axis.
+    """A figure with the layout of the paper's: one line per value of one axis, drawn over another axis.
 
     Attributes:
-        title: its title in reports.
-        matrix: matrix whose results it shows.
+        title: title of the figure in reports.
+        matrix: matrix whose results the figure shows.
         figure: column of the results.
         over: axis along the figure.
-        by: axis whose values are its lines.
+        by: axis with one line per value.
         where: values of the other axes.
-        base: values of axes that select the row by which each value is divided; empty for none.
+        base: values of axes that select the row by which each value is divided; empty for absolute values.
     """
 
     title: str
@@ -189,11 +191,11 @@ class Study:
     Attributes:
         name: name of the file.
         title: title of the page.
-        paper: the citation; in the file, its text or a key of `references.bib`.
+        paper: citation of the paper. The file has its text, or a key of `references.bib`.
         sentence: the finding, in one sentence.
-        use: when to use the scheme and when not, in Markdown.
+        use: when to use the scheme and when not to use it, in Markdown.
         about: the method of the study.
-        matrices: experiments, each with its `quick` and `full` changes.
+        matrices: experiments, each with its changes for `quick` and `full`.
         cases: situations of users.
         pins: figures of the baseline.
         loads: workloads by name.
@@ -219,13 +221,13 @@ class Study:
     figures: tuple[Figure, ...]
 
     def experiment(self, matrix: str, variant: str) -> dict[str, Any]:
-        """Return the experiment of a matrix in a variant, as `sweep` takes it."""
+        """Return the experiment of a matrix in a variant, in the form that `sweep` accepts."""
         whole = self.matrices[matrix]
         plain = {key: value for key, value in whole.items() if key not in VARIANTS}
         return {"name": f"{self.title}: {matrix}", **_merged(plain, whole.get(variant, {}))}
 
     def only(self, matrices: Sequence[str]) -> Study:
-        """Return the study with some of its matrices, and with only the measures of these.
+        """Return the study with some of its matrices, and only those measures that use them.
 
         Raises:
             FlashtwinError: no matrix has such a name.
@@ -256,10 +258,10 @@ class Study:
         )
 
     def only_claims(self, ids: Sequence[str]) -> Study:
-        """Return the study with some of its claims, and with their matrices and pins.
+        """Return the study with some of its claims, and the matrices and pins of these.
 
         Raises:
-            FlashtwinError: there is no such claim, or one that cannot be tested.
+            FlashtwinError: there is no such claim, or it cannot be tested.
         """
         wanted = claims_of(ids, [claim.id for claim in self.claims], self.name)
         chosen = tuple(claim for claim in self.claims if claim.id in wanted)
@@ -279,7 +281,7 @@ class Study:
 
 
 def claims_of(ids: Sequence[str], known: Sequence[str], name: str) -> set[str]:
-    """Return the ids of claims of a study, which must exist.
+    """Return the ids of claims of a study, after checking that they exist.
 
     Raises:
         FlashtwinError: there is no such claim; the message names the most similar one.
@@ -293,12 +295,12 @@ def claims_of(ids: Sequence[str], known: Sequence[str], name: str) -> set[str]:
 
 
 def names() -> list[str]:
-    """Return the names of the studies of papers that come with flashtwin."""
+    """Return the names of the studies of papers that are part of flashtwin."""
     return sorted(path.stem for path in _SHIPPED.glob("*.toml") if path.stem != DEMO)
 
 
 def shipped(name: str, suffix: str) -> Path:
-    """Return the path of a file of a study that comes with flashtwin."""
+    """Return the path of a file of one of flashtwin's own studies."""
     return _SHIPPED / f"{name}{suffix}"
 
 
@@ -333,7 +335,7 @@ def _merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any
 
 
 class _Table:
-    """A table of the file. Its keys are read one by one; keys that were not read are reported as unknown."""
+    """A table of the file. Its keys are read one by one. Keys that were not read are reported as unknown."""
 
     def __init__(self, where: str, given: object) -> None:
         if not isinstance(given, Mapping):
@@ -341,7 +343,7 @@ class _Table:
         self._where, self._given, self._known = where, dict(given), []  # type: ignore[var-annotated]
 
     def take(self, key: str, kind: type | tuple[type, ...], default: Any = None) -> Any:  # noqa: ANN401
-        """Read a key; without a default, it is required."""
+        """Read a key. A key without a default is required."""
         self._known.append(key)
         if key not in self._given:
             if default is None:
@@ -353,7 +355,7 @@ class _Table:
         return value
 
     def number(self, key: str) -> float | None:
-        """Take a number, or None."""
+        """Read a number; None if the key is absent."""
         value = self.take(key, (int, float), _NONE)
         if value is _NONE:
             return None
@@ -362,12 +364,12 @@ class _Table:
         return float(value)
 
     def text(self, key: str) -> str | None:
-        """Take a text, or None."""
+        """Read a text; None if the key is absent."""
         value = self.take(key, str, _NONE)
         return None if value is _NONE else str(value)
 
     def one_of(self, key: str, values: tuple[str, ...], default: str | None = None) -> str:
-        """Take one of some values."""
+        """Read a value that must be one of the given values."""
         value: str = self.take(key, str, default)
         if value not in values:
             raise FlashtwinError(
@@ -376,7 +378,7 @@ class _Table:
         return value
 
     def end(self) -> None:
-        """Refuse what was not taken."""
+        """Reject keys that were not read."""
         for key in self._given:
             near = get_close_matches(key, self._known, 1)
             hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(self._known)}"
@@ -458,9 +460,9 @@ def _load(name: str, given: object) -> Load:
 
 #: Keys that a measure is judged by.
 _JUDGED: Final = ("holds", "below", "above")
-#: Keys for the expected value of a measure; measures that show a cause have none.
+#: Keys for the expected value of a measure. Measures that show a cause have none of them.
 _EXPECTED: Final = ("printed", *_JUDGED)
-#: Keys that a claim may specify once for all of its measures.
+#: Keys that a claim may specify for all of its measures together.
 _SHARED: Final = ("matrix", "figure", *_SELECTIONS, "where", "value", "over", "unit", *_EXPECTED)
 
 

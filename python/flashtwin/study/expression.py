@@ -1,4 +1,4 @@
-"""Expressions that combine selected rows, as in "(a / b) / (c / d)"."""
+"""Expressions that combine selected rows, such as "(a / b) / (c / d)"."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OPERATORS: Final[dict[type, Callable[[float, float], float]]] = {
     ast.Div: operator.truediv,
 }
 
-#: Maximum length of an expression, so that its depth is far below Python's limit of recursion.
+#: Maximum length of an expression. With it, the depth is far below Python's recursion limit.
 _LENGTH_MAX: Final = 500
 
 
@@ -44,7 +44,7 @@ class Expression:
             raise FlashtwinError(f"{where}: value = {self.text!r}: only + - * / of numbers and a, b, c, d")
 
     def of(self, values: Mapping[str, float]) -> float | None:
-        """Evaluate the expression; None for a division by 0 or a number beyond all floats."""
+        """Evaluate the expression. The result is None for a division by 0 or an overflow."""
         try:
             return self._of(self._tree, values)
         except (ZeroDivisionError, OverflowError):

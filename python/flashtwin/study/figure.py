@@ -1,4 +1,4 @@
-"""The figure of a study: printed values as marks and ours as intervals, for claims and users' situations."""
+"""The figure of a study: printed values as marks, measured ones as intervals, for claims and situations."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from ..errors import FlashtwinError
 from ..plot.style import legend_above, new, save, styled
 
 _PRINTED: Final = re.compile(r"([+-]?\d+(?:\.\d+)?)(?: %)?")
-#: Largest change that is drawn to scale; a larger one is at the edge of the figure, and in the row's name.
+#: Largest change that is drawn to scale. A larger one is drawn at the edge, with its value in the row's name.
 _MOST_PERCENT: Final = 150.0
 #: Number of letters of a name per line.
 _NAME_WIDTH: Final = 46
 
 
 class Mark(NamedTuple):
-    """A row of the figure, in percent. `printed` is None for a case, which the paper does not have."""
+    """A row of the figure, in percent.
+
+    `printed` is None for a situation of a user, which is not in the paper.
+    """
 
     name: str
     printed: float | None
@@ -28,7 +31,7 @@ class Mark(NamedTuple):
 
 
 def marks(outcome: dict[str, Any]) -> list[Mark]:
-    """Return the rows: the main measures of claims with a printed change, then users' situations."""
+    """Return the rows: the main measures of claims with a printed change, then the situations of users."""
     found = []
     for claim in outcome["claims"]:
         for measure in claim["measures"][:1]:

@@ -1,4 +1,4 @@
-"""The workloads of a study: the user's trace if there is one, else a generated stand-in."""
+"""The workloads of a study. A trace of the user replaces the generated stand-in."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from ..errors import FlashtwinError
 from .definition import Load
 
-#: Environment variable with a folder of traces, used if none is given.
+#: Environment variable with a folder of traces. It is used if no folder is given.
 VARIABLE = "FLASHTWIN_TRACES"
 
 
 class Loads:
-    """Resolves the names of workloads to generated loads and traces."""
+    """Converts names of workloads to generated loads and traces."""
 
     def __init__(self, loads: Mapping[str, Load], folder: str | os.PathLike[str] | None) -> None:
         folder = folder or os.environ.get(VARIABLE)
@@ -26,7 +26,7 @@ class Loads:
         self._traces = {} if self._folder is None else _found(loads, self._folder)
 
     def text(self, name: str) -> str:
-        """Return the workload that `sweep` takes for a name; other text stays unchanged."""
+        """Return the workload for `sweep` that a name denotes. Text that is no name is returned unchanged."""
         base, _, arrivals = name.partition("/")
         load = self._loads.get(base)
         if load is None:
@@ -55,7 +55,7 @@ class Loads:
         ]
 
     def resolved(self, experiment: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an experiment with its workloads resolved; equal workloads appear once."""
+        """Return an experiment with the workloads that the names denote. Equal workloads appear only once."""
         texts = [self.text(name) for name in experiment["workloads"]]
         return {**experiment, "workloads": list(dict.fromkeys(texts))}
 

@@ -1,4 +1,4 @@
-"""From the results of a study's sweeps to estimates, judged claims and tables of figures."""
+"""Computes estimates, judged claims and tables of figures from the results of a study's sweeps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .verdicts import AS_PRINTED, MET, MISSED, Reading, pin_of, result_of, verdi
 CONFIDENCE: Final = 0.95
 #: Digits that are kept of a number.
 _DIGITS: Final = 5
-#: A column of lists whose elements FROM to TO are summed: NAME[FROM:TO].
+#: A column that contains lists, of which the elements FROM to TO are summed: NAME[FROM:TO].
 _PART: Final = re.compile(r"(\w+)\[(\d+):(\d+)\]")
 
 #: A value of each seed.
@@ -28,14 +28,14 @@ _Resolve = Callable[[str], str]
 
 
 class Rows:
-    """The finished cells of a matrix, selected by values of axes."""
+    """Finished cells of a matrix, which can be selected by values of axes."""
 
     def __init__(self, results: Results, resolve: _Resolve, more: tuple[Results, ...] = ()) -> None:
         self._results, self._resolve, self._more = results, resolve, more
         self._rows: dict[str, list[dict[str, Any]]] = {}
 
     def with_more(self, more: Results) -> Rows:
-        """Return the rows, to which rows of other seeds are added for some of the cells."""
+        """Return the rows, with additional rows of other seeds for some of the cells."""
         return Rows(self._results, self._resolve, (*self._more, more))
 
     def values(self, axis: str) -> list[Any]:
@@ -43,7 +43,7 @@ class Rows:
         return self._results.axes[column_of(axis)]
 
     def select(self, figure: str, chosen: Mapping[str, Any]) -> dict[tuple[str, ...], _BySeed]:
-        """Return the values of the rows with the chosen values of axes, by the other axes and the seed."""
+        """Return values of the rows with the chosen values of axes, by the other axes and by seed."""
         wanted = {column_of(axis): self._texts(axis, value) for axis, value in chosen.items()}
         fixed = {column_of(axis) for axis, value in chosen.items() if not isinstance(value, list)}
         free = [axis for axis in self._results.points if axis not in fixed]
@@ -79,7 +79,7 @@ class Rows:
 
 
 def steady_of(results: Results) -> dict[str, int] | None:
-    """Count the runs that were steady when their measurement began; None if warm-ups had fixed lengths."""
+    """Count the runs that were steady when their measurement began; None if warm-ups have fixed lengths."""
     names = ["steady_is_met", "steady_after_requests"]
     if not set(names) <= set(results.table.column_names):
         return None
@@ -90,7 +90,7 @@ def steady_of(results: Results) -> dict[str, int] | None:
 
 
 def measured(measure: Measure, matrices: Mapping[str, Rows]) -> tuple[dict[str, Any], Estimate]:
-    """Evaluate a measure: its estimate over seeds, in its unit."""
+    """Evaluate a measure. Returns its estimate over seeds, in its unit."""
     rows = matrices[measure.matrix]
     by_name = {
         name: rows.select(
@@ -163,7 +163,7 @@ def judged_pin(pin: Pin, matrices: Mapping[str, Rows]) -> dict[str, Any]:
 
 
 def judged_case(case: Case, matrices: Mapping[str, Rows], run: str) -> dict[str, Any]:
-    """Evaluate a user's situation; `run` is the command that ran the study."""
+    """Evaluate the situation of a user. `run` is the command that ran the study."""
     found, _ = _named_errors(f"case {case.name}", lambda: measured(case.measure, matrices))
     return {
         "why": case.why,
@@ -203,7 +203,7 @@ def judged(claim: Claim, matrices: Mapping[str, Rows], pins: Sequence[dict[str, 
 
 
 def judged_check(check: Claim, matrices: Mapping[str, Rows]) -> dict[str, Any]:
-    """Evaluate a check of the study itself, which is met if all of its measures are."""
+    """Evaluate a check of the study itself. It is met if all of its measures are met."""
     found = judged(check, matrices)
     met = all(measure["result"] == AS_PRINTED for measure in found["measures"])
     return {**found, "verdict": MET if met else MISSED}
@@ -217,7 +217,7 @@ def _named_errors(where: str, evaluate: Callable[[], Any]) -> Any:  # noqa: ANN4
 
 
 def drawn(figure: Figure, matrices: Mapping[str, Rows], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return a figure as values: for each line, the value at each position with its interval."""
+    """Return a figure as values: for each line, the value at each position, with its interval."""
     rows = matrices[figure.matrix]
     lines = [
         [_cell(rows, figure, line, place) for place in rows.values(figure.over)]

@@ -1,4 +1,4 @@
-"""The JSON of an outcome; an outcome is checked against it when it is read."""
+"""The types of an outcome's JSON. An outcome is checked against them when it is read."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Load(TypedDict):
 
 
 class Steady(TypedDict):
-    """Number of steady runs, and the number of requests after which they were steady."""
+    """Number of steady runs, and the numbers of requests after which they were steady."""
 
     met: int
     runs: int

@@ -1,4 +1,4 @@
-"""More seeds, if the seeds of a full run leave a claim undecided."""
+"""Runs more seeds if the seeds of a full run leave a claim undecided."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from .definition import Claim, Measure
 from .measuring import Rows, measured
 from .verdicts import UNDECIDED, result_of
 
-#: Number of seeds after which a measure stays undecided, and number of seeds added at a time.
+#: Number of seeds after which a measure stays undecided; number of seeds that are added at a time.
 SEEDS_MOST: Final = 30
 _STEP: Final = 10
 
-#: A function that runs an experiment under a name and returns its results.
+#: Function that runs an experiment under a name and returns the results.
 Run = Callable[[str, Mapping[str, Any]], Results]
 
 
 def run_on(
     claims: Iterable[Claim], experiments: Mapping[str, Mapping[str, Any]], rows: dict[str, Rows], run: Run
 ) -> None:
-    """Add seeds to the cells of each claim's main measure until it is decided or the maximum is reached.
+    """Add seeds to the cells of each claim's main measure until it is decided or has the maximum number.
 
     Args:
         claims: claims of the study.
-        experiments: experiments of its matrices.
-        rows: results by matrix; new results are added.
+        experiments: experiments of the study's matrices.
+        rows: results by matrix. New results are added to them.
         run: function that runs the cells.
     """
     for claim in claims:
@@ -44,7 +44,7 @@ def run_on(
 
 
 def narrowed(experiment: Mapping[str, Any], measure: Measure) -> dict[str, Any]:
-    """Return the experiment with only the values of axes that a measure selects."""
+    """Return the experiment with only those values of axes that a measure selects."""
     chosen = [{**measure.where, **selection} for selection in measure.selections.values()]
 
     def kept(axis: str, values: list[Any]) -> list[Any]:

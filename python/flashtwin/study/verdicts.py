@@ -1,4 +1,4 @@
-"""The words with which measures, pins and claims are judged (docs/studies.md#verdicts)."""
+"""The words for verdicts on measures, pins and claims (docs/studies.md#verdicts)."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ VERDICTS: Final = (REPRODUCED, CONDITIONAL, NOT_REPRODUCED, OPEN, CONTRADICTORY,
 #: Verdicts on a pin and on a check.
 MET, MISSED, EXCLUDED = "met", "missed", "excluded by the paper"
 
-#: Footings that result from the registered readings; the others are stated in the file.
+#: Footings that follow from the registered readings. Other footings are specified in the file.
 ROBUST, DEPENDS = "robust", "depends on"
 
-#: Half-width of the interval around no change that counts as no effect, by unit.
+#: Half-width of the interval around "no change" within which a change counts as no effect, by unit.
 _NO_EFFECT: Final = {"change": 3.0, "ratio": 0.03}
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A registered reading of the paper that is run beside a claim's main measure: its name and result."""
+    """A registered reading of the paper: its name and its result. It is run beside a claim's main measure."""
 
     name: str
     result: str
@@ -43,7 +43,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Verdict on a claim, its footing, and the condition under which it is reproduced, if there is one."""
+    """Verdict on a claim, its footing, and the condition under which the claim is reproduced, if any."""
 
     verdict: str
     footing: str
@@ -51,7 +51,7 @@ class Verdict:
 
 
 def result_of(measure: Measure, estimate: Estimate) -> str:
-    """Judge an estimate by its interval: first the sign that the paper gives, then the size."""
+    """Judge an estimate by its interval. The sign that the paper gives is compared first, then the size."""
     if estimate.value is None:
         return UNMEASURED
     low, high = _ends(measure, estimate)
@@ -81,7 +81,7 @@ def _without_sign(measure: Measure, low: float, high: float, inside: bool) -> st
 
 
 def _ends(measure: Measure, estimate: Estimate) -> tuple[float, float]:
-    """Return the ends of the interval; a single seed has none and does not show a sign."""
+    """Return the ends of the interval. A single seed has no interval and does not show a sign."""
     assert estimate.value is not None
     if estimate.low is not None and estimate.high is not None:
         return estimate.low, estimate.high
@@ -97,7 +97,7 @@ def _is_small(measure: Measure, low: float, high: float) -> bool:
 
 
 def pin_of(measure: Measure, estimate: Estimate, contradicts: str | None) -> str:
-    """Judge a pin: it is met if the estimate is within its tolerance."""
+    """Judge a pin, which is met if the estimate is within its tolerance."""
     if estimate.value is None:
         return UNMEASURED
     assert measure.holds is not None
@@ -144,6 +144,6 @@ def _supported(claim: Claim, others: str, is_robust: bool, missed: Sequence[str]
 
 
 def counts_of(claims: Sequence[dict[str, object]]) -> dict[str, int]:
-    """Count the verdicts; a number that the paper prints several times counts once."""
+    """Count the verdicts. A number that the paper prints several times counts only once."""
     counted = [claim["verdict"] for claim in claims if claim["same_as"] is None]
     return {verdict: counted.count(verdict) for verdict in VERDICTS}

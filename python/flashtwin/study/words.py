@@ -1,4 +1,4 @@
-"""Measured values, figures and counts as text; shared by the terminal, the page and Markdown."""
+"""Measured values, figures and counts as text, for the terminal, the page and Markdown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def measured(measure: dict[str, Any]) -> str:
 
 
 def cases(outcome: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Return heads and rows of the table of cases; columns without any value are omitted."""
+    """Return heads and rows of the table of cases. Columns without values are omitted."""
     measures = [case["measure"] for case in outcome["cases"]]
     columns = {
         "your case": [measure["name"] for measure in measures],
@@ -44,7 +44,7 @@ def cases(outcome: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
 
 
 def verdict(claim: dict[str, Any]) -> str:
-    """Format a verdict with its condition, or with the claim that has the same number."""
+    """Format a verdict with its condition, or with the id of the claim that has the same number."""
     text = str(claim["verdict"])
     if claim["verdict"] == CONDITIONAL:
         text = f"{text}: {claim['condition']}"
@@ -52,7 +52,7 @@ def verdict(claim: dict[str, Any]) -> str:
 
 
 def counts(found: dict[str, int]) -> str:
-    """Format the counts of verdicts that occur."""
+    """Format the counts of those verdicts that occur."""
     return ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS if found.get(verdict))
 
 
@@ -69,7 +69,7 @@ def figure_unit(figure: dict[str, Any]) -> str:
 
 
 def steady(found: dict[str, int] | None) -> str:
-    """Describe how many runs were steady when their measurement began, and when that was."""
+    """Describe how many runs were steady when their measurement began, and after how many requests."""
     if found is None:
         return "-"
     least, most = (words.count(found[end]) for end in ("least", "most"))

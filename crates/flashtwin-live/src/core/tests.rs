@@ -43,7 +43,7 @@ fn random_call(rng: &mut Rng, exported_bytes: u64) -> Call {
     }
 }
 
-/// Every call is returned once: at the first polled instant that is not before its completion.
+/// Every call is returned once: at the first poll at or after its completion.
 #[test]
 fn calls_complete_once_and_never_early() {
     for seed in flashtwin::seeds(6) {
@@ -54,7 +54,7 @@ fn calls_complete_once_and_never_early() {
         let mut open: Vec<u64> = Vec::new();
         let mut before = Time::ZERO;
         for number in 0..3000_u64 {
-            // Now and then long pauses; sometimes no time at all.
+            // Some pauses between polls are long; some polls are at the same instant.
             now += match rng.below(10) {
                 0 => Time::from_ms(rng.below(20)),
                 1 => Time::ZERO,
@@ -86,7 +86,7 @@ fn calls_complete_once_and_never_early() {
     }
 }
 
-/// The instants at which a host polls do not change when the device has finished.
+/// How often a host polls does not change when the device completes requests.
 #[test]
 fn frequent_polling_changes_no_due_time() {
     let dues = |seed: u64, looks: u64| {

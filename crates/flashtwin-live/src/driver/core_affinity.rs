@@ -1,12 +1,12 @@
 //! On a machine with two cores, the threads that serve share one core and leave the other to clients. Passing work
-//! between threads on the same core need not wake a core; on a virtual machine, waking a core takes longer than the
-//! device's response. A thread that finds the core contended moves all of these threads to the other core.
+//! between threads of the same core does not wake a core. On a virtual machine, waking a core takes longer than the
+//! device's response. If a thread finds the core contended, all serving threads move to the other core.
 
 use std::cell::Cell;
 use std::mem::{size_of, zeroed};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Largest number of cores with which threads share one.
+/// Largest number of cores of a machine on which the serving threads share one core.
 const CORES_MAX: usize = 2;
 
 /// The core that the threads share.
@@ -19,7 +19,7 @@ pub(super) struct CoreAffinity {
 }
 
 thread_local! {
-    /// Number of moves that this thread has followed, plus one; 0 before its first call.
+    /// Number of moves that this thread has followed, plus one; 0 before the thread's first call.
     static FOLLOWED: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -53,7 +53,7 @@ impl CoreAffinity {
 
     /// Moves all threads to the next core because other programs use this one; each thread follows in its next call.
     pub fn move_on(&self) {
-        // One of many simultaneous reports is enough.
+        // If several threads report contention at the same time, one report is enough.
         let moves = FOLLOWED.get().wrapping_sub(1);
         let _ = self.moves.compare_exchange(
             moves,
@@ -74,7 +74,7 @@ fn allowed() -> Vec<usize> {
         }
         set
     };
-    // SAFETY: all numbers are below the size of a set.
+    // SAFETY: all numbers are below the number of bits in a set.
     (0..libc::CPU_SETSIZE as usize)
         .filter(|&core| unsafe { libc::CPU_ISSET(core, &set) })
         .collect()
@@ -82,7 +82,7 @@ fn allowed() -> Vec<usize> {
 
 /// Binds this thread to one core. If the system refuses, the thread keeps its cores.
 fn stay_on(core: usize) {
-    // SAFETY: all zeros is a valid set, and `core` is a number within one.
+    // SAFETY: all zeros is a valid set, and `core` is below the number of bits in a set.
     unsafe {
         let mut set: libc::cpu_set_t = zeroed();
         libc::CPU_SET(core, &mut set);
@@ -110,7 +110,8 @@ mod tests {
             let first = scope.spawn(|| {
                 let before = arrive();
                 affinity.move_on();
-                // A thread that follows late may report contention of a core that the threads have already left.
+                // A thread that has not followed yet may report contention of a core that the other threads have
+                // already left.
                 FOLLOWED.set(1);
                 affinity.move_on();
                 (before, arrive())

@@ -1,20 +1,21 @@
-//! Keeps idle cores from halting while calls arrive. Waking a halted core takes 1 to 100 us, most on a virtual
-//! machine, and delays every request or response passed to a thread on that core. The kernel keeps all cores awake
-//! while a process holds [`LATENCY_FILE`] open and has written a latency of 0 to it. The file's permissions determine
-//! which users may write.
+//! Keeps idle cores from halting while calls arrive. Waking a halted core takes 1 to 100 µs, most on a virtual machine.
+//! This delays every request or response that is passed to a thread on that core. The kernel keeps all cores awake
+//! while a process has [`LATENCY_FILE`] open and has written a latency of 0 to it. The permissions of the file
+//! determine which users may do so.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// File that sets the limit for as long as it is open (kernel documentation: power/pm_qos_interface).
+/// File that limits the wake-up latency for as long as it is open (kernel documentation: power/pm_qos_interface).
 pub(super) const LATENCY_FILE: &str = "/dev/cpu_dma_latency";
 /// Longest time that a core may take to wake up, in us.
 const NO_HALT: i32 = 0;
-/// Value that the kernel takes as no limit.
+/// Value that means no limit to the kernel.
 const ANY: i32 = 2_000_000_000;
-/// Cores may halt again when there was no call for this long, or for twice as long.
+/// Time without a call, in ns, after which cores may halt again. It is checked at intervals of this length, so up to
+/// twice as much may pass.
 pub(super) const HOLD_NS: u64 = 100_000_000;
 
 /// A limit on the wake-up latency of cores, held while calls arrive.
@@ -41,8 +42,8 @@ impl LatencyHint {
         self.file.is_some()
     }
 
-    /// Notes a call. Returns true if this call holds the cores awake; then [`Self::release_if_idle`] must be called
-    /// regularly.
+    /// Notes a call. Returns true if this call makes the cores stay awake. Then [`Self::release_if_idle`] must be
+    /// called regularly.
     #[inline]
     pub fn note_call(&self) -> bool {
         self.called.store(true, Ordering::Relaxed);
@@ -62,12 +63,12 @@ impl LatencyHint {
     pub fn release_if_idle(&self) {
         if self.is_held() && !self.called.swap(false, Ordering::Relaxed) {
             self.set_latency(ANY);
-            // A call made before this line leaves the cores halting until the next call, which costs latency only.
+            // If a call is made just before this line, cores may halt until the next call. That costs only latency.
             self.held.store(false, Ordering::Relaxed);
         }
     }
 
-    /// Sets the limit; true if the kernel accepted it.
+    /// Sets the limit. Returns true if the kernel accepted it.
     fn set_latency(&self, latency_us: i32) -> bool {
         self.file
             .as_ref()

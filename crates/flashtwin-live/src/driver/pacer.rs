@@ -1,14 +1,14 @@
-//! The pacer: runs the device when its next event is due. Until then, it sleeps as long as sleeping is precise
-//! enough, and then spins.
+//! The pacer runs the device when its next event is due. Until then it sleeps for as long as sleep is precise enough,
+//! and spins for the rest.
 
 use super::cpu_latency_hint::HOLD_NS;
 use super::*;
 
-/// Longest time that the pacer spins before an event. A spinning pacer occupies a core that the served threads may
-/// need.
+/// Longest time in ns that the pacer spins before an event. While it spins, it occupies a core that the served threads
+/// may need.
 pub(super) const SPIN_NS_MAX: u64 = 60_000;
 const SPIN_NS_MIN: u64 = 2_000;
-/// Polling period while the device works and no caller waits for it.
+/// Polling period in ns while the device works and no caller waits for it.
 const IDLE_NS: u64 = 1_000_000;
 
 impl Shared {
@@ -41,13 +41,13 @@ impl Shared {
         }
     }
 
-    /// Sleeps until shortly before the next event if a caller relies on the pacer for it, otherwise longer. While
-    /// cores are held awake, the sleep ends by `look_ns`. Returns whether a caller relies on the pacer.
+    /// Sleeps until shortly before the next event if a caller relies on the pacer for it; otherwise longer. While cores
+    /// are held awake, the sleep ends at `look_ns` at the latest. Returns whether a caller relies on the pacer.
     fn sleep(&self, margin_ns: u64, look_ns: u64) -> bool {
         let now_ns = self.clock.now_ns();
         let unhurried_ns = now_ns + IDLE_NS;
-        // Stored before `waiting`, `pollers` and `target_ns` are read. A thread that changes one of these reads this
-        // value afterwards.
+        // Stored before `waiting`, `pollers` and `target_ns` are read. A thread that changes one of these three reads
+        // this value after its change, so a change is never missed.
         self.asleep_until_ns.store(u64::MAX, Ordering::SeqCst);
         let waiting = self.waiting.load(Ordering::SeqCst) > 0;
         let target_ns = self.target_ns.load(Ordering::SeqCst);
@@ -74,8 +74,8 @@ impl Shared {
         relied_on
     }
 
-    /// Spins until the next event if it is near. Does not yield, because a busy thread could then keep the core for
-    /// milliseconds.
+    /// Spins until the next event if it is near. Does not yield the core, because a busy thread could then keep the
+    /// core for milliseconds.
     fn spin(&self) {
         while self.pollers.none() {
             let left_ns = self
@@ -90,13 +90,13 @@ impl Shared {
     }
 }
 
-/// Makes this thread's sleeps precise: by default the kernel ends them up to 50 us late.
+/// Makes this thread's sleeps precise. By default, the kernel ends them up to 50 µs late.
 fn sleep_precisely() {
-    // SAFETY: the option takes a number and no pointer. If the system refuses, sleeps are only less precise.
+    // SAFETY: the option takes a number and no pointer. If the system refuses it, sleeps are only less precise.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
-/// Measures the oversleep that nine of ten short sleeps do not exceed, in ns.
+/// Measures by how much short sleeps take too long, in ns: nine of ten do not exceed the result.
 fn measured_spin_ns() -> u64 {
     const SLEEP: Duration = Duration::from_micros(100);
     let mut late_ns: Vec<u64> = (0..50)

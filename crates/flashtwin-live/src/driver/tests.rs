@@ -1,4 +1,4 @@
-//! The driver in real time, with many threads and with devices that respond at once, soon or never again.
+//! The driver in real time with many threads, on devices that respond immediately, soon, or never.
 
 use std::sync::atomic::AtomicU32;
 
@@ -103,7 +103,7 @@ fn a_sleeping_waiter_is_woken_in_time() {
             .expect("threads");
         driver.shared.pollers.are_crowded(u64::MAX);
         for number in 0..20 {
-            // Long enough for the pacer to sleep without an end.
+            // After this time, the pacer sleeps without an end.
             thread::sleep(Duration::from_millis(3));
             driver
                 .call(&page(Op::Read, number * 100), 0)
@@ -141,7 +141,8 @@ fn the_hint_is_released_without_calls() {
         while driver.shared.hint.is_held() && began.elapsed() < Duration::from_secs(20) {
             thread::sleep(Duration::from_millis(5));
         }
-        // The hint is set and released in turn, more often if this thread could not call for a long time.
+        // The hint is set and released alternately. There may be more pairs if this thread could not make calls for a
+        // long time.
         let wishes = std::fs::read(&path).expect("a file");
         assert!(wishes.len() >= round * 8 && wishes.len().is_multiple_of(8));
     }
@@ -208,14 +209,14 @@ fn made_up(does: Does) -> Driver {
     Driver::start(twin, Dilation::default(), undo(), None, Arc::default()).expect("threads")
 }
 
-/// Results of calls of four threads, with a timeout that no machine exceeds.
+/// Returns the results of the calls of four threads, after a timeout that is long enough for any machine.
 fn outcomes(driver: &Arc<Driver>) -> Vec<Result<(), Failure>> {
     let (send, results) = std::sync::mpsc::channel();
     for number in 0..4 {
         let (driver, send) = (driver.clone(), send.clone());
         thread::spawn(move || {
             let call = || driver.call(&page(Op::Read, number), 0);
-            // A thread that meets the bug breaks, too.
+            // The thread that runs into the bug panics, too.
             let outcome = catch_unwind(AssertUnwindSafe(call)).unwrap_or(Err(Failure::Lost));
             send.send(outcome).expect("the test listens");
         });

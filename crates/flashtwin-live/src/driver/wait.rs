@@ -1,19 +1,19 @@
-//! Waiting for a response. A waiter polls the clock and runs the device when its next event is due. So it receives
-//! most responses without being woken; on a virtual machine, waking a thread takes longer than the response of many
-//! flash devices. Between two polls, it yields the core. If other threads occupy the core, if too many threads wait,
-//! or if the wait is long, the waiter sleeps, and the pacer wakes it.
+//! Waiting for a response. A waiter polls the clock, and runs the device when its next event is due. Thus it receives
+//! most responses without being woken. (On a virtual machine, waking a thread takes longer than the response of many
+//! flash devices.) Between two polls, it yields the core. It sleeps, and the pacer wakes it, if other threads occupy
+//! the core, if too many threads wait, or if the wait is long.
 
 use super::*;
 
-/// Longest time that a waiter polls, in ns. In longer waits, the time to wake a thread matters little.
+/// Longest time that a waiter polls, in ns. In a longer wait, the time to wake a thread matters little.
 const POLL_NS_MAX: u64 = 10_000_000;
-/// Number of polling threads per core; further waiting threads sleep.
+/// Number of polling threads per core. Further waiting threads sleep.
 const POLLERS_PER_CORE: usize = 8;
 /// Length of a yield, in ns, above which the waiter's core counts as contended.
 const CROWDED_NS: u64 = 500_000;
-/// Time for which no thread polls after contention was found, in ns.
+/// Time for which no thread polls after contention was detected, in ns.
 const CROWD_NS: u64 = 20_000_000;
-/// Time to the device's next event below which a waiter does not yield, in ns.
+/// If the device's next event is nearer than this, in ns, a waiter does not yield the core.
 const NEAR_NS: u64 = 1_000;
 
 /// A caller and its response.
@@ -27,7 +27,7 @@ pub(super) struct Waiter {
 }
 
 thread_local! {
-    /// Each thread waits for one call at a time, and reuses its waiter for the next.
+    /// Waiter of this thread. A thread waits for one call at a time, and reuses its waiter for the next call.
     pub(super) static WAITER: Arc<Waiter> = Arc::new(Waiter {
         thread: thread::current(),
         completed: AtomicBool::new(false),
@@ -42,7 +42,7 @@ impl Waiter {
         self.completed.store(false, Ordering::Relaxed);
     }
 
-    /// Completes the call; the device completed it at wall-clock time `due_ns`.
+    /// Completes the call. `due_ns` is the wall-clock time at which the device completed it.
     pub fn complete(&self, status: Status, due_ns: u64) {
         self.status.store(status as u8, Ordering::Relaxed);
         self.due_ns.store(due_ns, Ordering::Relaxed);
@@ -63,13 +63,13 @@ impl Waiter {
     }
 }
 
-/// The callers whose calls the device has completed. Dropping this value fails the calls of callers that have not
-/// been woken, so that no caller waits forever if the model panics in between.
+/// The callers whose calls the device has completed. Dropping this value fails the calls of all callers that have not
+/// been woken. Thus no caller waits forever if the model panics before they are woken.
 #[derive(Default)]
 pub(super) struct Finished(pub Vec<(Arc<Waiter>, Response)>);
 
 impl Finished {
-    /// Wakes the completed callers, except `myself`, which is awake.
+    /// Wakes the callers whose calls have completed, except `myself`, which is awake.
     pub fn wake(&mut self, myself: Option<&Waiter>) {
         for (caller, _) in self.0.drain(..) {
             if myself.is_none_or(|me| !std::ptr::eq(me, &*caller)) {
@@ -112,12 +112,12 @@ impl Pollers {
         self.now.load(Ordering::SeqCst) == 0
     }
 
-    /// Stops polling until `until_ns`, as the cores are contended.
+    /// Forbids polling until `until_ns`, because the cores are contended.
     pub fn are_crowded(&self, until_ns: u64) {
         self.crowded_until_ns.store(until_ns, Ordering::Relaxed);
     }
 
-    /// Takes a place among the polling threads; `None` if there is no place.
+    /// Returns a place among the polling threads; `None` if all are taken or polling is not permitted.
     fn join(&self, now_ns: u64) -> Option<Polling<'_>> {
         if now_ns < self.crowded_until_ns.load(Ordering::Relaxed) {
             return None;
@@ -127,7 +127,7 @@ impl Pollers {
     }
 }
 
-/// A place among the pollers. It is released even if a panic ends the wait.
+/// A place among the polling threads. It is released even if a panic ends the wait.
 struct Polling<'a>(&'a Pollers);
 
 impl Drop for Polling<'_> {
@@ -146,14 +146,14 @@ impl Shared {
             self.poll(waiter);
             drop(polling);
         }
-        // This thread stops polling, and other waiters may rely on a polling thread.
+        // This thread stops polling, so other waiters may depend on the pacer.
         self.rely_on_pacer();
         while !waiter.is_completed() {
             thread::park();
         }
     }
 
-    /// Polls until the call of `waiter` has completed, or until it is better to sleep.
+    /// Polls until the call of `waiter` has completed or the thread should sleep.
     fn poll(&self, waiter: &Waiter) {
         let began_ns = self.clock.now_ns();
         let mut now_ns = began_ns;

@@ -58,7 +58,7 @@ impl Drop for Place {
     }
 }
 
-/// Each thread writes its own pages, and all threads read one shared page. Every read returns the last acknowledged
+/// Each thread writes its own pages, and all threads read one shared page. Every read must return the last acknowledged
 /// write.
 #[test]
 fn reads_return_the_last_acknowledged_write() {
@@ -147,7 +147,7 @@ fn a_restart_finds_data_and_flash_as_they_were() {
     let mut read = vec![0; data.len()];
     server.connect().read(&mut read, 8192).expect("completes");
     assert_eq!(read, data);
-    // Written pages are on flash, so reading one takes flash time again; reading an unwritten page takes none.
+    // The written pages are on flash, so reading them takes flash time again. Reading an unwritten page takes none.
     let p50_us = |server: &Server| server.report().responses.read.percentiles.p50_us;
     assert!(p50_us(&server) > 25.0, "{}", p50_us(&server));
     drop(server);
@@ -223,7 +223,7 @@ fn zeros_that_must_be_written_are_not_fast() {
         (requests.trim.requests, requests.write.requests)
     };
     assert_eq!(asked(), (1, 0));
-    // The range covers no whole page, so nothing could be trimmed.
+    // The range covers no whole page, so no page can be trimmed.
     let slow = server
         .connect()
         .zero(512, 4096, false, true, true)

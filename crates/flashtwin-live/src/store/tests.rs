@@ -26,8 +26,8 @@ impl Drop for Place {
     }
 }
 
-/// Compares a store with a vector under random writes and zeros. The listed stretches cover the store, and holes are
-/// zero.
+/// Compares a store with a vector under random writes and zeros. The listed stretches must cover the store, and holes
+/// must be zero.
 fn behaves(store: &Store, model: &mut [u8], seed: u64) {
     let mut rng = Rng::new(seed);
     for _ in 0..400 {

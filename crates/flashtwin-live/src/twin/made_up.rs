@@ -1,4 +1,4 @@
-//! A device for tests that behaves in one way in which a real device does not.
+//! A device for tests that behaves in a way that no real device does.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub(crate) struct MadeUp {
 pub(crate) enum Does {
     /// Accepts requests, and panics when it is run after that.
     BreaksLater { asked: bool },
-    /// Completes the first request when the second is submitted, and panics then.
+    /// Completes the first request when the second one is submitted, and then panics.
     BreaksAtTheSecond { first: Option<u64> },
     /// Never responds, and panics in a power loss.
     BreaksInACut,

@@ -1,4 +1,4 @@
-//! Fingerprint of a snapshot: the settings that determine the state of the flash, and no others.
+//! Fingerprint of a snapshot: all settings that determine the state of the flash, and no other settings.
 
 use flashtwin::spec::Level;
 use flashtwin::DeviceSpec;
@@ -28,8 +28,7 @@ const FINGERPRINT_KEYS: [&str; 19] = [
     "gc.low_percent",
 ];
 
-/// Keys that determine the state of the flash in devices with a translation layer per chip; `ftl.kind` distinguishes
-/// those.
+/// Keys that determine the state of the flash in devices with a translation layer per chip, in addition to `ftl.kind`.
 const FINGERPRINT_KEYS_OF_CHIPS: [&str; 9] = [
     "ftl.cmt_entries",
     "ftl.protected_entries",
@@ -52,7 +51,7 @@ const FINGERPRINT_KEYS_OF_VOLUMES: [&str; 6] = [
     "array.rotation",
 ];
 
-/// Returns one line per key, with the prefix `of`; the value is `-` for a key that the drive does not have.
+/// Returns one line per key, each with the prefix `of`. The value is `-` if the drive does not have the key.
 fn of_drive(spec: &DeviceSpec, of: &str) -> String {
     let value = |key: &str| spec.value_toml(key).unwrap_or_else(|| "-".into());
     let line = |key: &str| format!("{of}{key} = {}\n", value(key));
@@ -71,7 +70,7 @@ fn of_drive(spec: &DeviceSpec, of: &str) -> String {
         .collect()
 }
 
-/// Returns the text of all settings that determine the state of a device. For an array, these are the kinds of its
+/// Returns the text of all settings that determine the state of a device. For an array, these are the settings of its
 /// members in order and, with SWAN, the layout of its volume.
 pub(super) fn fingerprint(is: &Described) -> String {
     let Some(array) = is.array else {

@@ -1,9 +1,9 @@
 //! Snapshots: the flash state of a device in one file, so that a device has to be preconditioned only once.
 //!
-//! A file has a magic number, the format version, three texts (flashtwin's version, fingerprint, origin), the state,
-//! the state's length, a CRC-32 of everything before it, and an end mark. The fingerprint covers only the settings
-//! that determine the state: timing, link and buffer may differ between the saved and the loaded device. A file is
-//! used only if its checksum is correct. It gets its final name only when it is complete.
+//! A file has these parts: a magic number, the format version, three texts (flashtwin's version, fingerprint, origin),
+//! the state, the length of the state, a CRC-32 of everything before it, and an end mark. The fingerprint covers only
+//! the settings that determine the state. Timing, link and buffer may differ between the saved and the loaded device. A
+//! file is used only if its checksum is correct. It gets its final name only when it is complete.
 
 mod fingerprint;
 mod read;
@@ -31,11 +31,11 @@ const TRAILER_BYTES: u64 = 8 + 4 + 4;
 const TEXT_BYTES_MAX: u32 = 64 * 1024;
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// Saves the flash state of an idle device; `made_by` describes its origin for readers. The contents of the device's
-/// buffer are not saved.
+/// Saves the flash state of an idle device. The contents of the device's buffer are not saved. `made_by` describes the
+/// origin of the state for readers of the file.
 ///
 /// # Errors
-/// Fails if the file cannot be written; an older file of this name then remains.
+/// Fails if the file cannot be written. An older file of this name then remains.
 pub fn save_snapshot<S: Drivable>(
     path: &Path,
     device: &Device<S>,
@@ -50,10 +50,10 @@ pub fn save_snapshot<S: Drivable>(
     })
 }
 
-/// Loads a snapshot into an idle device with the same fingerprint; returns the snapshot's origin. After an error the
-/// device is unchanged, except after a file with a correct checksum but more state than the device has. The snapshot
-/// of an array fits every array with the same members, whatever its level; that of a SWAN array fits arrays with the
-/// same groups and segments.
+/// Loads a snapshot into an idle device with the same fingerprint. Returns the snapshot's origin. After an error the
+/// device is unchanged, with one exception: the checksum is correct, but the file has more state than the device. The
+/// snapshot of an array fits every array with the same members, regardless of the level. The snapshot of a SWAN array
+/// fits only SWAN arrays with the same groups and segments.
 ///
 /// # Errors
 /// Fails if the file cannot be read, is not a snapshot, is of another version or another device, or is damaged.

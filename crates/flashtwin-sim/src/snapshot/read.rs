@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{BUFFER_BYTES, END, FORMAT, MAGIC, TEXT_BYTES_MAX, TRAILER_BYTES};
 use crate::SimError;
 
-/// Reason for which a file cannot be used, without the file's name.
+/// Reason why a file cannot be used, without the name of the file.
 pub(super) enum Unusable {
     Io(io::Error),
     Wrong(String),
@@ -93,7 +93,7 @@ fn read_u32(input: &mut impl Read) -> io::Result<u32> {
     Ok(u32::from_le_bytes(bytes))
 }
 
-/// Checks end mark, length and checksum; returns the length of the state.
+/// Checks the end mark, the length and the checksum of a snapshot. Returns the length of the state.
 pub(super) fn verify(
     input: &mut (impl Read + Seek),
     file_bytes: u64,
@@ -112,7 +112,7 @@ pub(super) fn verify(
         input.read_exact(&mut buffer[..n])?;
         crc.update(&buffer[..n]);
         left -= n as u64;
-        // The checksum does not include the last eight bytes, the length, which may be spread over two buffers.
+        // The last eight bytes before the checksum are the length of the state. They may be spread over two buffers.
         let kept = n.min(8);
         length.rotate_left(kept);
         length[8 - kept..].copy_from_slice(&buffer[n - kept..n]);
@@ -129,7 +129,7 @@ pub(super) fn verify(
     Ok(state_bytes)
 }
 
-/// Returns a description of the first line in which two fingerprints differ.
+/// Returns a description of the first line in which the two fingerprints differ; `None` if they are equal.
 pub(super) fn difference(of_file: &str, of_device: &str) -> Option<String> {
     let mut file_lines = of_file.lines();
     for line in of_device.lines() {

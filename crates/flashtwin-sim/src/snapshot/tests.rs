@@ -48,7 +48,7 @@ impl Drop for Directory {
     }
 }
 
-/// Saves a warm device, changes the bytes, and loads them into `into`.
+/// Saves a preconditioned device, changes the bytes of the file, and loads them into `into`. Returns the error.
 fn load_changed(name: &str, into: &mut Ssd, change: impl FnOnce(&mut Vec<u8>)) -> SimError {
     let directory = Directory::new(name);
     let path = directory.0.join("warm");
@@ -223,7 +223,7 @@ fn a_name_that_cannot_be_written_is_an_error() {
     save_snapshot(Path::new("/"), &warm(), "").expect_err("no file name");
 }
 
-/// A loaded translation layer continues exactly as the saved one, and its state fits no other layer.
+/// A loaded translation layer continues exactly as the saved one. Its state fits no other kind of layer.
 #[test]
 fn translation_layers_are_saved_whole() {
     for kind in ["dftl", "bast", "fast", "faster"] {
@@ -284,7 +284,8 @@ fn state_of(array: &Array) -> Vec<u8> {
     bytes
 }
 
-/// A snapshot has the members' states, so it fits any array of the same members, regardless of the level.
+/// The snapshot of an array has the states of the members, so it fits any array of the same members, regardless of the
+/// level.
 #[test]
 fn arrays_are_saved_and_fit_arrays_of_the_same_members() {
     let directory = Directory::new("array");
@@ -330,7 +331,7 @@ fn arrays_are_saved_and_fit_arrays_of_the_same_members() {
     assert!(error.to_string().contains("array.members is -"), "{error}");
 }
 
-/// The snapshot of a volume contains the mapping of its pages, so it fits only arrays with the same groups.
+/// The snapshot of a volume contains the map of its pages, so it fits only arrays with the same groups.
 #[test]
 fn volumes_are_saved_and_fit_the_same_groups() {
     let directory = Directory::new("volume");

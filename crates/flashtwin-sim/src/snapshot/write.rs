@@ -1,4 +1,4 @@
-//! Writing a snapshot: whole or not at all.
+//! Writes a snapshot completely or not at all.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use flashtwin_workload::{sync_directory, Partial};
 use super::{fingerprint, END, FORMAT, MAGIC};
 use crate::{Drivable, SimError};
 
-/// Writes through `wrap` to a temporary file beside `path`, and renames it once all is on disk.
+/// Writes through `wrap` to a temporary file beside `path`, and renames that file after all data are on disk.
 pub(super) fn save_through<S: Drivable>(
     path: &Path,
     device: &Device<S>,
@@ -32,7 +32,7 @@ pub(super) fn save_through<S: Drivable>(
         partial.publish(path).map(drop)
     };
     written().map_err(|e| SimError::io(path, "write", e))?;
-    // Errors are ignored: even if directories cannot be synced, a crash leaves the old file or the new one complete.
+    // Errors are ignored. Even if directories cannot be synced, a crash leaves either the old or the new file complete.
     let _ = sync_directory(path);
     Ok(())
 }
@@ -63,7 +63,7 @@ fn write_snapshot<S: Drivable>(
     out.inner.write_all(END)
 }
 
-/// A writer that counts the bytes that pass through it, and computes their checksum.
+/// A writer that counts the bytes passed through it and computes their checksum.
 struct Summed<'a> {
     inner: &'a mut dyn Write,
     crc: crc32fast::Hasher,

@@ -1,4 +1,4 @@
-//! The part of the summary that concerns an array.
+//! Part of the summary that describes an array.
 
 use flashtwin::metrics::{FlashReport, OpMetrics};
 use flashtwin::{Array, MemberRebuild, RaidStats, Time};
@@ -15,7 +15,7 @@ pub struct ArraySummary {
     pub level: &'static str,
     /// The coordinator of the members' collections.
     pub coordination: &'static str,
-    /// Pages that the front end read of the array.
+    /// Pages that the front end read from the array.
     pub data_pages_read: u64,
     /// Pages written to members as data.
     pub data_pages_written: u64,
@@ -23,13 +23,13 @@ pub struct ArraySummary {
     pub parity_pages_written: u64,
     /// Pages read to compute parity.
     pub pages_read_for_parity: u64,
-    /// Pages reconstructed from the others of their stripe.
+    /// Pages reconstructed from the other pages of their stripe.
     pub pages_recovered: u64,
-    /// Pages that were also read from other members, because the first read took long.
+    /// Pages that were also read from other members because the first read took too long.
     pub pages_hedged: u64,
     /// Hedged pages whose second read completed first.
     pub hedges_won: u64,
-    /// Pages read from members whose response was too late to be used.
+    /// Pages read from members for nothing, because the same data were available earlier from other members.
     pub pages_read_in_vain: u64,
     /// Pages read to rebuild members.
     pub pages_read_to_rebuild: u64,
@@ -43,7 +43,7 @@ pub struct ArraySummary {
     pub read_amplification: f64,
     /// Pages written to members per page that the front end wrote.
     pub write_amplification: f64,
-    /// Valid pages moved so that their segments could be trimmed.
+    /// Valid pages moved so that the segments that held them could be trimmed.
     pub pages_moved: u64,
     /// Segments trimmed on all their members.
     pub segments_trimmed: u64,
@@ -59,7 +59,7 @@ pub struct ArraySummary {
     pub stripes_reconstruct_write: u64,
     /// Page stripes written after missing data had been reconstructed.
     pub stripes_recovered: u64,
-    /// Page stripes written in part without reading anything, because all their parity was missing.
+    /// Page stripes written in part without any read, because all their parity was on failed members.
     pub stripes_without_parity: u64,
     /// Writes that waited for another write in the same row.
     pub row_waits: u64,
@@ -71,7 +71,7 @@ pub struct ArraySummary {
     pub gc_forced: u64,
     /// Messages to stop collecting.
     pub gc_left_off: u64,
-    /// Phases, in each of which the same members were working; empty unless faults were requested.
+    /// Phases of the array. The same members work throughout a phase. Empty unless faults were requested.
     pub phases: Vec<PhaseSummary>,
     /// Members that were replaced.
     pub rebuilds: Vec<RebuildSummary>,
@@ -88,14 +88,14 @@ pub struct MemberSummary {
     pub flash: FlashSummary,
 }
 
-/// Counters and response times of a phase in which no member failed, was replaced, or was rebuilt completely.
+/// Counters and response times of a phase. A phase ends when a member fails, is replaced, or is completely rebuilt.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PhaseSummary {
     /// `whole`, `degraded`, `rebuilding` or `lost`.
     pub condition: &'static str,
-    /// Start of the phase, from the start of the measurement.
+    /// Start of the phase, in seconds from the start of the measurement.
     pub from_s: f64,
-    /// End of the phase; the last one ends with the last event.
+    /// End of the phase. The last phase ends with the last event.
     pub until_s: f64,
     /// Response times of the reads and writes that completed in the phase.
     pub all: Latency,
@@ -105,7 +105,7 @@ pub struct PhaseSummary {
     pub write: Latency,
     /// Requests not served because data were lost.
     pub requests_failed: u64,
-    /// Pages reconstructed from the others of their stripe.
+    /// Pages reconstructed from the other pages of their stripe.
     pub pages_recovered: u64,
     /// Pages read from members per page that the front end read.
     pub read_amplification: f64,
@@ -118,18 +118,18 @@ pub struct PhaseSummary {
 pub struct RebuildSummary {
     /// The member.
     pub member: usize,
-    /// Start of the rebuild, from the start of the measurement.
+    /// Start of the rebuild, in seconds from the start of the measurement.
     pub from_s: f64,
     /// End of the rebuild; `None` if it did not end.
     pub until_s: Option<f64>,
-    /// Bytes written to the member because it lacked them.
+    /// Bytes written to the member to restore missing data.
     pub bytes_written: u64,
-    /// Bytes that the member lacked at the start.
+    /// Bytes that the member had to restore at the start.
     pub bytes: u64,
 }
 
-/// Returns the pages read from members per page that the front end read, and the pages written to
-/// members per page that it wrote.
+/// Returns the read amplification and the write amplification between two states: pages read from or written to members
+/// per page that the front end read or wrote.
 fn amplification(now: &RaidStats, before: &RaidStats) -> (f64, f64) {
     let of = |all: fn(&RaidStats) -> u64, data: fn(&RaidStats) -> u64| {
         ratio(
@@ -201,8 +201,7 @@ impl ArraySummary {
     }
 }
 
-/// Returns the time from `start` to `at` in seconds. It is computed by division, so that a fault at
-/// 0.4 s in the options appears as 0.4 here.
+/// Returns the time from `start` to `at` in seconds. Division makes a fault at 0.4 s in the options appear as 0.4 here.
 fn seconds(at: Time, start: Time) -> f64 {
     at.saturating_sub(start).0 as f64 / 1e12
 }

@@ -1,8 +1,8 @@
-//! Health logs of the drive after the run, and its projected lifetime at the run's write rate.
+//! Health logs of the drive after the run, and the lifetime projected from the run's write rate.
 //!
-//! Units are those of NVMe: SMART / Health (log 02h) counts data in units of 512 000 bytes, rounded up; the endurance
-//! group log (09h) in billions of bytes. Both count the measured part of the run. Wear is counted since the device
-//! was new.
+//! Units are those of NVMe. SMART / Health (log 02h) counts data in units of 512 000 bytes, rounded up. The endurance
+//! group log (09h) counts data in billions of bytes. Both logs count the measured part of the run; wear is counted
+//! since the device was new.
 
 use flashtwin::metrics::Metrics;
 use flashtwin::{DeviceSpec, Op};
@@ -18,45 +18,45 @@ const SECONDS_PER_YEAR: f64 = 365.0 * 86_400.0;
 /// Health in the units of NVMe.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Health {
-    /// Data read by the host, in thousands of 512-byte units, rounded up.
+    /// Data read by the host, in NVMe data units of 1000 * 512 bytes, rounded up.
     pub data_units_read: u64,
-    /// Data written by the host, in thousands of 512-byte units, rounded up.
+    /// Data written by the host, in NVMe data units of 1000 * 512 bytes, rounded up.
     pub data_units_written: u64,
     /// Reads completed.
     pub host_read_commands: u64,
     /// Writes completed.
     pub host_write_commands: u64,
-    /// Mean erases as a percentage of the rated erases, rounded up; may exceed 100. 0 if no rating is known.
+    /// Mean erase count as a percentage of the rated erases, rounded up. It may exceed 100, and is 0 without a rating.
     pub percentage_used: u64,
     /// Percentage of the reserve blocks that are not worn out.
     pub available_spare_percent: u64,
-    /// Number of blocks that have reached the number of erases they survive.
+    /// Number of blocks that have reached the erase count that they survive.
     pub spent_blocks: u32,
     /// Bytes written by the host.
     pub host_bytes_written: u64,
-    /// Bytes programmed in the flash, including summary pages, and the drive's parity and metadata.
+    /// Bytes programmed in the flash, including summary pages and the drive's parity and metadata.
     pub media_bytes_written: u64,
     /// Bytes written to the medium per byte written by the host; `None` if the host wrote nothing.
     pub device_write_amplification: Option<f64>,
-    /// Writes of the whole exported capacity by the host.
+    /// Bytes written by the host divided by the exported capacity.
     pub drive_writes: f64,
-    /// Lifetime of the drive at this rate; `None` without a rating or if the host wrote nothing.
+    /// Lifetime of the drive at the write rate of the run; `None` without a rating or if the host wrote nothing.
     pub lifetime: Option<Lifetime>,
 }
 
-/// Projected lifetime if the run is repeated until the mean block reaches its rated erases. For a repeated workload,
-/// write amplification is that of the last half of the passes.
+/// Lifetime projected under the assumption that the run is repeated until the mean block reaches its rated erases. For
+/// a repeated workload, the write amplification of the last half of the passes is used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Lifetime {
     /// Number of erases that a block is rated for.
     pub rated_erases: u32,
     /// Terabytes (10^12 bytes) that the host can write.
     pub host_tb_written: f64,
-    /// Writes of the whole exported capacity per day, over the warranty period.
+    /// Writes of the whole exported capacity per day that use up the rated erases over the warranty period.
     pub drive_writes_per_day: f64,
     /// Years of the warranty.
     pub warranty_years: u32,
-    /// Years until the rated erases are reached, if the drive is written as in the run.
+    /// Years until the rated erases are reached if the drive is written at the rate of the run.
     pub years_at_this_rate: f64,
     /// Assumptions on which the figures rest.
     pub assumptions: &'static str,

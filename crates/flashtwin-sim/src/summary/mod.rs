@@ -1,7 +1,7 @@
 //! The result of a run as one value, written as JSON and shown on the terminal.
 //!
-//! Every name carries its unit. All values follow from configuration, workload and seed; there is no wall-clock time,
-//! so the same run gives the same bytes.
+//! Every name ends in its unit. All values follow from configuration, workload and seed, without wall-clock time.
+//! Therefore the same run gives the same bytes.
 
 mod array;
 mod build;
@@ -17,7 +17,7 @@ pub use numbers::bytes as size_text;
 pub use placement::PlacementSummary;
 use serde::{Serialize, Serializer};
 
-/// Conditions of a run besides its device, for the record.
+/// Conditions of a run that do not belong to the device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunInfo {
     /// The workload in one line.
@@ -26,7 +26,7 @@ pub struct RunInfo {
     pub warnings: Vec<String>,
     /// Preconditioning of the device, or the snapshot that was loaded.
     pub precondition: String,
-    /// How requests were paced, such as "open loop" or "closed loop, depth 32".
+    /// Pacing of the requests, such as "open loop" or "closed loop, depth 32".
     pub pacing: String,
     /// Seed of preconditioning and generator.
     pub seed: u64,
@@ -68,13 +68,13 @@ pub struct Summary {
     pub requests_dropped: u64,
     /// Requests taken modulo the exported size.
     pub requests_wrapped: u64,
-    /// Writes and trims refused by a device at its end of life.
+    /// Writes and trims refused because the device had reached its end of life.
     pub requests_refused: u64,
     /// Requests that failed because an array had lost data.
     pub requests_failed: u64,
     /// Whether the run was stopped early.
     pub interrupted: bool,
-    /// End of a warm-up that continued until the run was steady.
+    /// End of the warm-up, if the warm-up continued until the run was steady.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady: Option<SteadySummary>,
     /// Passes of a workload that was repeated.
@@ -82,7 +82,7 @@ pub struct Summary {
     pub passes: Option<PassesSummary>,
     /// Whether the device reached its end of life.
     pub read_only: bool,
-    /// Acknowledged pages that a device could not write to flash at its end of life.
+    /// Pages of acknowledged writes that the device could not program because it had reached its end of life.
     pub pages_lost: u64,
 
     /// Virtual time from the start of the measurement to the last completion.
@@ -114,12 +114,12 @@ pub struct Summary {
     pub flash: FlashSummary,
     /// Contents of the drive's health logs.
     pub health: Health,
-    /// Writing by units; `None` on a device that does not.
+    /// Placement counts; `None` if the device does not write by units.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<PlacementSummary>,
     /// Counters of the array; `None` for a single SSD.
     pub array: Option<ArraySummary>,
-    /// Points of the time series, one per interval; empty if no series was requested.
+    /// Intervals of the time series; empty if no series was requested.
     pub series: Vec<SeriesPoint>,
 }
 
@@ -128,7 +128,7 @@ pub struct Summary {
 pub struct SteadySummary {
     /// Requests of the warm-up.
     pub after_requests: u64,
-    /// Whether the criterion was met; if not, the warm-up had its maximum length.
+    /// Whether the criterion was met. If not, the warm-up had its maximum length.
     pub is_met: bool,
 }
 
@@ -146,7 +146,7 @@ pub struct PassesSummary {
     /// Half width of the 95 % confidence interval of the write amplification; `None` with fewer
     /// than six passes.
     pub device_write_amplification_half_width: Option<f64>,
-    /// Bytes programmed per byte of the host over that half, by purpose.
+    /// Bytes programmed per byte of the host over the last half of the passes, by purpose.
     pub programs_by_purpose: Vec<Purpose>,
 }
 
@@ -177,13 +177,13 @@ pub struct Counts {
 pub struct Count {
     /// Requests completed without an error.
     pub requests: u64,
-    /// Bytes of the requests completed without an error.
+    /// Bytes of the requests that completed without an error.
     pub bytes: u64,
-    /// Page accesses of the requests completed without an error.
+    /// Page accesses by the requests that completed without an error.
     pub pages: u64,
-    /// Requests refused by a device at its end of life; not among `requests`.
+    /// Requests refused because the device had reached its end of life; not counted in `requests`.
     pub refused: u64,
-    /// Requests that failed because data were lost; not among `requests`.
+    /// Requests that failed because data were lost; not counted in `requests`.
     pub failed: u64,
 }
 
@@ -196,7 +196,7 @@ pub struct Latency {
     pub mean_us: f64,
     /// Standard deviation of the response times.
     pub deviation_us: f64,
-    /// Coefficient of variation: the standard deviation as a share of the mean.
+    /// Coefficient of variation: standard deviation divided by the mean.
     pub variation: f64,
     /// Median. Percentiles are exact to three digits.
     pub p50_us: f64,
@@ -252,15 +252,15 @@ pub struct Hits {
     pub pages: u64,
 }
 
-/// Requests in flight, and Little's law: the mean number in flight equals the arrival rate times the mean response
-/// time, over requests of all kinds.
+/// Requests in flight, of all kinds. Little's law holds if the mean number in flight equals the arrival rate times the
+/// mean response time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Inside {
-    /// Mean number of requests in the device, integrated over time.
+    /// Mean number of requests in flight over the measured time.
     pub requests_mean: f64,
-    /// Arrival rate times mean response time.
+    /// Arrival rate times mean response time, which Little's law compares with `requests_mean`.
     pub little_requests_mean: f64,
-    /// Relative difference of the two mean numbers of requests.
+    /// Relative difference between the measured mean and the product of rate and response time.
     pub little_error: f64,
 }
 
@@ -275,9 +275,10 @@ pub struct BufferReport {
     pub evicted_dirty_in_gc_pages: u64,
     /// Evictions to make room for an access.
     pub evictions: u64,
-    /// List entries that the published algorithms inspect to find the victims.
+    /// List entries that the published algorithms would inspect to find the victims.
     pub entries_inspected: u64,
-    /// Evictions that wrote back 1, 2, 3 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64 and more pages.
+    /// Evictions by the number of pages that they wrote back: 1, 2, 3 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64, and
+    /// more.
     pub destages: [u64; 8],
     /// Page accesses that waited for a slot.
     pub slot_waits: u64,
@@ -297,7 +298,7 @@ pub struct BufferLimit {
     pub key: &'static str,
     /// Value of the key: the largest number of write-backs in flight.
     pub value: u32,
-    /// Fraction of the time in which the limit was reached and further write-backs waited.
+    /// Fraction of the time in which the limit was reached and further write-backs were pending.
     pub time_share: f64,
 }
 
@@ -315,8 +316,8 @@ pub struct NamedCount {
 pub struct FlashSummary {
     /// Page operations and erases by cause.
     pub ops: Vec<NamedCount>,
-    /// Pages programmed, including those of the map, per page programmed for the host; `None` if no page of the host
-    /// was programmed. The device's write amplification is in [`Health`].
+    /// Pages programmed per page programmed for the host. Pages of the map count as programmed pages. `None` if no page
+    /// was programmed for the host. The device's write amplification is in [`Health`].
     pub gc_write_amplification: Option<f64>,
     /// Pages that garbage collection and merges moved.
     pub pages_moved: u64,
@@ -326,13 +327,13 @@ pub struct FlashSummary {
     pub gc_actions: u64,
     /// Counters of the chips' translation layers; empty with the page map.
     pub ftl_counters: Vec<NamedCount>,
-    /// Fraction of time in garbage collection, mean over chips.
+    /// Fraction of time in garbage collection, as the mean over chips.
     pub gc_share_mean: f64,
-    /// Fraction of time in garbage collection, of the chip with the largest.
+    /// Largest fraction of time in garbage collection of any chip.
     pub gc_share_max: f64,
     /// Time in garbage collection, chip by chip.
     pub gc_time_ms_by_chip: Vec<f64>,
-    /// Fraction of time in which a chip was busy, including GC, mean over chips.
+    /// Fraction of time in which a chip was busy, including GC, as the mean over chips.
     pub busy_share_mean: f64,
     /// Fraction of time in which the busiest chip was busy.
     pub busy_share_max: f64,
@@ -344,11 +345,11 @@ pub struct FlashSummary {
     pub block_erases_max: u32,
     /// Standard deviation of the erases over all blocks.
     pub block_erases_deviation: f64,
-    /// Distribution of erases: erase count and number of blocks, in ascending order.
+    /// Distribution of erases: pairs of erase count and number of blocks, by ascending erase count.
     pub block_erases_counts: Vec<(u32, u64)>,
 }
 
-/// One interval of the time series. Values that need a completed request are `None` without one.
+/// One interval of the time series. A value that needs a completed request is `None` if the interval has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SeriesPoint {
     /// Start of the interval, from the start of the measurement.
@@ -369,6 +370,6 @@ pub struct SeriesPoint {
     pub hit_ratio: Option<f64>,
     /// Fraction of the response times spent waiting behind garbage collection.
     pub gc_wait_share: Option<f64>,
-    /// Fraction rebuilt at the end of the interval, over the members being rebuilt; `None` if none was being rebuilt.
+    /// Fraction of rows rebuilt at the end of the interval, over all members being rebuilt; `None` if there are none.
     pub rebuilt_share: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! Formats numbers for readers: four digits and a unit.
+//! Formats numbers for the terminal: four digits and a unit.
 
 /// Formats a time given in microseconds with four digits and a suitable unit.
 pub(super) fn time(us: f64) -> String {
@@ -11,7 +11,7 @@ pub(super) fn time(us: f64) -> String {
     format!("{} {unit}", digits(value))
 }
 
-/// Formats a number with four significant digits, but with all digits before the point.
+/// Formats a number with four significant digits, but never rounds digits before the decimal point.
 pub(super) fn digits(value: f64) -> String {
     match value {
         _ if value == 0.0 => "0".into(),

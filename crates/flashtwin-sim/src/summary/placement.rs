@@ -1,4 +1,4 @@
-//! Writing by units over the measured time: pages and bytes by handle, owner and cause.
+//! Summary of writing by units in the measured time: pages and bytes by handle, owner and cause.
 
 use flashtwin::placement::{OwnerReport, Placed, PlacementReport};
 use serde::Serialize;
@@ -20,25 +20,23 @@ pub struct PlacementSummary {
     pub unit_bytes: u64,
     /// Units of the device.
     pub units: u32,
-    /// Units that hold no data at the end.
+    /// Number of units without data at the end.
     pub units_free: u32,
     /// The reclaim unit handles.
     pub handles: Vec<HandleSummary>,
-    /// Owners of units: `h0` holds the host pages of class 0, `g0` the pages that collection moved
-    /// out of its units, and `s` moved pages of several classes.
+    /// Owners of units. `h0` holds pages that the host wrote to class 0. `g0` holds pages that collection moved out of
+    /// units of class 0. `s` holds moved pages of several classes.
     pub owners: Vec<OwnerSummary>,
-    /// Pages moved, by the class that waited for room and the owner of the collected unit; pairs
+    /// Pages moved, by the class that waited for room and the owner of the collected unit. Pairs of class and owner
     /// without moved pages are omitted.
     pub caused: Vec<Caused>,
-    /// Pages that were written to another group than the one that their id names, because that
-    /// group was full.
+    /// Pages that were written to another group than their placement id names, because that group was full.
     pub redirected_pages: u64,
-    /// Number of victims that were chosen from all units, because no unit in the rule's scope had
-    /// an invalid page.
+    /// Number of victims that were chosen from all units because no unit in the scope of the rule had an invalid page.
     pub scope_fallbacks: u64,
-    /// Host pages that overwrote a page of another class.
+    /// Pages that the host wrote and that replaced a page of another class.
     pub crossed_pages: u64,
-    /// Log pages 20h to 23h of flexible data placement, counted since the device was created.
+    /// Log pages 20h to 23h of flexible data placement, which count since the device was created.
     pub logs: Vec<Value>,
 }
 
@@ -49,8 +47,7 @@ pub struct HandleSummary {
     pub handle: u16,
     /// Type of the handle: `ii` or `pi`.
     pub kind: &'static str,
-    /// Bytes that the host wrote through the handle, in whole pages, including those still in the
-    /// buffer.
+    /// Bytes that the host wrote through the handle, in whole pages. Bytes still in the buffer are included.
     pub host_bytes: u64,
 }
 
@@ -71,9 +68,11 @@ pub struct OwnerSummary {
     pub live_pages: u64,
     /// Units that the owner holds at the end.
     pub units: u32,
-    /// Units collected, by the share of their pages that were live: equal parts from none to all.
+    /// Histogram of collected units by the share of live pages. The parts divide the range from 0 to 1 equally.
     pub live_at_collection: Vec<u64>,
-    /// Units erased, by the pages that the host wrote from their opening on: part i has those from 2^i on, part 0 none, too.
+    /// Histogram of erased units by the number of pages that the host wrote between the opening and the erase of the
+    /// unit. Part i counts the units with 2^i pages or more, up to the next part. Part 0 also counts units with no
+    /// pages.
     pub lifespans: Vec<u64>,
 }
 
@@ -84,7 +83,7 @@ pub struct Caused {
     pub class: u16,
     /// The owner of the units that were collected.
     pub owner: String,
-    /// Number of pages moved out of the owner's units while the class waited.
+    /// Number of pages moved out of units of this owner while the class waited.
     pub pages: u64,
 }
 
@@ -123,7 +122,7 @@ impl PlacementSummary {
         }
     }
 
-    /// Returns the lines of text: the rules, then each owner that had pages.
+    /// Returns the lines of text: the rules, then one line for each owner that had pages.
     pub(super) fn lines(&self) -> Vec<String> {
         let handles = self.handles.len();
         let mut lines = vec![format!(

@@ -456,7 +456,8 @@ fn rebuild_row(r: &RebuildSummary) -> String {
     }
 }
 
-/// Formats the parts of a response time that are not zero; the parts of the wait for a slot follow their sum.
+/// Formats the parts of a response time that are not zero. The parts of the wait for a slot follow the sum of that
+/// wait.
 fn parts_row(parts: &Breakdown<f64>) -> String {
     let spent = Breakdown::NAMES.into_iter().zip(parts.parts());
     let spent: Vec<(&str, f64)> = spent.filter(|&(_, us)| us > 0.0).collect();

@@ -1,6 +1,6 @@
-//! Encodes a timeline as a trace for Perfetto: `TrackEvent` in Protocol Buffers. Field numbers are those of
-//! protos/perfetto/trace/track_event/track_event.proto in Perfetto's source. Times are whole nanoseconds, rounded
-//! down, from the start of the measurement.
+//! Encodes a timeline as a trace for Perfetto: `TrackEvent` in Protocol Buffers. Field numbers are from
+//! protos/perfetto/trace/track_event/track_event.proto in Perfetto's source. Times are in whole nanoseconds from the
+//! start of the measurement, rounded down.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ mod descriptor {
     pub const COUNTER: u32 = 8;
     pub const CHILD_ORDERING: u32 = 11;
     pub const RANK: u32 = 12;
-    /// The children of a track are ordered by their ranks.
+    /// Child tracks are ordered by rank.
     pub const EXPLICIT: u64 = 3;
 }
 
@@ -56,7 +56,7 @@ mod detail {
     pub const ARRAY: u32 = 12;
 }
 
-/// Number of the only sequence of packets; its first packet defines the names.
+/// Id of the only packet sequence. Its first packet defines the names.
 const SEQUENCE: u64 = 1;
 const CLEARED: u64 = 1;
 const NEEDS_NAMES: u64 = 2;
@@ -97,7 +97,7 @@ enum What {
     Count(usize),
 }
 
-/// Encodes a trace; `start` is its instant 0.
+/// Encodes a trace, in which `start` is the time 0.
 pub(super) fn encode(all: &Slices, start: Time) -> Vec<u8> {
     let mut tree = Tree::default();
     let lines = lines(all);
@@ -183,7 +183,7 @@ fn numbered(all: &Slices) -> (Names, Names) {
     (names, keys)
 }
 
-/// Arrows that begin and end at a slice, by number.
+/// Numbers of the arrows that begin and of the arrows that end at a slice.
 #[derive(Clone, Default)]
 struct Flows {
     begin: Vec<u64>,
@@ -229,7 +229,7 @@ fn nanoseconds(at: Time, start: Time) -> u64 {
     at.saturating_sub(start).0 / 1000
 }
 
-/// Returns all events in order of time; on each track the end of a slice precedes a beginning at the same instant.
+/// Returns all events in order of time. If a slice of a track ends when another begins, the end comes first.
 fn in_order(all: &Slices) -> Vec<(Time, What)> {
     let mut by_begin: Vec<usize> = (0..all.slices.len()).collect();
     by_begin.sort_by_key(|&id| (all.slices[id].begin, all.slices[id].end));

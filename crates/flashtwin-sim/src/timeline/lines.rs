@@ -1,4 +1,4 @@
-//! The order of tracks, and the lines of tracks on which slices overlap.
+//! The order of tracks, and the lines of a track whose slices overlap.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Returns the number of a track, which is added if it does not exist.
+    /// Returns the number of the track with these properties. Adds the track if it does not exist.
     pub fn node(&mut self, parent: Option<u64>, name: &str, rank: u64, counts: bool) -> u64 {
         let node = Node {
             parent,
@@ -42,7 +42,7 @@ impl Tree {
         number
     }
 
-    /// Returns the names of a track and of all tracks above it, outermost first.
+    /// Returns the path of a track: the names of all tracks above it, outermost first, and its own name.
     pub fn path(&self, track: u64) -> String {
         let node = &self.nodes[track as usize - 1];
         match node.parent {
@@ -51,7 +51,7 @@ impl Tree {
         }
     }
 
-    /// Returns the parent of all tracks of the device, or of a member.
+    /// Returns the track that is the parent of all tracks of a member; `None` for the device itself.
     pub fn group(&mut self, member: Option<usize>) -> Option<u64> {
         member.map(|member| {
             self.node(
@@ -112,8 +112,8 @@ impl Tree {
     }
 }
 
-/// Returns the line of each slice within its track; `None` on tracks without overlapping slices. A slice is drawn on
-/// the first line that is free when it begins.
+/// Returns the line on which each slice is drawn within its track; `None` if the slices of the track do not overlap. A
+/// slice is drawn on the first line that is free when the slice begins.
 pub(super) fn lines(all: &Slices) -> Vec<Option<usize>> {
     let mut lines = vec![None; all.slices.len()];
     let mut order: Vec<usize> = (0..all.slices.len())

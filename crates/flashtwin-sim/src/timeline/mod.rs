@@ -1,9 +1,8 @@
-//! The timeline of a window of a run: operations of chips, channels, buffer and coordinator, with the request that
-//! caused each, as a trace for Perfetto.
+//! Timeline of a window of a run, as a trace for Perfetto: operations of chips, channels, buffer and coordinator, each
+//! with the request that caused it.
 //!
-//! While the window is open, the driver executes one event at a time and reads the device's logs
-//! after each. Operations that begin in the window are shown until they end. Outside the window,
-//! nothing is logged.
+//! While the window is open, the driver executes one event at a time and reads the device's logs after each event.
+//! Operations that begin in the window are shown until they end. Outside the window, the device logs nothing.
 
 mod collector;
 mod encode;
@@ -41,7 +40,8 @@ pub struct Timeline {
     pub trace: Vec<u8>,
     /// Number of slices in the timeline.
     pub slices: u64,
-    /// End of a timeline that became full before the window ended, from the start of the measurement.
+    /// Time, from the start of the measurement, at which the timeline became full before the window ended; `None`
+    /// otherwise.
     pub cut_at: Option<Time>,
     /// Start of the measurement.
     pub start: Time,
@@ -49,7 +49,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Slices and instants as rows of a table, the slices first.
+    /// Returns the slices and the instants as rows of a table, slices first.
     pub fn rows(&self) -> Vec<Row> {
         rows::rows(&self.all, self.start)
     }
@@ -62,7 +62,7 @@ pub(crate) struct Recording {
     until: Time,
     state: State,
     collector: Collector,
-    /// Difference between the device's request numbers and the driver's.
+    /// Number of requests that the device received before this run.
     ahead: u64,
     cut_at: Option<Time>,
     /// Largest number of slices, instants and counter values.
@@ -77,7 +77,7 @@ enum State {
 }
 
 impl Recording {
-    /// Starts a recording at `start`, when the device had received `ahead` requests before this run.
+    /// Starts a recording at `start`. The device received `ahead` requests before this run.
     pub fn new(window: Window, start: Time, ahead: u64) -> Recording {
         let from = Time(start.0.saturating_add(window.from.0));
         let until = Time(from.0.saturating_add(window.length.0));
@@ -98,7 +98,7 @@ impl Recording {
         self.state == State::Open
     }
 
-    /// Returns the start of the window, if the window is not open yet and starts by `at`.
+    /// Returns the start of the window if that is at or before `at` and the window has not been opened yet.
     #[inline]
     pub fn begins_by(&self, at: Time) -> Option<Time> {
         let from = self.collector.from();
@@ -116,7 +116,7 @@ impl Recording {
     pub fn submitted(&mut self, tag: u64, request: &Request, at: Time) {
         match self.number(tag) {
             Some(number) => self.collector.submitted(number, request, at),
-            // The logs cannot number further requests, so the timeline ends as if it were full.
+            // The number exceeds the range of the logs, so the timeline ends as if it were full.
             None => self.limit = 0,
         }
     }
@@ -130,13 +130,13 @@ impl Recording {
         }
     }
 
-    /// Returns the number that the device's logs give a request; `None` beyond the numbers of the logs.
+    /// Returns the number of a request in the device's logs; `None` if it exceeds the range of the logs.
     fn number(&self, tag: u64) -> Option<u32> {
         let number = u32::try_from(tag.checked_add(self.ahead)?).ok()?;
         (number < FlashEvent::NO_REQUEST).then_some(number)
     }
 
-    /// Takes the entries that the device has logged until now.
+    /// Adds the entries that the device has logged so far.
     pub fn look<S: Drivable>(&mut self, device: &mut Device<S>) {
         // The window opens after all events before it have been processed.
         let now = device.now().max(self.collector.from());

@@ -10,7 +10,7 @@ use super::slices::{Detail, Shown, Slices, Track};
 /// A slice or an instant. Times are from the start of the measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// Path of the row's track, as the trace names it.
+    /// Path of the row's track, with the names that the trace uses.
     pub track: String,
     /// Member of an array on which the operation ran, if any.
     pub member: Option<u32>,
@@ -26,7 +26,7 @@ pub struct Row {
     pub duration: Option<Time>,
     /// Row numbers of the slices that caused this one.
     pub causes: Vec<u32>,
-    /// Number of the request, on tracks of requests or accesses.
+    /// Number of the request, for rows of requests or accesses; `None` for other rows.
     pub request: Option<u64>,
     /// Logical pages.
     pub lpns: Vec<u64>,
@@ -34,7 +34,7 @@ pub struct Row {
     pub details: String,
 }
 
-/// Returns all rows; `start` is the instant 0.
+/// Returns all rows, with times from `start`.
 pub(super) fn rows(all: &Slices, start: Time) -> Vec<Row> {
     let mut tree = Tree::default();
     let mut row = |track: Track, name, begin: Time, details: &[(&'static str, Detail)]| {
@@ -100,7 +100,7 @@ fn numbers(details: &[(&'static str, Detail)], key: &str) -> Vec<u64> {
     }
 }
 
-/// Formats details without columns of their own as JSON. Keys and words are ours, so nothing needs an escape.
+/// Formats the details that have no column of their own as JSON. Keys and words are fixed and need no escapes.
 fn json(details: &[(&'static str, Detail)]) -> String {
     let mut text = String::from("{");
     let others = details

@@ -9,7 +9,7 @@ pub(super) enum Shown {
     Requests,
     /// Messages of an array's coordinator.
     Messages,
-    /// Times in which a member is under an order to collect.
+    /// Times in which a member is ordered to run GC.
     Ordered,
     /// Page accesses to the buffer (hits and misses) and evicted pages.
     Accesses,
@@ -67,7 +67,7 @@ pub(super) struct Slice {
 }
 
 impl Slice {
-    /// Adds a number to a detail that may have several numbers.
+    /// Adds a number to the detail with this key, which may have several numbers.
     pub fn also(&mut self, key: &'static str, number: u64) {
         let found = self.details.iter_mut().find(|(name, _)| *name == key);
         match found {
@@ -96,7 +96,7 @@ pub(super) struct Instant {
 pub(super) struct Slices {
     pub slices: Vec<Slice>,
     pub instants: Vec<Instant>,
-    /// Links from a slice to a slice that it caused, by their indices in `slices`.
+    /// Links from a slice to a slice that it caused, as pairs of indices in `slices`.
     pub links: Vec<(u32, u32)>,
     pub counts: Vec<(Time, Gauge, u64)>,
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::input::read_text;
 use crate::SimError;
 
-/// Device parameters of the reference, times in ms.
+/// Device parameters of the reference; times in ms.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Parameters {
     elements: u32,
@@ -54,8 +54,8 @@ pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, SimError>
     })
 }
 
-/// Largest permitted number of pages. No case has as many; the limit prevents a hostile file from
-/// exhausting the memory.
+/// Largest permitted number of pages. The limit prevents a hostile file from exhausting the memory; no real case
+/// reaches it.
 const PAGES_MAX: u64 = 1 << 28;
 
 fn time_of(key: &str, ms: f64) -> Result<Time, String> {
@@ -65,7 +65,7 @@ fn time_of(key: &str, ms: f64) -> Result<Time, String> {
     }
 }
 
-/// Returns the word for a number, or an error that lists the modelled numbers.
+/// Returns the word for a number of the reference. The error lists the numbers that the model supports.
 fn word_of(key: &str, value: u32, words: &[(u32, &'static str)]) -> Result<&'static str, String> {
     let found = words.iter().find(|(number, _)| *number == value);
     found.map(|(_, word)| *word).ok_or_else(|| {
@@ -88,7 +88,7 @@ impl Parameters {
             .try_fold(1u64, |n, count| n.checked_mul(count.into()))
     }
 
-    /// Returns the device that the parameters describe; `path` is the file that they come from.
+    /// Returns the device that the parameters describe; errors name the file `path`.
     pub fn device(&self, path: &Path) -> Result<DeviceSpec, SimError> {
         let wrong = |message: String| SimError::case(path, None, message);
         let choose = |key: &str, value: u32, words: &[(u32, &'static str)]| {

@@ -1,7 +1,7 @@
-//! Cases with an event log: every page operation, victim, cleaning cost and completion.
+//! Cases with an event log. The log has every page operation, victim, cleaning cost and completion.
 //!
-//! Times may differ by 5 ns, and the order within one instant is free. The last three requests of the trace only keep
-//! the reference running to its end (quirk Q1): everything from the first of them on is not compared.
+//! Times may differ by 5 ns, and operations at the same instant may be in any order. The last three requests of a trace
+//! only make the reference run to its end (quirk Q1). Nothing from the first of these requests on is compared.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -122,7 +122,7 @@ pub(super) fn compare(
         .iter()
         .for_each(|event| part(event.key.name(), |p| p.compared += 1));
     let left = unmatched(expected, got, TOLERANCE);
-    // A wrong operation is unmatched on both sides, but is counted once.
+    // A wrong operation is unmatched in both lists, but counts as one mismatch.
     left.expected
         .iter()
         .for_each(|event| part(event.key.name(), |p| p.mismatched += 1));
@@ -142,7 +142,7 @@ pub(super) fn compare(
     Ok(CaseReport::new(name, "msr", count, parts, first))
 }
 
-/// Describes the earliest unmatched operation, and the operation in its place on the other side.
+/// Describes the earliest unmatched operation, and the operation of the other side that took its place.
 fn describe_first(expected: &[Timed<What>], got: &[Timed<What>], log: &Path) -> Option<String> {
     let counterpart = |of: &Timed<What>, others: &[Timed<What>]| {
         let same =
@@ -205,7 +205,7 @@ fn timed(key: What, at: Time, duration: Time) -> Timed<What> {
     }
 }
 
-/// Converts an operation, if the reference logs operations of its kind.
+/// Converts an operation; `None` if the reference does not log operations of its kind.
 fn timed_event(event: FlashEvent) -> Option<Timed<What>> {
     Some(match event {
         FlashEvent::Page {
@@ -305,8 +305,8 @@ fn read_trace(path: &Path, spec: &flashtwin::DeviceSpec) -> Result<Vec<Request>,
     Ok(requests)
 }
 
-/// Returns the instant at which the writes of a batch start, the end of its reads. The log has it after the fields,
-/// as in `(after reads 0.130600)`.
+/// Returns the time at which the reads of a batch end and its writes start. The log has it after the fields, as in
+/// `(after reads 0.130600)`.
 fn after_reads(line: &Line) -> Result<Time, SimError> {
     match line.text.split_once("(after reads ") {
         None => Ok(Time::ZERO),
@@ -314,7 +314,7 @@ fn after_reads(line: &Line) -> Result<Time, SimError> {
     }
 }
 
-/// Parses an operation; also returns the field with its duration, if it has one.
+/// Parses an operation. Also returns the field that has its duration, if any.
 fn what<'a>(
     kind: &str,
     line: &Line,

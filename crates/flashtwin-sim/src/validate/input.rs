@@ -1,4 +1,4 @@
-//! The files of a case: finding, decompressing, and reading fields with their line numbers.
+//! Files of a case: search, decompression, and fields with line numbers.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ impl Role {
         (Role::Responses, ".responses.csv"),
     ];
 
-    /// Returns the case and the role of a file by its name; `None` if it belongs to no case.
+    /// Returns the case and the role of a file, both from its name; `None` if the file belongs to no case.
     pub fn of(file_name: &str) -> Option<(&str, Role)> {
         let plain = file_name.strip_suffix(".zst").unwrap_or(file_name);
         Self::ENDINGS
@@ -65,7 +65,7 @@ impl CaseFiles {
         }
     }
 
-    /// Returns the form of case to which the files belong.
+    /// Returns the form of the case, which depends on its files.
     pub fn form(&self, directory: &Path, name: &str) -> Result<Form<'_>, SimError> {
         let [json, trace, events, responses] = self.0.each_ref().map(|f| f.as_deref());
         match (json, trace, events, responses) {
@@ -97,8 +97,8 @@ impl CaseFiles {
     }
 }
 
-/// Largest permitted length of a text. No case has as long a text; the limit prevents a hostile
-/// file from exhausting the memory.
+/// Largest permitted length of a text in bytes. The limit prevents a hostile file from exhausting the memory; no real
+/// case reaches it.
 const TEXT_BYTES_MAX: u64 = 1 << 30;
 
 /// Reads the text of a file, and decompresses it if the name ends in `.zst`.
@@ -137,7 +137,7 @@ pub(super) fn read_text(path: &Path) -> Result<String, SimError> {
     })
 }
 
-/// A line of a file, with its position for messages.
+/// A line of a file, with its position for error messages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line<'a> {
     pub path: &'a Path,
@@ -183,7 +183,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Parses a decimal number of ms as a time; exact to 9 decimal places.
+/// Parses a decimal number of milliseconds as a time, exactly up to 9 decimal places.
 pub(super) fn parse_ms(text: &str) -> Option<Time> {
     const MS_MAX: u64 = 864_000_000;
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));

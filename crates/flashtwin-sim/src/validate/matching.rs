@@ -1,15 +1,15 @@
-//! Matches two series of timed operations; the order within one instant is free.
+//! Matches two series of timed operations. Operations at the same instant may be in any order.
 
 use flashtwin::Time;
 
-/// An operation at an instant, which may have a duration.
+/// An operation that begins at an instant and may have a duration.
 #[derive(Clone, Debug)]
 pub(super) struct Timed<K> {
-    /// Properties that must be equal; operations of different keys are never matched.
+    /// Properties that must be equal for two operations to match.
     pub key: K,
     pub at: Time,
     pub duration: Time,
-    /// Line number or number of the operation, for messages.
+    /// Number of the operation, or of its line, for error messages.
     pub number: u64,
 }
 

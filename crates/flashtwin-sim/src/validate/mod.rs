@@ -1,9 +1,12 @@
 //! Validation of the model against event logs and replays of the reference simulator.
 //!
-//! A directory holds cases of two forms, distinguished by their files, each of which may be compressed as `.zst`:
-//! `NAME.json` + `NAME.trace.csv` + `NAME.events.txt` (every flash operation, see [`events`]) and `NAME.json` +
-//! `NAME.responses.csv` (every response time, see [`replay`]). This module only compares; the behaviour of the
-//! reference is in the model.
+//! A directory has cases of two forms. The files of a case determine its form:
+//!
+//! - `NAME.json`, `NAME.trace.csv` and `NAME.events.txt`: every flash operation, see [`events`].
+//! - `NAME.json` and `NAME.responses.csv`: every response time, see [`replay`].
+//!
+//! Each file may be compressed as `.zst`. This module only compares; the model implements the behaviour of the
+//! reference.
 
 mod case;
 mod events;
@@ -28,17 +31,17 @@ pub struct CaseReport {
     pub kind: &'static str,
     /// Requests replayed.
     pub requests: u64,
-    /// Operations of the reference, or values, that were compared.
+    /// Number of operations or values of the reference that were compared.
     pub operations_compared: u64,
     /// Operations that match the model.
     pub matched: u64,
-    /// Number of operations that do not match, including those that only the model has.
+    /// Number of operations that do not match; operations that only the model has count, too.
     pub mismatched: u64,
-    /// Results kind by kind.
+    /// Results by kind of operation.
     pub parts: Vec<PartReport>,
     /// The earliest mismatch: expected and actual operation.
     pub first_mismatch: Option<String>,
-    /// Whether the case agrees: no mismatches, or in a replay no more than exact ties may cause.
+    /// Whether the case agrees. An event log may have no mismatches; a replay may have as many as exact ties can cause.
     pub passed: bool,
 }
 
@@ -79,12 +82,12 @@ impl CaseReport {
     }
 }
 
-/// Replays every case of a directory in order of name. `progress` receives each report when it is made, with the
-/// total number of cases; an error from it ends the validation.
+/// Compares every case of a directory, in order of name. `progress` receives each report as soon as it is made, with
+/// the total number of cases. An error from `progress` ends the validation.
 ///
 /// # Errors
-/// Fails if a case cannot be read, if there is none, or if `progress` fails. A mismatch is not an error but
-/// part of the report.
+/// Fails if a case cannot be read, if there is no case, or if `progress` fails. A mismatch is not an error; the report
+/// lists it.
 pub fn validate_dir(
     path: &Path,
     progress: &mut dyn FnMut(&CaseReport, usize) -> Result<(), SimError>,
@@ -106,7 +109,7 @@ pub fn validate_dir(
     Ok(reports)
 }
 
-/// Returns the files of each case by its name; ignores other files.
+/// Returns the files of each case, by name of the case. Ignores files that belong to no case.
 fn find_cases(path: &Path) -> Result<BTreeMap<String, CaseFiles>, SimError> {
     let cannot_read = |e| SimError::io(path, "read this directory", e);
     let mut cases: BTreeMap<String, CaseFiles> = BTreeMap::new();

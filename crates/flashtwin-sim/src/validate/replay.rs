@@ -1,12 +1,11 @@
 //! Cases with response times: a long trace, every completion, and the totals of cleaning.
 //!
 //! - Erases and moved pages must be equal.
-//! - Completion instants, compared as a set, must agree within 10 ns. 1 in 100 000 may differ,
-//!   because rounding in the reference decides the order of two events at exactly the same instant
-//!   (a tie).
-//! - The response time of each request must agree in the same way, since such a tie swaps two of them. Requests that
-//!   share a page with another outstanding request are not compared: there the reference credits completions to the
-//!   wrong request (quirk Q16).
+//! - Completion times, compared as a set, must agree within 10 ns. One in 100 000 may differ, because rounding in the
+//!   reference decides the order of two events at exactly the same instant (a tie).
+//! - The response time of each request must agree within 10 ns, too. As many may differ, because a tie can swap two
+//!   requests. Requests that share a page with another outstanding request are not compared, because the reference
+//!   credits completions to the wrong request there (quirk Q16).
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -21,7 +20,7 @@ use super::{CaseReport, PartReport};
 use crate::{run, Control, RunConfig, SimError};
 
 const TOLERANCE: Time = Time::from_ns(10);
-/// Number of requests for which one tie is permitted.
+/// One difference caused by a tie is permitted per this many requests.
 const REQUESTS_PER_TIE: u64 = 100_000;
 
 /// Contents of `NAME.json`.
@@ -86,14 +85,14 @@ pub(super) fn compare(name: &str, json: &Path, responses: &Path) -> Result<CaseR
     };
     let (erases_part, erases_text) = total("erases", case.erases, erases);
     let (moved_part, moved_text) = total("pages moved", case.pages_moved, moved);
-    // A wrong response is more specific than a wrong instant or a wrong total, so it is reported first.
+    // A wrong response time is more specific than a wrong completion time or a wrong total, so it is reported first.
     let first = own.1.or(instants.1).map(|text| format!("{name_of}:{text}"));
     let first = first.or(erases_text).or(moved_text);
     let parts = vec![instants.0, own.0, erases_part, moved_part];
     Ok(CaseReport::new(name, "replay", rows.len(), parts, first))
 }
 
-/// Returns the number of differences that a replay of `rows` may have because of ties.
+/// Returns the number of differences that ties may cause in a replay of `rows`.
 fn ties_allowed(rows: &[Row]) -> u64 {
     rows.len() as u64 / REQUESTS_PER_TIE
 }
@@ -153,7 +152,7 @@ fn instants(rows: &[Row], got: &[Time]) -> (PartReport, Option<String>) {
     )
 }
 
-/// Compares the response time of each request for which the reference has a correct one.
+/// Compares the response times of the requests whose response time is correct in the reference.
 fn own_responses(rows: &[Row], got: &[Time]) -> (PartReport, Option<String>) {
     let shares = share_a_page(rows, got);
     let (mut compared, mut mismatched, mut first) = (0, 0, None);
@@ -215,7 +214,8 @@ fn share_a_page(rows: &[Row], got: &[Time]) -> Vec<bool> {
     shares
 }
 
-/// Replays the requests in the model; returns their completion times, and the numbers of erases and moved pages.
+/// Replays the requests in the model. Returns the completion time of each request, the number of erases and the number
+/// of moved pages.
 fn replay(spec: &DeviceSpec, rows: &[Row]) -> Result<(Vec<Time>, u64, u64), SimError> {
     let mut ssd = Ssd::new(spec);
     ssd.fill_sequential();

@@ -1,6 +1,5 @@
-//! A small device that executes requests one by one. The fuzz target `fuzz_model` tries such cases.
-//! A case that violates a law is printed as a call of [`try_case`], which is added to `cases.rs`
-//! once the bug is fixed.
+//! Cases of a small device that executes requests one by one. The fuzz target `fuzz_model` generates such cases. A case
+//! that violates a law is printed as a call of [`try_case`]. After the bug is fixed, this call is added to `cases.rs`.
 
 use std::fmt;
 
@@ -20,13 +19,13 @@ pub enum Fill {
     Steady(u64),
 }
 
-/// A request: nanoseconds after the previous one, operation, offset, bytes, and whether it is a
-/// forced write.
+/// A request: the time in nanoseconds after the previous one, the operation, the offset and size in bytes, and whether
+/// it is a forced write.
 pub type Step = (u64, Op, u64, u64, bool);
 
-/// Prefixes of the keys of an array's file. A case with any such key is an array.
+/// Prefixes of the keys of an array's file. A case that changes any such key is an array.
 const OF_ARRAYS: [&str; 2] = ["array.", "member."];
-/// Keys of the device before a case changes it.
+/// Keys of the small device before a case changes them.
 const SMALL: [(&str, &str); 8] = [
     ("geometry.chips", "2"),
     ("geometry.planes_per_chip", "2"),
@@ -59,7 +58,7 @@ impl Described {
             .iter()
             .any(|(key, _)| OF_ARRAYS.iter().any(|of| key.starts_with(of)))
         {
-            // The buffer is the array's, which has one only if a change adds it.
+            // The members have no buffer. The array itself has one only if a change adds it.
             let members: Vec<(String, &str)> = (SMALL.iter())
                 .filter(|(key, _)| !key.starts_with("buffer."))
                 .map(|&(key, value)| (format!("member.{key}"), value))

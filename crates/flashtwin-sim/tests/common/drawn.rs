@@ -18,8 +18,8 @@ pub fn one_in(rng: &mut Rng, n: u64) -> bool {
     rng.below(n) == 0
 }
 
-/// Policies from which random devices choose. A policy added later must not be listed here, since
-/// it would change all random devices and thus all recorded results in the same commit that adds
+/// Policies from which random devices choose. Policies added later must not be listed. An additional policy would
+/// change all random devices, and thus all recorded results, in the commit that adds the policy.
 /// the policy.
 const POLICIES: [&str; 28] = [
     "lru",
@@ -52,7 +52,7 @@ const POLICIES: [&str; 28] = [
     "sieve",
 ];
 
-/// Returns the keys that get random values; parameters are included only for the listed policies.
+/// Returns the keys that get random values. Parameters of policies are included only for the policies in [`POLICIES`].
 fn drawn_keys() -> &'static [&'static KeyDoc] {
     static KEYS: LazyLock<Vec<&KeyDoc>> = LazyLock::new(|| {
         let is_for = |doc: &KeyDoc, name: &str| {
@@ -234,7 +234,7 @@ pub fn draw_device(rng: &mut Rng, mapping: &str) -> DeviceSpec {
             .expect("a string takes all");
         }
         if !msr && !copy_back && placement == "dynamic" && one_in(rng, 2) {
-            // What superblocks do not go with is mostly not drawn.
+            // Superblocks exclude some other settings. The conditions and replacements here avoid most of them.
             toml = toml.replace("[gc]", "[gc]\ngranularity = \"superblock\"");
             toml = toml.replace("summary_page = true", "summary_page = false");
         }
@@ -264,7 +264,7 @@ pub fn draw_device(rng: &mut Rng, mapping: &str) -> DeviceSpec {
                 "erase_limit = 9\nlevelling = \"reference\"",
             );
         }
-        // Some draws are no possible device (a reserve of too few blocks): draw again.
+        // Some draws describe no possible device, for instance one with too few reserve blocks. They are drawn again.
         if let Ok(spec) = DeviceSpec::with_overrides(&toml, "drawn", &[("ftl.kind", mapping)]) {
             return spec;
         }
@@ -281,7 +281,7 @@ fn page_bytes(toml: &str) -> u64 {
         .expect("a number")
 }
 
-/// Returns a random value for a key, as TOML text. Most of the values are permitted.
+/// Returns a random value for a key, as TOML text. Most of the values are valid.
 fn draw_value(rng: &mut Rng, kind: Kind) -> String {
     let count = |rng: &mut Rng, least: u32, most: u32| {
         let few = least.saturating_add(rng.below(9) as u32).min(most);
@@ -342,7 +342,7 @@ const TOGETHER: [&[(&str, &str)]; 10] = [
     &[("ftl.separation", "region"), ("ftl.region_percent", "20")],
 ];
 
-/// Returns a random device, with some of all keys changed where that is possible.
+/// Returns a random device. Random keys of all kinds are then changed where that is possible.
 pub fn draw_changed_device(rng: &mut Rng, mapping: &str) -> DeviceSpec {
     let mut spec = draw_device(rng, mapping);
     for _ in 0..6 {
@@ -448,7 +448,7 @@ pub fn draw_array(rng: &mut Rng) -> ArraySpec {
 
 /// Returns a random request to a device of `exported` pages of `page` bytes.
 pub fn draw_request(rng: &mut Rng, page: u64, exported: u64, whole_pages: bool) -> Request {
-    // Much of it on few pages, so that requests meet.
+    // Half of the requests access few pages, so that requests often touch the same page.
     let reach = if one_in(rng, 2) {
         12.min(exported)
     } else {

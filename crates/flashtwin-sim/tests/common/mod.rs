@@ -52,7 +52,7 @@ pub fn run_all(
     (outcome.unwrap_or_else(|e| panic!("{e}")), all)
 }
 
-/// Returns, for each request, the properties that two equal runs must share.
+/// Returns the properties of each request that must be equal in two equal runs.
 pub fn essence(completions: &[Completion]) -> Vec<(u64, u64, u64, u32)> {
     completions
         .iter()
@@ -60,7 +60,7 @@ pub fn essence(completions: &[Completion]) -> Vec<(u64, u64, u64, u32)> {
         .collect()
 }
 
-/// Asserts that two numbers differ by at most `share` of the second.
+/// Asserts that `got` differs from `expected` by at most the fraction `share` of `expected`.
 pub fn assert_near(what: &str, got: f64, expected: f64, share: f64) {
     let off = (got / expected - 1.0).abs();
     assert!(
@@ -70,9 +70,9 @@ pub fn assert_near(what: &str, got: f64, expected: f64, share: f64) {
     );
 }
 
-/// Returns a device with one chip and one pool of `blocks` blocks. The exported pages are a
-/// fraction `rho` of the pages in use. Collection leaves `low` or `low + 1` blocks free; these do
-/// not count as in use. `further` overrides other keys.
+/// Returns a device with one chip and one pool of `blocks` blocks. Collection keeps `low` or `low + 1` blocks free; the
+/// other blocks are in use. The exported pages are a fraction `rho` of the pages in use. `further` overrides other
+/// keys.
 pub fn one_pool(backend: &str, blocks: u32, rho: f64, further: &[(&str, &str)]) -> DeviceSpec {
     let low = blocks / 64;
     let exported = (rho * f64::from(blocks - low)).round();

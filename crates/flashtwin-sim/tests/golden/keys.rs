@@ -1,5 +1,5 @@
-//! Every key of device and array files with values in and out of its range, misspelt keys, and
-//! damaged files. Recorded are the file as it is written again, or the error message.
+//! Every key of device and array files, with values in and out of its range and with misspelt names; also damaged
+//! files. The recorded result is the file as it is written again, or the error message.
 
 use super::{hold, Checksum};
 use flashtwin::component::Kind;
@@ -118,7 +118,7 @@ const BASES: [&[(&str, &str)]; 8] = [
     ],
 ];
 
-/// Returns the choices of components without which a key does not exist.
+/// Returns the settings of other keys without which a key does not exist.
 fn needed(doc: &KeyDoc) -> Vec<(&str, &str)> {
     let only = doc.only.iter();
     only.filter_map(|(key, words)| Some((*key, *words.first()?)))

@@ -1,6 +1,5 @@
-//! Random requests on random devices and arrays: completions, logs, counters and saved states. The
-//! runs include power losses, changes of the policy, ordered collections, and failures of members
-//! and dies.
+//! Random requests on random devices and arrays. The checksums cover completions, logs, counters and saved states. The
+//! runs include power losses, changes of the policy, ordered collections, and failures of members and dies.
 
 use super::{hold, Checksum};
 use crate::common::drawn::{draw_array, draw_changed_device, draw_request, one_in, pick};
@@ -9,7 +8,7 @@ use flashtwin::{Array, Condition, Device, Op, Request, Rng, Ssd, Time, Unwatched
 use flashtwin_sim::Drivable;
 
 const REQUESTS: u64 = 250;
-/// Largest number of events; no random load needs as many.
+/// Largest number of events until a device is idle; no random load needs as many.
 const STEPS_MAX: u64 = 2_000_000;
 
 /// An event of a device other than a request; its outcome is part of the checksum.
@@ -98,8 +97,8 @@ fn drive<S: Drivable>(
     }
 }
 
-/// Fills a device, runs random requests on it, saves its state, and runs requests on another device
-/// that continues from this state.
+/// Fills a device, runs random requests on it, and saves its state. Then runs requests on another device that has
+/// loaded this state.
 fn run<S: Drivable>(
     make: impl Fn() -> Device<S>,
     rng: &mut Rng,
@@ -137,7 +136,7 @@ fn run<S: Drivable>(
     sum.add(&state);
     let mut other = make();
     if let Err(e) = S::load_state(&mut other, &mut &state[..]) {
-        // An array does not start with a member missing.
+        // An array with a missing member rejects its state.
         sum.show(&e.to_string());
         return;
     }
@@ -146,7 +145,7 @@ fn run<S: Drivable>(
     assert!(state == again, "a state that was read is written otherwise");
     other.reset_metrics(None);
     drive(&mut other, rng, &[], sum);
-    // Damaged, it is refused, or it is another sound state.
+    // A damaged state is either rejected or loaded as a different valid state.
     for _ in 0..pick(rng, &[0, 0, 40]) {
         let mut damaged = state.clone();
         let at = rng.below(state.len() as u64) as usize;
@@ -159,7 +158,7 @@ fn run<S: Drivable>(
 const OF_SSD: [Event<flashtwin::Flash>; 4] = [
     |ssd, rng, sum| {
         if one_in(rng, 2) {
-            // It is not to be used after so few steps.
+            // Three steps may be too few to drain the device, so only a copy of it takes them.
             sum.show(&ssd.clone().cut_power(3));
         }
         sum.show(&ssd.cut_power(STEPS_MAX));
@@ -180,7 +179,8 @@ const OF_SSD: [Event<flashtwin::Flash>; 4] = [
 
 const OF_ARRAY: [Event<flashtwin::Raid>; 7] = [
     |array, rng, sum| {
-        // Mostly that of a member that is not there, since what was lost ends most of what an array does.
+        // Most numbers name no member of the array. A failed member would lose data, which ends most of the array's
+        // work.
         let member = rng.below(40) as usize;
         sum.show(&array.fail_member(member).map_err(|e| e.to_string()));
     },
@@ -284,7 +284,7 @@ fn arrays_b() {
     hold("random_arrays_b", &random_arrays(200..400));
 }
 
-/// Pages bypass the front ends of members without a buffer whose links take no time.
+/// With members that have no buffer and a link without delay, pages bypass the front ends of the members.
 #[test]
 fn arrays_of_bare_members() {
     let cases = lines(0..200, |rng, sum| {

@@ -1,5 +1,5 @@
-//! A load with many requests in flight, on every policy, FTL, victim rule, wear levelling, profile
-//! and array: the summary and every completion.
+//! A load with many requests in flight on every policy, FTL, victim rule, wear levelling, profile and array. The
+//! checksums cover the summary and every completion.
 
 use super::{hold, Checksum};
 use flashtwin::buffer::ChosenPolicy;
@@ -17,7 +17,7 @@ fn set(pairs: &[(&'static str, &str)]) -> Set {
     pairs.iter().map(|&(k, v)| (k, v.to_owned())).collect()
 }
 
-/// Reads and writes of several pages, in which half of the pages are accessed again and again.
+/// Reads and writes of several pages. Half of the pages are accessed again and again.
 const LOAD: &str = "zipf:theta=0.9,write=0.6,size=exp(12k),rate=20000/s,requests=2500";
 const DEPTH: Pacing = Pacing::Closed { depth: 16 };
 const OPEN: Pacing = Pacing::Open {
@@ -35,7 +35,7 @@ fn checksum<S: Drivable>(mut device: Device<S>, pacing: Pacing, faults: &[Fault]
         warmup_requests: 300,
         series_interval: Some(Time::from_ms(20)),
         faults: faults.to_vec(),
-        // Each case keeps the laws of the model meanwhile, too.
+        // During each case, the laws of the model are checked as well.
         check_requests: Some(701),
         ..RunConfig::default()
     };
@@ -55,7 +55,7 @@ fn checksum<S: Drivable>(mut device: Device<S>, pacing: Pacing, faults: &[Fault]
     sum.0
 }
 
-/// Returns a profile made small, so that it collects, with the given changes.
+/// Returns a profile with the given changes, made small so that GC runs.
 fn small(profile: &str, change: &[(&'static str, &str)], more: &Set) -> DeviceSpec {
     let text = builtin(profile).expect("it is built in");
     let mut all = set(change);
@@ -210,7 +210,7 @@ fn profiles() {
         ("gc.low_percent", "5"),
         ("gc.idle_percent", "none"),
     ];
-    // FAST and FASTER collect by their own rule, and their log shrinks with the chip.
+    // FAST and FASTER collect by their own rules. The size of their log shrinks with the chip.
     let fewer_blocks_and_logs = [
         ("geometry.blocks_per_plane", "96"),
         ("geometry.reserve_percent", "20"),
@@ -223,7 +223,7 @@ fn profiles() {
             true => fewer_blocks_and_logs.to_vec(),
             false => fewer_blocks.to_vec(),
         };
-        // Open units take too much of a small device.
+        // Open units would take too large a part of a small device.
         if has("[placement]") {
             change.push(("placement.handles", "4"));
         }
@@ -273,7 +273,7 @@ fn arrays() {
         member: 1,
     };
     let faults = [fault(FaultKind::Fail, 20), fault(FaultKind::Replace, 40)];
-    // Members whose front ends take no time: their flash has its events in the array's queue.
+    // Members whose front ends take no time. Events of their flash are in the array's event queue.
     let bare = ("member.link.bus_ns_per_sector", "0");
     for name in ["raid0", "raid1", "raid10", "raid5", "raid6", "swan"] {
         let [of, chunk] = level(name);

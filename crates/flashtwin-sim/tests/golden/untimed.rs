@@ -1,5 +1,5 @@
-//! Policies and translation layers without a device, stepped through random access strings: the
-//! effect of each step, and the state after it.
+//! Policies and translation layers without a device, which process random sequences of accesses. The checksums cover
+//! the effect of each step and the state after it.
 
 use std::fmt::Write;
 
@@ -101,7 +101,7 @@ fn translation_layers() {
                 let parameters = setup.parameters();
                 let parameter = &parameters[rng.below(parameters.len() as u64) as usize];
                 let value = pick(&mut rng, &["1", "2", "3", "6", "true", "none"]);
-                // What does not go with the others is left as it was.
+                // A parameter that conflicts with the others is restored.
                 let before = setup.clone();
                 let wrong = setup
                     .set_all(&[(parameter.key, value)])

@@ -12,19 +12,19 @@ use super::space::Space;
 use super::stack::Stack;
 use crate::error::{ErrorKind, WorkloadError};
 
-/// Pattern of the starts of requests. A start is a multiple of the alignment, and the request fits into the range.
+/// Pattern of the start addresses of requests. A start is a multiple of the alignment, and the request fits into the
+/// range. A *place* is such a start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "pattern", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Address {
     /// Every place is equally likely.
     Uniform {
-        /// Whether every place is chosen once per pass, in a new random order for each pass; all
-        /// requests then have one size.
+        /// Whether every place is chosen once per pass, in a new random order for each pass. All requests must then
+        /// have the same size.
         #[serde(default, skip_serializing_if = "is_false")]
         permute: bool,
-        /// Consecutive parts of the range, each given by its shares of the accesses and of the
-        /// range in percent. Places within a part are equally likely. Without this, there is one
-        /// part.
+        /// Consecutive parts of the range. Each part is a pair: its percentage of the accesses and its percentage of
+        /// the range. Places within a part are equally likely. If empty, the whole range is one part.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         zoned: Vec<(f64, f64)>,
     },
@@ -36,38 +36,38 @@ pub enum Address {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mean: Option<u64>,
     },
-    /// Zipf: the place of rank k is chosen with a frequency proportional to 1 / k^theta.
+    /// Zipf distribution: the place of rank k is chosen with a frequency proportional to 1 / k^theta.
     Zipf {
         /// Skew, from 0 (uniform) to 10.
         theta: f64,
-        /// Whether the ranks are spread over the range; if false, rank 1 is the first place, and so on.
+        /// Whether the ranks are spread over the range. If false, rank 1 is the first place, rank 2 the second, and so
+        /// on.
         #[serde(default = "yes")]
         scramble: bool,
-        /// Number of consecutive ranks that stay adjacent when ranks are spread.
+        /// Number of consecutive ranks whose places stay adjacent when ranks are spread.
         #[serde(default = "one", skip_serializing_if = "is_one")]
         cluster: u64,
-        /// Whether to draw as fio does: ranks by fio's approximation, hashed to places with
-        /// collisions.
+        /// Whether to draw as fio does: ranks follow fio's approximation and are hashed to places, so several ranks may
+        /// share a place.
         #[serde(default, skip_serializing_if = "is_false")]
         fio: bool,
     },
-    /// A hot part at the start of the range, uniform within each part.
+    /// A hot part at the start of the range and a cold rest. Places within each are equally likely.
     Hotcold {
         /// Share of the accesses that go to the hot part.
         hot_access: f64,
         /// Share of the range that is hot.
         hot_space: f64,
     },
-    /// Each request starts where the previous one ended, and continues at the start of the range
-    /// after its end.
+    /// Each request starts where the previous one ended. After the end of the range, requests continue at its start.
     Sequential {},
-    /// The LRU stack model: a request goes to a unit that was used a drawn number of units ago, or to a new place. A
-    /// unit keeps its size. Reads have units of their own.
+    /// The LRU stack model. A request goes either to the unit that was used a drawn number of units ago, or to a new
+    /// place. A unit keeps its size. Reads have units of their own.
     Stack {
         /// Weights of a new place, and of the distances 0, 1, 2 to 3, 4 to 7, and so on.
         distances: Vec<f64>,
     },
-    /// Starts in proportion to counts in a file of `LBA,Frequency` lines (byte offset of the start, count).
+    /// Starts are drawn in proportion to their counts. A file has them in lines `LBA,Frequency`: byte offset and count.
     Locality {
         /// Path of the file, which may be plain, gzip or zstd.
         file: PathBuf,
@@ -118,8 +118,8 @@ pub(crate) enum Sampler {
         /// Distance in bytes from one place to the next.
         step: u64,
     },
-    /// Parts in order. Each has the upper limit of the [`Rng::units`] for which it is chosen, its
-    /// first place, and its number of places.
+    /// Parts in order. Each has three numbers: the largest value of [`Rng::units`] for which it is chosen, its first
+    /// place, and its number of places.
     Zoned(Vec<(u64, u64, u64)>),
     Normal {
         sigma: f64,
@@ -127,7 +127,7 @@ pub(crate) enum Sampler {
     },
     Zipf {
         zipf: Zipf,
-        /// The order of the groups of places, and the number of places in a group.
+        /// The order of the groups of places, and the number of places per group; `None` if ranks are not spread.
         groups: Option<(Permutation, u64)>,
     },
     FioZipf(FioZipf),
@@ -231,7 +231,8 @@ impl Sampler {
         })
     }
 
-    /// Draws a start for a request of `bytes`; `None` if this draw does not fit and must be repeated.
+    /// Draws a start for a request of `bytes` bytes; `None` if the request does not fit there and the draw must be
+    /// repeated.
     #[inline]
     pub fn draw(&mut self, rng: &mut Rng, space: Space, bytes: u64) -> Option<u64> {
         let start = match self {
@@ -254,7 +255,7 @@ impl Sampler {
             }
             Sampler::Zipf { zipf, groups } => {
                 let rank = zipf.draw(rng);
-                // A place in the last group may be beyond the range; `fits` then repeats the draw.
+                // A place in the last group may be beyond the range. `fits` then causes another draw.
                 let place = match groups {
                     None => rank,
                     Some((order, 1)) => order.at(rank),
@@ -280,7 +281,8 @@ impl Sampler {
                 start
             }
             Sampler::Locality(locality) => locality.draw(rng),
-            // Units of the stack model have sizes of their own: `Generator::draw` draws both together.
+            // Units of the stack model have sizes of their own. `Generator::draw` draws the place and the size
+            // together.
             Sampler::Stack(_) => return None,
         };
         space.fits(start, bytes).then_some(start)
@@ -295,8 +297,7 @@ impl Sampler {
     }
 }
 
-/// Creates the sampler for `permute`. Its places are as many adjacent requests as fit into the
-/// range.
+/// Creates the sampler for `permute`. Its places are adjacent, one request long, and as many as fit into the range.
 fn permuted(space: Space, size: &Size, seed: u64) -> Result<Sampler, WorkloadError> {
     let Size::Constant { bytes } = *size else {
         return wrong(
@@ -424,7 +425,8 @@ impl Zipf {
     }
 }
 
-/// A fixed permutation of 0..n without a table: a Feistel network, applied repeatedly until the result is below n.
+/// A fixed permutation of 0..n without a table: a Feistel network, which is applied repeatedly until the result is
+/// below n.
 pub(crate) struct Permutation {
     n: u64,
     half_bits: u32,

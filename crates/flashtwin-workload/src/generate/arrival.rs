@@ -9,7 +9,7 @@ use crate::error::{ErrorKind, WorkloadError};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Arrival {
-    /// Requests have no times: every arrival is 0, and the driver keeps its queue depth (closed
+    /// Requests have no times: every arrival is 0, and the driver keeps a fixed number of requests in flight (closed
     /// loop).
     None {},
     /// Requests are evenly spaced.
@@ -89,7 +89,8 @@ impl Arrival {
     }
 }
 
-/// Draws the gaps. Keeps the fraction of a picosecond that each gap leaves over, so that no error accumulates.
+/// Draws the gaps. The fraction of a picosecond that a gap leaves is added to the next one, so that no error
+/// accumulates.
 #[derive(Clone, Debug)]
 pub(crate) struct Gaps {
     arrival: Arrival,

@@ -1,6 +1,6 @@
-//! Draws a batch of requests column by column: kinds, then arrivals, then places. Each column has a random stream of
-//! its own, so the requests are the same as if they were drawn one after the other. A loop over one column keeps the
-//! state of its generator in registers.
+//! Draws a batch of requests column by column: kinds, then arrivals, then places. Each column has its own random
+//! stream, so the requests are the same as if they were drawn one by one. A loop over one column keeps the state of its
+//! random generator in registers.
 
 use flashtwin::{Op, PlacementId, Request, Time};
 
@@ -48,7 +48,8 @@ impl Generator {
         self.rng_op = rng;
     }
 
-    /// Sets the arrivals of the requests; fails with the index of a request that would arrive too late.
+    /// Sets the arrivals of the requests. Fails with the index of the first request that would arrive too late for the
+    /// clock.
     fn draw_arrivals(&mut self, requests: &mut [Request]) -> Result<(), usize> {
         if self.spec.arrival == (Arrival::None {}) {
             self.made += requests.len() as u64;
@@ -61,7 +62,7 @@ impl Generator {
         Ok(())
     }
 
-    /// Sets the places of the requests; returns false if one does not fit into the range.
+    /// Sets the places of the requests. Returns false if a request does not fit into the range.
     fn draw_places(&mut self, requests: &mut [Request]) -> bool {
         let mut rng = self.rng_place.clone();
         let (space, sampler) = (self.space, &mut self.sampler);
@@ -77,7 +78,7 @@ impl Generator {
     }
 }
 
-/// Sets sizes and starts of the requests; returns false if one does not fit into the range.
+/// Sets sizes and starts of the requests. Returns false if a request does not fit into the range.
 #[inline(always)]
 fn places(
     requests: &mut [Request],

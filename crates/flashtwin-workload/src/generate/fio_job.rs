@@ -1,10 +1,9 @@
 //! Job files of fio, as far as they specify the requests to the device.
 //!
-//! Jobs between two `stonewall` options run at the same time and form the streams of a phase. A job
-//! reads or writes its `size`, so the streams of a phase have shares in proportion to their sizes.
-//! Jobs that run for a time have no size. Their total number of bytes is given by the caller and
-//! divided in proportion to `iodepth` times `bs`, as if requests of all sizes took equally long.
-//! The meaning of the options is that of fio's documentation (HOWTO).
+//! Jobs between two `stonewall` options run at the same time and form the streams of a phase. A job reads or writes its
+//! `size`, so the streams of a phase have shares in proportion to their sizes. Jobs that run for a time have no size.
+//! The caller gives their total number of bytes, which is divided in proportion to `iodepth` times `bs`, as if requests
+//! of all sizes took equally long. The options have the meaning that fio's documentation (HOWTO) gives them.
 
 use std::fs;
 use std::path::Path;
@@ -146,7 +145,7 @@ fn wrong<T>(text: String) -> Result<T, WorkloadError> {
     Err(WorkloadError::new(ErrorKind::Malformed, text))
 }
 
-/// Reads a job file; `bytes` is the amount of each phase whose jobs run for a time.
+/// Reads a job file. `bytes` is the number of bytes of each phase whose jobs run for a time.
 pub(super) fn open(path: &Path, bytes: Option<u64>) -> Result<FioJob, WorkloadError> {
     let name = path.display().to_string();
     let reading = |e| WorkloadError::io(&name, "read", &e);

@@ -15,7 +15,7 @@ const SUMMED_MAX: u64 = 10_000_000;
 pub(crate) struct FioZipf {
     places: u64,
     sum: f64,
-    /// Limit of the scaled draw below which the second rank is chosen.
+    /// Limit of the scaled draw. Below it, the second rank is chosen.
     two: f64,
     /// Exponent and factor of the formula for the ranks after the second.
     alpha: f64,
@@ -66,8 +66,8 @@ fn power(base: f64, exponent: f64) -> f64 {
     libm::exp(exponent * libm::log(base))
 }
 
-/// Returns the sum of k^-theta for k from 1 to `n`: the first terms one by one, the others by the formula of Euler and
-/// Maclaurin.
+/// Returns the sum of k^-theta for k from 1 to `n`. The first terms are added one by one, the others by the formula of
+/// Euler and Maclaurin.
 fn power_sum(n: u64, theta: f64) -> f64 {
     const ONE_BY_ONE: u64 = 64;
     let term = |k: f64| power(k, -theta);

@@ -12,8 +12,8 @@ use crate::Workload;
 
 /// Number of requests returned at a time.
 pub(super) const BATCH: u64 = 512;
-/// Number of failed attempts to draw a request that fits into the range, after which the spec is
-/// rejected as impossible.
+/// Number of failed attempts to draw a request that fits into the range. After as many, the spec is rejected as
+/// impossible.
 pub(super) const REDRAWS_MAX: u32 = 100_000;
 
 /// Random streams, one for each property of requests.
@@ -37,14 +37,14 @@ pub(crate) struct Generator {
     pub(super) clock: u64,
     pub(super) kinds: Kinds,
     placement: PlacementId,
-    /// Whether requests may follow the previous one, or stay near it.
+    /// Whether requests may start where the previous one ended, or near its start.
     follows: bool,
     /// The previous request, stored only if requests may follow it.
     previous: Option<Last>,
 }
 
-/// Bounds of the draw of a request's kind, in units of [`Rng::units`]: the shares of writes; of writes and trims; and
-/// of writes, trims and flushes. Also the share of writes that are forced.
+/// Upper bounds, in units of [`Rng::units`], of the draw that chooses a request's kind: for writes, for trims, and for
+/// flushes, cumulative. Also the share of writes that are forced.
 #[derive(Clone, Copy)]
 pub(super) struct Kinds {
     write: u64,
@@ -112,8 +112,8 @@ impl Generator {
         })
     }
 
-    /// Returns the arrival of the next request; `None` if that is too late. The first one arrives at 0, as in a
-    /// trace.
+    /// Returns the arrival of the next request; `None` if it is too late for the clock. The first request arrives at 0,
+    /// as in a trace.
     #[inline(always)]
     pub(super) fn next_arrival(&mut self) -> Option<Time> {
         if self.made > 0 {
@@ -123,8 +123,8 @@ impl Generator {
         Some(Time(self.clock))
     }
 
-    /// Draws start, size and kind, as DiskSim's generator does: a sequential request keeps the kind of the previous
-    /// one; a request that does not fit into the range is drawn again completely.
+    /// Draws start, size and kind as DiskSim's generator does. A sequential request keeps the kind of the previous one.
+    /// A request that does not fit into the range is drawn again completely.
     #[inline(always)]
     fn draw(&mut self, arrival: Time) -> Result<Request, WorkloadError> {
         let (mut op, mut fua) = self.kinds.draw(&mut self.rng_op);
@@ -147,7 +147,8 @@ impl Generator {
             if bytes > self.space.bytes {
                 continue;
             }
-            // Drawn only if the spec has such requests, so that other patterns cost nothing.
+            // The number is drawn only if the spec has requests that follow others, so that other patterns take no time
+            // for it.
             let way = if self.follows {
                 self.rng_place.unit()
             } else {
@@ -217,8 +218,7 @@ impl Generator {
         WorkloadError::new(ErrorKind::TooLarge, text)
     }
 
-    /// Splits the request into pieces that all fall on the member of a striped array that has the
-    /// first piece.
+    /// Splits the request into pieces. All of them are on the member of a striped array that has the first piece.
     fn pin(&self, request: &Request, out: &mut Vec<Request>) {
         let (piece, stripe) = (self.spec.alignment, self.spec.stripe);
         let rows = (self.space.bytes / stripe).max(1);
@@ -232,7 +232,7 @@ impl Generator {
         }
     }
 
-    /// Moves requests from the start of the device into the range, and gives writes their placement id.
+    /// Moves requests, whose addresses start at 0, into the range, and gives writes their placement id.
     fn place(&self, requests: &mut [Request]) {
         if self.space.first == 0 && self.placement == PlacementId::NONE {
             return;
@@ -247,7 +247,7 @@ impl Generator {
         }
     }
 
-    /// Draws a start within `local_range` of the previous one, on either side.
+    /// Draws a start that is at most `local_range` before or after the previous start.
     fn draw_near(&mut self, start: u64, bytes: u64) -> Option<u64> {
         let reach = self.spec.local_range / self.spec.alignment;
         let step = self.rng_place.below(2 * reach + 1) * self.spec.alignment;
@@ -257,8 +257,8 @@ impl Generator {
 }
 
 impl GeneratorSpec {
-    /// Creates the workload for a device (or part) of `range_bytes`. The same spec, range and seed
-    /// give the same requests on every machine.
+    /// Creates the workload for a device or a part of a device of `range_bytes`. The same spec, range and seed give the
+    /// same requests on every machine.
     ///
     /// # Errors
     /// Fails if the load does not fit into `range_bytes`.

@@ -1,5 +1,4 @@
-//! Writes every page of a device once, in ascending order, with the placement ids that a load uses
-//! for the pages.
+//! Writes every page of a device once, in ascending order. Each page has the placement id with which a load writes it.
 
 use flashtwin::{Op, Request};
 
@@ -19,7 +18,7 @@ pub(super) struct InOrder {
 }
 
 impl InOrder {
-    /// Creates writes of the whole pages of a device of `range_bytes`.
+    /// Creates writes of all whole pages of a device of `range_bytes` bytes.
     pub fn new(handles: Handles, range_bytes: u64, page_bytes: u64) -> InOrder {
         InOrder {
             handles,

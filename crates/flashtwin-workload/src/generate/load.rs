@@ -1,5 +1,5 @@
-//! A load of one or several streams, the requests that fill a device before it, and the placement
-//! ids of its ranges.
+//! A load of one or several streams; the requests that fill a device before the load; and the placement ids of address
+//! ranges.
 
 use flashtwin::PlacementId;
 use std::fmt;
@@ -21,15 +21,15 @@ use crate::Workload;
 const AND: &str = " + ";
 /// Largest number of streams of a load.
 const STREAMS_MAX: usize = 64;
-/// Number of the random stream for the choice of streams, and of that for the seeds of streams.
+/// Numbers of random streams: for the choice of streams, and for the seeds of streams.
 const STREAM_CHOICE: u64 = 0x4c4f_4144_0000_0000;
 const STREAM_SEEDS: u64 = 0x4c4f_4144_0001_0000;
-/// Number of the random stream for the seeds of phases, and of that for a fill.
+/// Numbers of random streams: for the seeds of phases, and for a fill.
 const STREAM_PHASES: u64 = 0x4c4f_4144_0002_0000;
 const STREAM_FILL: u64 = 0x4c4f_4144_0003_0000;
 
-/// A generated load: phases, each of one or several streams. Requests are drawn from the streams of
-/// a phase in proportion to their bytes.
+/// A generated load: consecutive phases, each of one or several streams. Requests of a phase are drawn from its streams
+/// in proportion to their bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadSpec {
     /// Phases; at least one, each of at least one stream.
@@ -89,8 +89,8 @@ impl LoadSpec {
         (self.streams()).any(|stream| stream.requests.arrival != (Arrival::None {}))
     }
 
-    /// Creates the workload for a device (or part) of `range_bytes`. The same load, range and seed
-    /// give the same requests on every machine.
+    /// Creates the workload for a device or a part of a device of `range_bytes`. The same load, range and seed give the
+    /// same requests on every machine.
     ///
     /// # Errors
     /// Fails if a stream does not fit into `range_bytes`.
@@ -108,9 +108,9 @@ impl LoadSpec {
         }
     }
 
-    /// Returns the requests that fill a device (or part) of `range_bytes` before the load: one
-    /// stream after the other, each with as many bytes as its range has. `None` if the load does
-    /// not define them.
+    /// Returns the requests that fill a device or a part of a device of `range_bytes` before the load. The streams of
+    /// the fill follow one another. Each writes as many bytes as its range has. `None` if the load does not define a
+    /// fill.
     ///
     /// # Errors
     /// Fails if a stream does not fit into `range_bytes`.
@@ -128,9 +128,9 @@ impl LoadSpec {
         Ok(Some(Box::new(Once::new(phases, description))))
     }
 
-    /// Returns the requests that fill a device (or part) of `range_bytes` before the load: those
-    /// that the load defines or, without them, every page once in ascending order with the
-    /// placement id that the load uses for it.
+    /// Returns the requests that fill a device or a part of a device of `range_bytes` before the load. If the load does
+    /// not define them, they are every page once in ascending order, with the placement id with which the load writes
+    /// it.
     ///
     /// # Errors
     /// Fails if a stream does not fit into `range_bytes`.
@@ -153,7 +153,7 @@ impl LoadSpec {
         }
     }
 
-    /// Returns the placement ids by range of a device (or part) of `range_bytes`.
+    /// Returns the placement ids of the address ranges of a device or a part of a device of `range_bytes`.
     ///
     /// # Errors
     /// Fails if a stream does not fit into `range_bytes`.
@@ -198,14 +198,14 @@ fn parse_streams(text: &str) -> Result<Phase, WorkloadError> {
     Ok(phase)
 }
 
-/// Reads a stream, and sets its amount to the number of bytes of its range.
+/// Reads a stream. Its amount is one pass over its range.
 fn once(text: &str) -> Result<Phase, WorkloadError> {
     let requests = GeneratorSpec::parse(text)?;
     let amount = Amount::Passes(1.0);
     Ok(vec![StreamSpec { requests, amount }])
 }
 
-/// Checks streams that are drawn in proportion to their bytes.
+/// Checks the streams of a phase, which are drawn in proportion to their bytes.
 fn validate(phase: &Phase) -> Result<(), WorkloadError> {
     if phase.len() > STREAMS_MAX {
         return wrong(format!(
@@ -302,13 +302,13 @@ fn build_phase(
 /// Placement ids by range of the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handles {
-    /// First byte, end and id of the writes of each stream.
+    /// First byte, end, and placement id of the writes of each stream.
     ranges: Vec<(u64, u64, PlacementId)>,
 }
 
 impl Handles {
-    /// Returns the id of the writes to a byte: that of the first stream that writes there, or no id
-    /// if no stream does.
+    /// Returns the placement id of writes to a byte: the id of the first stream that writes there, or no id if no
+    /// stream writes there.
     #[inline]
     pub fn handle_of(&self, offset: u64) -> PlacementId {
         let within = |range: &&(u64, u64, PlacementId)| (range.0..range.1).contains(&offset);

@@ -1,5 +1,5 @@
-//! Empirical locality: starts are drawn in proportion to counts, in constant time (alias table with exact integers).
-//! Meant for `LBA,Frequency` lists counted from a real trace.
+//! Empirical locality: starts are drawn in proportion to counts, in constant time, by an alias table with exact
+//! integers. The counts come from a list of `LBA,Frequency` lines, made from a real trace.
 
 use memchr::memchr;
 use std::path::Path;
@@ -16,7 +16,7 @@ const ENTRIES_MAX: usize = 1 << 28;
 /// The counted starts, ready to draw from.
 pub(crate) struct Locality {
     starts: Vec<u64>,
-    /// A draw below the threshold stays in its column; any other uses the column's alias.
+    /// A draw below its column's threshold gives the column itself. Any other draw gives the column's alias.
     thresholds: Vec<u64>,
     aliases: Vec<u32>,
     total: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Locality {
 }
 
 impl Locality {
-    /// Reads a list. Starts at which not even the smallest request fits into the space are left out.
+    /// Reads a list. Omits starts at which not even the smallest request fits into the space.
     pub fn open(file: &Path, space: Space, smallest: u64) -> Result<Self, WorkloadError> {
         let mut source = Input::File(file.to_path_buf()).open()?;
         let name = source.name().to_string();
@@ -78,8 +78,8 @@ impl Locality {
         Ok(locality)
     }
 
-    /// Builds the table by Vose's alias method, with weights scaled to `count * entries`; `None` if
-    /// that overflows.
+    /// Builds the table by Vose's alias method. Weights are scaled to `count * entries`; `None` if that product
+    /// overflows.
     fn from_counts(starts: Vec<u64>, counts: &[u64]) -> Option<Self> {
         let n = counts.len();
         let total = counts.iter().try_fold(0u64, |sum, &c| sum.checked_add(c))?;

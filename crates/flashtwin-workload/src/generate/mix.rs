@@ -1,4 +1,4 @@
-//! Several streams of requests combined into one workload: drawn by weight, or one after the other.
+//! Combines several streams of requests into one workload: they are drawn by weight, or follow one another.
 
 use flashtwin::Request;
 
@@ -10,7 +10,7 @@ use crate::Workload;
 /// Streams drawn by weight.
 pub(super) struct Mix {
     streams: Vec<Stream>,
-    /// For each stream, the upper limit of the [`Rng::units`] for which it is chosen.
+    /// For each stream, the largest value of [`Rng::units`] for which it is chosen.
     up_to: Vec<u64>,
     choice: Rng,
     requests: Option<u64>,
@@ -18,7 +18,7 @@ pub(super) struct Mix {
     description: String,
 }
 
-/// A stream, and its requests that are drawn ahead.
+/// A stream, and those of its requests that have been drawn in advance.
 struct Stream {
     generator: Generator,
     ahead: Vec<Request>,
@@ -26,8 +26,7 @@ struct Stream {
 }
 
 impl Mix {
-    /// Combines streams that have no end and no arrival times; `counts` determines the proportion
-    /// of their requests.
+    /// Combines streams that have no end and no arrival times. The weights determine the proportions of their requests.
     pub fn new(
         streams: Vec<(Generator, f64)>,
         requests: Option<u64>,
@@ -82,7 +81,8 @@ impl Workload for Mix {
         let last = self.streams.len() - 1;
         for _ in 0..count {
             let drawn = self.choice.units();
-            // The sum of the shares may be a little below 1.
+            // Because of rounding, the sum of the shares may be a little below 1. The last stream gets the remaining
+            // draws.
             let stream = self.up_to[..last].iter().position(|up_to| drawn <= *up_to);
             out.push(self.streams[stream.unwrap_or(last)].draw()?);
         }

@@ -1,8 +1,8 @@
 //! Loads of several streams that papers measured, by name.
 //!
-//! `warp-1stream` and `warp-3stream` are the jobs of WARP (FAST 2026), according to its published
-//! job files and logs. Their streams were closed loops, so their shares of the bytes depended on
-//! the device. The default shares here are those of the logs, for the same addresses and handles.
+//! `warp-1stream` and `warp-3stream` are the jobs of WARP (FAST 2026), from its published job files and logs. WARP's
+//! streams were closed loops, so their shares of the bytes depended on the device. The default shares are those in the
+//! logs of runs with the same addresses and handles.
 
 use std::path::Path;
 
@@ -13,8 +13,7 @@ use crate::error::WorkloadError;
 
 /// The streams of a named load.
 pub(super) enum Named {
-    /// Text form of the load's streams, and of the streams that fill the device before the load,
-    /// one after the other.
+    /// Text form of the load's streams, and of the streams that fill the device before the load, one after the other.
     Written { load: String, fill: Vec<String> },
     /// Jobs of fio.
     Job(FioJob),
@@ -100,7 +99,7 @@ fn word<'a>(
     }
 }
 
-/// Returns the key `requests`, if it is given, as the end of a stream's text.
+/// Returns the key `requests` in the form in which it ends a stream's text; empty if the key is not given.
 fn requests(given: &Given) -> String {
     given
         .get("requests")
@@ -125,9 +124,8 @@ fn warp_1stream(given: &Given) -> Result<Named, WorkloadError> {
     Ok(Named::Written { load, fill })
 }
 
-/// Shares of the bytes in the logs of WARP's runs of three streams: those of the sequential stream,
-/// of the overwrites and of the random stream, by distribution and handles. For runs with handles
-/// that were not published, the shares of the nearest published run are used.
+/// Shares of the bytes in the logs of WARP's runs of three streams, by distribution and handles: sequential stream,
+/// overwrites, random stream. No run was published for some handles; they have the shares of the nearest published run.
 const MEASURED: &[(&str, &str, [f64; 3])] = &[
     ("uniform", "none", [0.567, 0.224, 0.209]),
     ("uniform", "own", [0.570, 0.214, 0.216]),
@@ -155,7 +153,7 @@ fn warp_3stream(given: &Given) -> Result<Named, WorkloadError> {
             row.map_or([1.0; 3], |row| row.2)
         }
     };
-    // The published runs give the random stream handle 1 and the overwrites 2.
+    // In the published runs, the random stream has handle 1 and the overwrites have handle 2.
     let [of_sequential, of_overwrite, of_random] = match handles {
         "own" => [Some(0), Some(2), Some(1)],
         "shared" => [Some(0), Some(0), Some(1)],
@@ -197,8 +195,8 @@ fn three_shares(text: &str) -> Result<[f64; 3], WorkloadError> {
     }
 }
 
-/// Percentage of the flash used for small objects, and the share of the bytes written to them in
-/// the logs of CacheLib on WARP's emulator.
+/// Pairs of numbers from the logs of CacheLib on WARP's emulator: the percentage of the flash used for small objects,
+/// and the share of the bytes written to small objects.
 const SOC_BYTES: &[(f64, f64)] = &[(4.0, 0.067), (20.0, 0.119), (40.0, 0.127)];
 
 fn cachelib(given: &Given) -> Result<Named, WorkloadError> {

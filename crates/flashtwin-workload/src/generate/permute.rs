@@ -1,17 +1,18 @@
 //! Visits every place of a range once per pass, in a new pseudo-random order for each pass, without
 //! a table.
 //!
-//! A number is represented by two digits, each with about as many values as the square root of the
-//! range. Each round adds a hash of one digit to the other (a Feistel network of unequal halves:
-//! Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002). This maps different pairs to
-//! different pairs. The few results beyond the range go through the rounds again. In contrast, the
-//! bit-based network that spreads the ranks of `zipf` has a domain of up to four times the range.
-//! Here, nearly every result is within the range at once, and digits are incremented instead of
-//! computed by division.
+//! A number is represented by two digits. Each digit has about as many values as the square root of the range. Each
+//! round adds a hash of one digit to the other, which maps different pairs of digits to different pairs (a Feistel
+//! network of unequal halves: Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002). The few results beyond
+//! the range go through the rounds again.
+//!
+//! The ranks of `zipf` are spread by a network on bits instead, whose domain is up to four times the range. The network
+//! here is faster: nearly every result is within the range at once, and digits are incremented instead of computed by
+//! division.
 
 use super::rng::splitmix64;
 
-/// Number of rounds. With four, pairs of places are not equally frequent in ranges of some hundred
+/// Number of rounds. With only four, some pairs of places are more frequent than others in ranges of some hundred
 /// places.
 const ROUNDS: usize = 6;
 
@@ -21,7 +22,7 @@ pub(crate) struct Passes {
     /// Number of values of the higher and of the lower digit.
     high: u64,
     low: u64,
-    /// Digits of the next number of the pass, and how many numbers are left.
+    /// Digits of the next number of the pass, and the number of places left in the pass.
     next: (u64, u64),
     left: u64,
     keys: [u64; ROUNDS],
@@ -80,8 +81,8 @@ impl Passes {
     }
 }
 
-/// Returns a digit with `values` values, at most 2^32, after a hash of `other` was added to it.
-/// Avoids a branch, which the processor could not predict.
+/// Adds a hash of `other` to a digit. The digit has `values` values, at most 2^32. The code has no branch, because the
+/// processor could not predict it.
 #[inline(always)]
 fn added(digit: u64, other: u64, values: u64) -> u64 {
     let product = u128::from(other) * 0x94d0_49bb_1331_11eb;
@@ -111,7 +112,7 @@ mod tests {
         }
     }
 
-    /// The pairs of the first two places of a pass are equally frequent.
+    /// All pairs of places are equally frequent as the first two of a pass.
     #[test]
     fn orders_are_evenly_frequent() {
         for seed in flashtwin::seeds(3) {
@@ -138,8 +139,8 @@ mod tests {
         }
     }
 
-    /// Neighbours in the order are not neighbours in the range, and a place's position in one pass
-    /// does not predict its position in the next.
+    /// Neighbours in the order are not neighbours in the range. The position of a place in one pass does not predict
+    /// its position in the next.
     #[test]
     fn orders_are_uncorrelated() {
         for seed in flashtwin::seeds(3) {
@@ -154,7 +155,7 @@ mod tests {
                 .collect();
             let correlation = |pairs: &mut dyn Iterator<Item = (f64, f64)>| {
                 let products: Vec<f64> = pairs.map(|(x, y)| 12.0 * x * y).collect();
-                // Products of two centred uniform values have variance 1 here.
+                // The product of two centred uniform values, scaled as here, has variance 1.
                 products.iter().sum::<f64>() / (products.len() as f64).sqrt()
             };
             for two in orders.windows(2) {

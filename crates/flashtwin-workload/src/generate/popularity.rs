@@ -9,8 +9,8 @@ use super::size::Size;
 use super::spec::GeneratorSpec;
 use crate::error::WorkloadError;
 
-/// Number of Zipf ranks that form classes of their own. A later class contains the ranks up to a
-/// fixed percentage above its first rank.
+/// The first ranks of a Zipf distribution each form a class of their own; this is their number. A later class contains
+/// the ranks from its first rank to [`RANK_STEP`] times its first rank.
 const SINGLE_RANKS: u64 = 512;
 const RANK_STEP: f64 = 1.01;
 /// Number of classes into which a normal distribution is divided.
@@ -19,10 +19,9 @@ const NORMAL_CLASSES: u32 = 4096;
 /// Popularity of the pages of a load whose accesses are independent of each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Popularity {
-    /// Classes of equally popular pages; their pages are all pages of the device.
+    /// Classes of equally popular pages. Together they contain all pages of the device.
     pub classes: Vec<PageClass>,
-    /// Whether every page is accessed once per pass, in a new order for each pass, so that accesses
-    /// are not independent.
+    /// Whether every page is accessed once per pass, in a new order for each pass. Accesses are then not independent.
     pub permuted: bool,
     /// Share of the requests that read.
     pub reads: f64,
@@ -30,13 +29,13 @@ pub struct Popularity {
     pub writes: f64,
     /// Bytes of a request.
     pub request_bytes: u64,
-    /// Requests per second if arrivals are a Poisson process.
+    /// Rate in requests per second if arrivals are a Poisson process; `None` otherwise.
     pub poisson_rate: Option<f64>,
 }
 
 impl LoadSpec {
-    /// Returns the popularity of the pages of a device (or part) of `range_bytes`, or the reason why accesses to
-    /// pages are not independent, or not simple.
+    /// Returns the popularity of the pages of a device or a part of a device of `range_bytes`. If the closed forms do
+    /// not apply, because accesses to pages are not independent or not simple, returns the reason.
     ///
     /// # Errors
     /// Fails if a stream does not fit into `range_bytes`.
@@ -136,8 +135,8 @@ fn classes(address: &Address, bytes: u64, pages: f64) -> Result<Vec<PageClass>, 
     }
 }
 
-/// Returns the classes of ranks from 1 to the number of pages, each accessed in proportion to 1 /
-/// rank^theta.
+/// Returns the classes of a Zipf distribution, in which the page of each rank is accessed in proportion to 1 /
+/// rank^theta. Ranks count from 1.
 fn zipf(theta: f64, pages: f64) -> Vec<PageClass> {
     let last = pages.round().max(1.0) as u64;
     let mut found = Vec::new();
@@ -149,7 +148,7 @@ fn zipf(theta: f64, pages: f64) -> Vec<PageClass> {
         };
         let accesses = match first == end {
             true => (first as f64).powf(-theta),
-            // The sum over a class by its integral: the relative error is below 1 / (24 x 512^2).
+            // The integral approximates the sum over a class with a relative error below 1 / (24 x 512^2).
             false => integral(theta, first as f64 - 0.5, end as f64 + 0.5),
         };
         found.push(PageClass {
@@ -172,7 +171,7 @@ fn integral(theta: f64, from: f64, to: f64) -> f64 {
 /// Returns the classes of pages along a normal distribution; `sigma` and `centre` are fractions of
 /// the range.
 fn normal(sigma: f64, centre: f64, pages: f64) -> Vec<PageClass> {
-    // Places far from the centre are hardly ever accessed, but are pages as the others.
+    // Places far from the centre are hardly ever accessed, but they count as pages of the device.
     let classes = f64::from(NORMAL_CLASSES);
     let (from, to) = (
         (centre - 6.0 * sigma).max(0.0),

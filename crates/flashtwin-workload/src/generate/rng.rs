@@ -1,7 +1,8 @@
-//! Random numbers: xoshiro256++ seeded by splitmix64, and the draws that the generators need. Results are the same on
-//! every machine, because only integers, IEEE products and sums, and the logarithm of the pure-Rust `libm` are used.
+//! Random numbers: xoshiro256++ seeded by splitmix64, and the distributions that the generators need. Results are the
+//! same on every machine, because the code uses only integers, IEEE products and sums, and the logarithm of the
+//! pure-Rust `libm`.
 
-/// Performs one step of splitmix64, which is also a good hash of a counter.
+/// Performs one step of splitmix64. The result is also a good hash of a counter.
 pub(crate) fn splitmix64(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -63,19 +64,19 @@ impl Rng {
         (self.bits() >> 11) + 1
     }
 
-    /// Returns the largest value of [`Rng::units`] that is at most `p`. Comparing these integers is exact, since the
-    /// scale is a power of two.
+    /// Returns the largest value of [`Rng::units`] that is at most `p` on the scale of [`Rng::unit`]. Comparing these
+    /// integers is exact, because the scale is a power of two.
     pub fn units_up_to(p: f64) -> u64 {
         (p * UNITS) as u64
     }
 
-    /// Draws uniformly from (0, 1]; never zero, so that the logarithm is finite.
+    /// Draws uniformly from (0, 1]. The result is never 0, so its logarithm is finite.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         self.units() as f64 * (1.0 / UNITS)
     }
 
-    /// Returns true with probability `p`; never for 0, always for 1.
+    /// Returns true with probability `p`: never for 0, always for 1.
     #[inline]
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() <= p

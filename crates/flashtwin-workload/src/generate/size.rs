@@ -14,8 +14,8 @@ pub enum Size {
         /// Bytes.
         bytes: u64,
     },
-    /// Exponentially distributed sizes, rounded up to the alignment, which increases the mean by
-    /// about half the alignment.
+    /// Exponentially distributed sizes, rounded up to the alignment. Rounding increases the mean by about half the
+    /// alignment.
     Exponential {
         /// Mean before rounding, bytes.
         mean: u64,

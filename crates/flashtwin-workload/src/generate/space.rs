@@ -5,7 +5,7 @@ use super::rng::Rng;
 /// The part of the device a generator works on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Space {
-    /// First byte of the part; addresses are drawn from its start.
+    /// First byte of the part. Drawn addresses count from it.
     pub first: u64,
     pub bytes: u64,
     pub alignment: u64,
@@ -16,7 +16,7 @@ impl Space {
         self.bytes / self.alignment
     }
 
-    /// Draws a start for a request of `bytes`; all starts at which it fits are equally likely.
+    /// Draws a start for a request of `bytes` bytes. All starts at which the request fits are equally likely.
     #[inline(always)]
     pub fn draw(self, rng: &mut Rng, bytes: u64) -> u64 {
         rng.below((self.bytes - bytes) / self.alignment + 1) * self.alignment

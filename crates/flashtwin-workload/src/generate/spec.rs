@@ -10,7 +10,7 @@ use super::space::Space;
 use super::values::Range;
 use crate::error::{ErrorKind, WorkloadError};
 
-/// A generated load. Shares refer to all requests; those that are neither writes, trims nor flushes are reads.
+/// A generated load. Shares are fractions of all requests. Requests that are no writes, trims or flushes are reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GeneratorSpec {
@@ -28,17 +28,17 @@ pub struct GeneratorSpec {
     pub flush: f64,
     /// Share of the writes with force unit access (FUA).
     pub fua: f64,
-    /// Probability that a request starts where the previous one ended and is of the same kind (DiskSim).
+    /// Probability that a request starts where the previous one ended; it is then of the same kind (DiskSim).
     pub sequential: f64,
     /// Probability that a request starts within `local_range` of the start of the previous one (DiskSim).
     pub local: f64,
-    /// Range of local requests, in bytes on either side.
+    /// Largest distance in bytes between the starts of a local request and of the previous one, on either side.
     pub local_range: u64,
-    /// Share of the requests that are split into pieces of `alignment` bytes at distances of `stripe` bytes, all on
-    /// one member of a striped array (Harmonia's skewed load, D-32). The pieces arrive together, each as a request of
-    /// its own.
+    /// Share of the requests that are split into pieces, all on one member of a striped array (Harmonia's skewed load,
+    /// D-32). A piece has `alignment` bytes, and the starts of two pieces are `stripe` bytes apart. The pieces arrive
+    /// together, each as a request of its own.
     pub pinned: f64,
-    /// Bytes between the starts of two pieces of a split request.
+    /// Bytes between the starts of two consecutive pieces of a split request.
     pub stripe: u64,
     /// Part of the range to use; if omitted, the whole range.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,13 +48,13 @@ pub struct GeneratorSpec {
     pub placement: Option<u16>,
     /// Starts are multiples of this, bytes.
     pub alignment: u64,
-    /// Number of requests; if omitted, the load never ends.
+    /// Number of requests; if omitted, the load is endless.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
 }
 
 impl Default for GeneratorSpec {
-    /// Returns a load of uniform 4 KiB reads in a closed loop, without end.
+    /// Returns an endless load of uniform 4 KiB reads in a closed loop.
     fn default() -> Self {
         GeneratorSpec {
             address: Address::UNIFORM,
@@ -155,7 +155,7 @@ impl GeneratorSpec {
         Ok(())
     }
 
-    /// Checks everything that can be checked without opening a file.
+    /// Checks all properties that can be checked without opening a file.
     pub(crate) fn validate(&self, range_bytes: u64) -> Result<Space, WorkloadError> {
         self.validate_shares()?;
         need(

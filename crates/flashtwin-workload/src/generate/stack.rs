@@ -1,6 +1,6 @@
 //! The LRU stack model (Mattson et al. 1970). A request goes to a unit that was used a certain number of other units
-//! ago; the distances are drawn from measured shares. A unit is a place with a size of its own, such as a page of a
-//! database or of a journal.
+//! ago. This number, the distance, is drawn from measured shares. A unit is a place with a size of its own, such as a
+//! page of a database or of a journal.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -9,14 +9,15 @@ use super::size::Size;
 use super::space::Space;
 use crate::error::{ErrorKind, WorkloadError};
 
-/// Largest number of distance classes, which are powers of two. With more, taking a unit out of the middle would cost
-/// more than a request.
+/// Largest number of distance classes, which are powers of two. With more classes, removing a unit from the middle of
+/// the order would take longer than a request.
 const CLASSES_MAX: usize = 18;
 
 /// Random stream for the sizes, separate from the streams of the generator.
 const STREAM_SIZES: u64 = 0x5354_4143_4b00_0000;
 
-/// Recently used units of reads, and of writes and trims, since data that are written are seldom read.
+/// Recently used units. Reads have units of their own, because written data are seldom read; writes and trims share
+/// theirs.
 pub(crate) struct Stack {
     /// Cumulative shares of a new place, and of the distances 0, 1, 2 to 3, 4 to 7, and so on.
     shares: Vec<f64>,
@@ -53,7 +54,7 @@ pub(crate) fn validate(weights: &[f64]) -> Result<(), WorkloadError> {
 }
 
 impl Stack {
-    /// Creates the model from the weights of the distances.
+    /// Creates the model from the weights of a new place and of the distances.
     ///
     /// # Errors
     /// Fails if there are too few or too many weights, or none for a new place.
@@ -78,7 +79,7 @@ impl Stack {
         })
     }
 
-    /// Draws the start and size of a request; `None` if the place does not fit and must be drawn again.
+    /// Draws the start and the size of a request; `None` if the place does not fit and must be drawn again.
     pub fn draw(
         &mut self,
         rng: &mut Rng,
@@ -107,7 +108,7 @@ impl Stack {
         Some((start, bytes))
     }
 
-    /// Draws the number of other units used since; `None` for a new place.
+    /// Draws the number of other units used since the last use of the wanted unit; `None` for a new place.
     fn distance(&self, rng: &mut Rng) -> Option<usize> {
         let drawn = rng.unit();
         let class = self.shares.iter().position(|share| drawn <= *share);
@@ -131,7 +132,7 @@ impl Recent {
         }
     }
 
-    /// Removes the place that was used `back` places ago, if there are as many.
+    /// Removes and returns the place that was used `back` places ago; `None` if fewer places are known.
     fn take(&mut self, back: usize) -> Option<u64> {
         let at = self.order.len().checked_sub(back + 1)?;
         let place = self.order.remove(at)?;
@@ -139,7 +140,7 @@ impl Recent {
         Some(place)
     }
 
-    /// Puts a place on top of the stack; drops the place that is then deeper than any distance.
+    /// Puts a place on top of the stack. Drops the place at the bottom if it is now deeper than any distance.
     fn use_now(&mut self, place: u64) {
         if !self.present.insert(place) {
             self.order.retain(|other| *other != place);
@@ -157,8 +158,8 @@ impl Recent {
 mod tests {
     use super::*;
 
-    /// Returns the shares of the distances of the given places, counted as the model defines them.
-    /// Places not used before are new.
+    /// Returns the shares of the distances in a sequence of places, counted as the model defines them. A place that was
+    /// not used before counts as new.
     fn distances(places: &[u64], classes: usize) -> Vec<f64> {
         let mut order: Vec<u64> = Vec::new();
         let mut counts = vec![0.0; classes];

@@ -5,17 +5,17 @@ use super::spec::GeneratorSpec;
 /// Amount of a stream's requests compared with the other streams.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
-    /// Bytes, relative to those of the other streams.
+    /// Number of bytes, in proportion to the other streams.
     Share(f64),
-    /// A number of passes over the stream's range; the phase ends after that.
+    /// Number of passes over the stream's range. After them, the phase ends.
     Passes(f64),
 }
 
 /// One stream of a load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamSpec {
-    /// Requests of the stream. If a number of requests is set, it is that of the whole phase; only
-    /// one of its streams may set it.
+    /// Requests of the stream. If they have a number of requests, it is that of the whole phase. Only one stream of a
+    /// phase may have it.
     pub requests: GeneratorSpec,
     /// Amount in proportion to the other streams.
     pub amount: Amount,

@@ -155,7 +155,7 @@ impl<'a> Given<'a> {
         self.pairs.iter().find(|(k, _)| *k == key).map(|(_, v)| *v)
     }
 
-    /// Replaces values of a preset by values of `changes`.
+    /// Replaces values of a preset by the values in `changes`.
     fn change(&mut self, changes: Given<'a>) {
         for (key, _) in &changes.pairs {
             self.pairs.retain(|(k, _)| !replaces(key, k));
@@ -197,8 +197,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// Returns the arrival process. If `arrival` is not given, it is the process to which the other
-    /// given keys belong.
+    /// Returns the arrival process. If `arrival` is not given, the other keys that are given determine it.
     fn arrival(&mut self) -> Result<Arrival, WorkloadError> {
         let kind = self.get("arrival").unwrap_or({
             match (self.rate()?, self.get("on_rate")) {
@@ -248,10 +247,10 @@ const COMMON: &[&str] = &[
     "requests",
 ];
 
-/// Key of a stream: its share of the bytes, in proportion to the other streams.
+/// Key of a stream for its share of the bytes, in proportion to the other streams.
 const SHARE: &str = "bytes";
 
-/// Names of keys in other tools, with their names here.
+/// Names that other tools use for keys, with the names used here.
 const SYNONYMS: &[(&str, &str)] = &[
     ("footprint", "range"),
     ("working_set", "range"),
@@ -266,11 +265,12 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("skew", "theta"),
 ];
 
-/// Returns a suggestion for messages: the known name with nearly the same meaning or spelling as `word`.
+/// Returns a suggestion for messages: the known name whose meaning or spelling is nearest to `word`; empty if none is
+/// near.
 fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.collect();
     let synonym = SYNONYMS.iter().find(|(other, _)| *other == word);
-    // A word in which more than a third of the letters differ is another word.
+    // If more than a third of the letters differ, it is a different word.
     let spelled = || {
         known
             .iter()
@@ -418,7 +418,7 @@ impl GeneratorSpec {
         Ok(parse(text, &[])?.0)
     }
 
-    /// Reads one of several streams: the text form, and the share of the bytes if it is given.
+    /// Reads one of several streams. Returns its text form, and its share of the bytes if the text has one.
     pub(super) fn parse_stream(text: &str) -> Result<(Self, Option<f64>), WorkloadError> {
         parse(text, &[SHARE])
     }
@@ -438,7 +438,7 @@ impl fmt::Display for GeneratorSpec {
     }
 }
 
-/// Reads the text form with additional keys; returns the share of the bytes as well.
+/// Reads the text form with additional keys. Also returns the share of the bytes.
 fn parse(
     text: &str,
     more_keys: &[&'static str],
@@ -508,7 +508,7 @@ fn replaces(key: &str, earlier: &str) -> bool {
     key == earlier || matches!((key, earlier), ("rate", "interval") | ("interval", "rate"))
 }
 
-/// Writes the text form, without values that are the defaults.
+/// Writes the text form. Omits values that equal the defaults.
 fn write(spec: &GeneratorSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut keys: Vec<String> = Vec::new();
     let pattern = write_address(&spec.address, &mut keys);

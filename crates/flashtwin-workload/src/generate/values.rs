@@ -27,14 +27,14 @@ impl Part {
     }
 }
 
-/// A range of a device, from one place to another; `50%` and `300M` begin at its start. In TOML a number of bytes, or
-/// text such as `"50%"` or `"10%..90%"`.
+/// A range of a device, from one place to another. The texts `50%` and `300M` are ranges from the start of the device.
+/// In TOML, a range is a number of bytes or a text such as `"50%"` or `"10%..90%"`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "RangeText", into = "RangeText")]
 pub struct Range {
     /// Bytes before the range.
     pub start: Part,
-    /// Number of bytes from the start of the device to the end of the range.
+    /// End of the range, as its distance from the start of the device.
     pub end: Part,
 }
 
@@ -47,9 +47,8 @@ impl Range {
         }
     }
 
-    /// Returns the first byte, a multiple of `alignment`, and the number of bytes up to the end.
-    /// Bounds in percent are rounded down to the alignment, so that adjacent ranges neither overlap
-    /// nor leave a gap.
+    /// Returns the first byte, which is a multiple of `alignment`, and the length of the range in bytes. Bounds in
+    /// percent are rounded down to the alignment, so that adjacent ranges neither overlap nor leave a gap.
     pub(crate) fn of(self, whole: u64, alignment: u64) -> Result<(u64, u64), WorkloadError> {
         let start = self.start.bytes_of(whole)?;
         let first = match self.start {
@@ -186,7 +185,7 @@ pub(crate) fn range(key: &str, value: &str) -> Result<Range, WorkloadError> {
             "{key}={value}: must be above 0 % and at most 100 %, like 50%"
         ));
     }
-    // Both are the start of the device, which has one spelling.
+    // 0 % and 0 bytes both mean the start of the device. A single form makes equal ranges compare as equal.
     let start = match start {
         Part::Percent(0.0) => Part::Bytes(0),
         other => other,

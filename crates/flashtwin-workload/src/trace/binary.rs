@@ -1,19 +1,19 @@
-//! flashtwin's own binary form, which is read without parsing. Little-endian:
+//! flashtwin's own binary form, which is read without parsing. All numbers are little-endian:
 //!
 //! * header: magic `FLTWTRC1` or `FLTWTRC2`, length of the description `u32`, zero `u32`, the description;
-//! * one record of 24 bytes per request: arrival in picoseconds `u64`, offset `u64`, and a `u64`.
-//!   In version 1 it holds op (bits 0-1), FUA (bit 2) and length in bytes (from bit 8 up). In
-//!   version 2 it holds op (bits 0-3), FUA (bit 4), whether there is a placement id (bit 5), the id
-//!   (bits 8-23) and the length (from bit 24 up);
+//! * one record of 24 bytes per request: arrival in picoseconds `u64`, offset `u64`, and a `u64` with further fields.
+//!   In version 1 these are op (bits 0-1), FUA (bit 2) and length in bytes (from bit 8 up). In version 2 these are op
+//!   (bits 0-3), FUA (bit 4), whether there is a placement id (bit 5), the id (bits 8-23) and the length in bytes (from
+//!   bit 24 up);
 //! * trailer of 24 bytes: number of requests `u64`, checksum `u64`, `u64::MAX`.
 //!
-//! Version 2 is written only if the trace has placement ids. Its field for the operation is wider
-//! than needed, so that operations can be added.
+//! Version 2 is written only if the trace has placement ids. The field for the operation is wider than needed, so that
+//! operations can be added later.
 //!
-//! Arrivals never decrease. The trailer distinguishes a whole file from a truncated one.
+//! Arrivals never decrease. A file without the trailer is truncated.
 //!
-//! Records have a fixed size and aligned words, so that reading is little more than the kernel's copying. Tighter
-//! packing would make plain files smaller, but not compressed ones.
+//! Records have a fixed size and aligned words, so that reading takes little more time than the kernel's copying.
+//! Tighter packing would make plain files smaller, but not compressed ones.
 
 use flashtwin::{Op, PlacementId, Request, Time};
 use std::io::{self, Write};
@@ -108,7 +108,7 @@ const FUA_V2: u64 = 1 << 4;
 const PRESENT_V2: u64 = 1 << 5;
 /// Bits that no version so far uses.
 const UNUSED_V2: u64 = 3 << 6;
-/// Length of the pieces of a trim too long for a record of version 2, bytes.
+/// Length in bytes of the pieces into which a trim is split if it is too long for a record of version 2.
 const PIECE_BYTES_V2: u64 = 1 << 39;
 const HEADER_BYTES: usize = 16;
 const RECORD_BYTES: usize = 24;
@@ -116,8 +116,8 @@ const DESCRIPTION_MAX_BYTES: usize = 64 << 10;
 /// Third word of the trailer; no record of a request has this value.
 const END: u64 = u64::MAX;
 
-/// Adds a word to a checksum that depends on the order of the words, so that it detects swapped,
-/// lost and altered records.
+/// Adds a word to a checksum. The checksum depends on the order of the words, so it detects swapped, lost and altered
+/// records.
 fn mix(sum: u64, word: u64) -> u64 {
     (sum.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -213,7 +213,7 @@ struct Binary {
 }
 
 impl Binary {
-    /// Returns the number of requests in a plain file of this form, given its length and the bytes
+    /// Returns the number of requests in an uncompressed file of this form, from the length of the file and the bytes
     /// of its header.
     fn requests(file_bytes: u64, head: &[u8]) -> Option<u64> {
         let description = u64::from(u32::from_le_bytes(head.get(8..12)?.try_into().ok()?));
@@ -300,7 +300,7 @@ impl OrderedDecoder for Binary {
 }
 
 impl Binary {
-    /// Reads records up to the first that needs a closer check; returns their number.
+    /// Reads records up to the first that needs a closer check. Returns their number.
     fn usual<const HAS_IDS: bool>(
         &mut self,
         data: &[u8],
@@ -315,9 +315,8 @@ impl Binary {
             let [arrival, offset, word] = words(record);
             let kind = Kind::of::<HAS_IDS>(word);
             let bytes = kind.bytes;
-            // The record is a read or write with a length, and arrives at or after the previous one
-            // and within an hour of it. (If time goes back, the difference wraps around to a large
-            // number.)
+            // The record is a read or write with a length, and arrives at most an hour after the previous record. If
+            // time goes back, the difference wraps around to a large number, so the comparison fails.
             let plain = (kind.op < 2)
                 & (!HAS_IDS | (word & UNUSED_V2 == 0))
                 & (bytes.wrapping_sub(1) < TRANSFER_MAX_BYTES)

@@ -1,5 +1,5 @@
-//! Linux block tracing: the text of `blkparse` and the kernel's binary `blktrace` stream. Each request has many
-//! events; the option `event` selects the one that counts: D (issued to the driver) or Q (queued).
+//! Linux block tracing: the text of `blkparse` and the kernel's binary `blktrace` stream. Each request has many events.
+//! The option `event` selects the one that counts as its arrival: D (issued to the driver) or Q (queued).
 
 use flashtwin::{Op, PlacementId};
 
@@ -79,7 +79,7 @@ impl LineParser for Blkparse {
     const SEPARATOR: u8 = b' ';
 
     fn parse<'a>(&mut self, line: &'a [u8], _number: u64) -> Result<Line<'a>, Bad> {
-        // The summary at the end of blkparse's output begins with words.
+        // Lines of the summary at the end of blkparse's output begin with a word, not a number.
         let first = line.iter().find(|b| !b.is_ascii_whitespace());
         if !first.is_some_and(u8::is_ascii_digit) {
             return Ok(Line::Other);
@@ -115,10 +115,10 @@ impl LineParser for Blkparse {
             preflush: kind.preflush && kind.op.is_some(),
             placement: PlacementId::NONE,
         };
-        // `[process]` in the place of the sector: an empty flush. `(..)`: a command's bytes.
+        // `[process]` instead of a sector means an empty flush. `(..)` contains the bytes of a command.
         let rest = line.get(c.position()..).unwrap_or(b"").trim_ascii_start();
         if kind.op.is_none() || matches!(rest.first(), None | Some(b'[' | b'(')) {
-            // No sector: an empty flush, or a command that moves no blocks.
+            // Without a sector, the event is an empty flush or a command that moves no blocks.
             raw.op = Op::Flush;
             raw.preflush = false;
             return Ok(if kind.preflush {
@@ -130,7 +130,7 @@ impl LineParser for Blkparse {
         let sector = c.uint("sector", "a non-negative integer, sectors of 512 bytes")?;
         match c.word() {
             b"+" => {}
-            // `36 (12 00 00 ..)`: a SCSI command passed through, no block request.
+            // `36 (12 00 00 ..)` is a SCSI command that is passed through, no block request.
             [b'(', ..] => return Ok(Line::Other),
             _ => return c.bad("+", "+ and the number of sectors"),
         }
@@ -199,7 +199,7 @@ fn op_of(action: u32, bytes: u32) -> (Op, bool) {
     }
 }
 
-/// The binary stream of one CPU (or the merged stream of `blkparse -d`).
+/// The binary stream of one CPU, or the merged stream of `blkparse -d`.
 struct Blktrace {
     units: Units,
     event: BlkEvent,

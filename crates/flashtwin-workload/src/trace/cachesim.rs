@@ -1,11 +1,11 @@
-//! libCacheSim's binary traces, little-endian and packed. Both forms identify objects by number; in block traces, the
-//! number is the block's address. Times are in seconds, sizes in bytes.
+//! libCacheSim's binary traces, little-endian and packed. Both forms identify objects by number. In block traces, this
+//! number is the address of the block. Times are in seconds, sizes in bytes.
 //!
 //! * oracleGeneral: records of 24 bytes: time `u32`, object `u64`, size `u32`, and the number of the object's next
-//!   request `i64`, which is negative or the largest number if there is none. It has no operations: all requests are
-//!   reads.
-//! * lcs: a header (its first and last word are `LCS_MARK`, the second is the version), then records whose layout
-//!   depends on the version; from version 2 on, they have an operation.
+//!   request `i64`. If there is no next request, this number is negative or the largest possible number. The form has
+//!   no operations: all requests are reads.
+//! * lcs: a header, then records whose layout depends on the version. The first and the last word of the header are
+//!   `LCS_MARK`, the second is the version. Records have an operation from version 2 on.
 
 use flashtwin::{Op, PlacementId};
 
@@ -18,7 +18,7 @@ use crate::error::{ErrorKind, WorkloadError};
 
 /// First and last word of an lcs header.
 const LCS_MARK: [u8; 8] = 0x1234_5678_9abc_def0_u64.to_le_bytes();
-/// Lengths of the header, in current files and in old ones.
+/// Lengths of the header in bytes, in current and in old files.
 const LCS_HEADERS: [usize; 2] = [8192, 1024];
 const ORACLE_BYTES: usize = 24;
 /// Number of records examined to recognise an oracleGeneral trace.
@@ -79,7 +79,7 @@ const ORACLE: Layout = Layout {
     op_at: None,
 };
 
-/// Returns the layout of the records of an lcs version. Versions from 4 on append further fields,
+/// Returns the layout of the records in a version of lcs. From version 4 on, records have further fields at their end,
 /// which are skipped.
 fn lcs_layout(version: u64) -> Option<Layout> {
     let features = match version {
@@ -121,15 +121,15 @@ fn is_lcs(head: &[u8]) -> bool {
     head.starts_with(&LCS_MARK)
 }
 
-/// Whether the first bytes of a file can only be oracleGeneral records: times are in order, and
-/// every number of an object's next request is correct.
+/// Whether the first bytes of a file can only be oracleGeneral records. They are if times are in order and every number
+/// of an object's next request is correct.
 fn is_oracle_general(head: &[u8]) -> bool {
     let records: Vec<&[u8]> = head.chunks_exact(ORACLE_BYTES).take(LOOKED_AT).collect();
     let mut latest = 0;
     let right = records.iter().enumerate().all(|(i, r)| {
         let in_order = word(r, 0) >= latest;
         latest = word(r, 0);
-        // References count requests from 0 in some files and from 1 in others.
+        // Numbers of requests start at 0 in some files and at 1 in others.
         let next = double(r, 16) as i64;
         let none = next < 0 || next == i64::MAX;
         let refers = |base: usize| {
@@ -143,7 +143,7 @@ fn is_oracle_general(head: &[u8]) -> bool {
     right && !records.is_empty()
 }
 
-/// Returns the operation for a number of lcs, which has operations of key-value caches and of block devices.
+/// Returns the operation for a number in lcs. Its operations are those of key-value caches and of block devices.
 fn op_of(number: u8) -> Option<Op> {
     match number {
         // get, gets, read; and traces converted without operations
@@ -158,7 +158,7 @@ fn op_of(number: u8) -> Option<Op> {
 struct Cachesim {
     units: Units,
     layout: Layout,
-    /// Bytes of the header that are still to be skipped.
+    /// Number of bytes of the header that have not been skipped yet.
     header_bytes: usize,
     records: u64,
 }

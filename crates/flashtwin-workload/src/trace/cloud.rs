@@ -113,7 +113,7 @@ impl LineParser for Spc {
             _ => return c.bad("Opcode", "r or w"),
         };
         let time = c.time(self.0.time_ps, "Timestamp", "seconds, decimal")?;
-        // The specification allows further columns of the collector's own.
+        // The specification permits further columns that the collector of the trace adds.
         Ok(request(
             time,
             volume,
@@ -133,7 +133,7 @@ impl LineParser for Systor {
         }
         let mut c = Cursor::<b','>::new(line);
         let time = c.time(self.0.time_ps, "Timestamp", "Unix time in seconds, decimal")?;
-        // The response may be blank; it is not used.
+        // The response time may be blank; it is not used.
         let response = c.word();
         if !response.iter().all(|b| b.is_ascii_digit() || *b == b'.') {
             return c.bad("Response", "seconds, decimal, or blank");

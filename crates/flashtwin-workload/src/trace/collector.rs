@@ -1,4 +1,4 @@
-//! Records that decoders produce, in the trace's own clock, and the collector, which checks them, names volumes and
+//! Records that decoders produce, with times of the trace's own clock. The collector checks them, names volumes and
 //! counts skipped records.
 
 use flashtwin::{Op, PlacementId};
@@ -53,13 +53,14 @@ pub(crate) struct Record {
     pub placement: PlacementId,
 }
 
-/// Largest plausible read or write (4 GiB); a larger request counts as a sign of a wrong unit.
+/// Largest plausible read or write (4 GiB). A larger request suggests that a unit is wrong.
 pub(crate) const TRANSFER_MAX_BYTES: u64 = 1 << 32;
-/// Largest address of a device (8 EiB): sums of two addresses still fit.
+/// Largest address of a device in bytes. The sum of two such addresses still fits into `u64`.
 pub(crate) const ADDRESS_MAX: u64 = 1 << 62;
-/// Number of requests from which on a leap of the absolute time can be detected.
+/// Number of requests after which a leap of the absolute time can be detected.
 const LEAP_AFTER: u64 = 100;
-/// Growth of the absolute time, between two requests at least an hour apart, that suggests a change of units.
+/// Factor by which the absolute time must grow, between two requests at least an hour apart, to suggest a change of
+/// units.
 const LEAP_FACTOR: u128 = 500;
 pub(crate) const HOUR_PS: u128 = 3_600_000_000_000_000;
 
@@ -81,7 +82,7 @@ pub(crate) struct Volume {
     wanted: bool,
 }
 
-/// Normalises volume names: `hm,0` and `hm 0` become `hm_0`.
+/// Converts volume names to one form: `hm,0` and `hm 0` become `hm_0`.
 fn volume_name(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     text.split([',', ' ', '\t'])
@@ -91,9 +92,8 @@ fn volume_name(text: &[u8]) -> String {
 }
 
 impl VolumeTable {
-    /// Whether `text` names the volume of the previous request. Empty names are not passed to
-    /// `memcmp`, because an empty slice has no valid address; glibc's AVX-512 version then takes 80
-    /// ns.
+    /// Whether `text` is the name of the previous request's volume. Empty names are not passed to `memcmp`. An empty
+    /// slice has no valid address, for which glibc's AVX-512 version takes 80 ns.
     #[inline(always)]
     fn is_last(&self, text: &[u8]) -> bool {
         self.last.0.len() == text.len() && (text.is_empty() || *self.last.0 == *text)
@@ -131,7 +131,7 @@ impl VolumeTable {
     }
 }
 
-/// Counts of reads and writes that a decoder passed on directly, without the collector.
+/// Counts of reads and writes that a decoder returned directly, without the collector.
 #[derive(Default)]
 pub(crate) struct Handed {
     pub requests: u64,
@@ -143,20 +143,19 @@ pub(crate) struct Handed {
 
 /// Takes records from a decoder.
 pub(crate) struct Collector {
-    /// Requests in the reorder window, as a ring buffer: the requests whose order is final are
-    /// taken from its front.
+    /// Requests in the reorder window, as a ring buffer. Requests whose order is final are removed from its front.
     pub pending: VecDeque<Record>,
     pub volumes: VolumeTable,
     policy: Volumes,
-    /// Number of records that are still to be read (`TraceOptions::limit`).
+    /// Number of requests that may still be read (`TraceOptions::limit`).
     pub wanted: u64,
     /// Whether the times in `pending` are in order.
     pub sorted: bool,
     latest: u128,
     seen: u64,
     pub reordered: u64,
-    /// The largest step back in time: its line, its length, and whether it went back to the first
-    /// request or further.
+    /// The largest step back in time: its line, its length, and whether it went back to the first request's time or
+    /// further.
     pub step_back: (u64, u128, bool),
     first: Option<u128>,
     pub zero_size: u64,
@@ -195,7 +194,7 @@ impl Collector {
     /// Adds the request of line `line`; returns an error if it is invalid.
     #[inline(always)]
     pub fn push(&mut self, raw: Raw<'_>, line: u64) -> Result<(), Bad> {
-        // The usual case: a read or write of the same volume as the previous one, not before it.
+        // The most frequent case: a read or write on the volume of the previous request, and not earlier than it.
         let last = self.volumes.last.1 as usize;
         if matches!(raw.op, Op::Read | Op::Write)
             && raw.bytes.wrapping_sub(1) < TRANSFER_MAX_BYTES
@@ -273,8 +272,8 @@ impl Collector {
         Ok(())
     }
 
-    /// Counts requests of the unnamed volume, in order and up to the time `latest`, that a decoder passed on without
-    /// the collector.
+    /// Counts requests that a decoder returned without the collector. They belong to the unnamed volume, are in order,
+    /// and end at the time `latest`.
     pub fn handed_on(&mut self, handed: &Handed, latest: u128) {
         if handed.requests == 0 {
             return;
@@ -314,7 +313,7 @@ impl Collector {
         self.latest = time;
     }
 
-    /// Detects a change of units by a leap of the absolute time, once enough requests have been seen.
+    /// Detects a change of units by a leap of the absolute time. Called after enough requests have been read.
     #[cold]
     fn check_leap(&mut self, time: u128, line: u64) {
         let judged = self.leap.is_none() && self.seen > LEAP_AFTER && self.latest > 0;

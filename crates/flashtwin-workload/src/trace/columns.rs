@@ -1,6 +1,7 @@
-//! Formats with five columns separated by blanks: `time device address size type`. DiskSim ascii has milliseconds
-//! with a decimal point; bit 0 of its flags is set for a read. MQSim and SSDSim have integer nanoseconds, and 0 =
-//! write, 1 = read. Addresses and sizes are sectors of 512 bytes in all three.
+//! Formats with five columns separated by blanks: `time device address size type`. DiskSim ascii has times in
+//! milliseconds with a decimal point; bit 0 of its flags is set for a read. MQSim and SSDSim have times in whole
+//! nanoseconds, and the types 0 = write and 1 = read. Addresses and sizes are in sectors of 512 bytes in all three
+//! formats.
 
 use flashtwin::{Op, PlacementId};
 
@@ -72,8 +73,8 @@ pub(crate) const SSDSIM: Reader = Reader {
     },
 };
 
-/// Counts the lines that match a format. The three formats have the same columns: a decimal point
-/// in a time means DiskSim, whole numbers mean MQSim. `note` is a remark on the units.
+/// Counts the lines that match a format. The three formats have the same columns. A decimal point in a time suggests
+/// DiskSim; whole numbers suggest MQSim. `note` is a remark on the units.
 fn fit(lines: &[&[u8]], decimal: bool, note: &'static str) -> Fit {
     let found = lines
         .iter()
@@ -91,13 +92,12 @@ fn fit(lines: &[&[u8]], decimal: bool, note: &'static str) -> Fit {
 fn open_mqsim(o: &Opening) -> Result<Box<dyn Decoder>, WorkloadError> {
     o.lines(Mqsim {
         units: o.units,
-        // These simulators have no fractions of a nanosecond.
+        // Times of these simulators are whole nanoseconds.
         whole: o.opts.time_unit.is_none(),
     })
 }
 
-/// DiskSim's flags are hexadecimal. Only bit 0 (read) is used; other bits, such as time-critical,
-/// are ignored.
+/// DiskSim: flags are hexadecimal. Only bit 0 (read) is used; other bits, such as time-critical, are ignored.
 struct Disksim(Units);
 /// MQSim and SSDSim: the type must be 0 or 1.
 struct Mqsim {

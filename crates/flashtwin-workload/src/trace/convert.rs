@@ -1,5 +1,5 @@
-//! Writes a trace in one of flashtwin's own forms, which can be read without parsing. The file gets its name only
-//! when it is complete and on disk.
+//! Writes a trace in one of flashtwin's own forms, which are fast to read. The file gets its name only when it is
+//! complete and on disk.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -66,9 +66,9 @@ fn form_of(dst: &Path) -> Result<(Form, Pack), WorkloadError> {
     Ok((form, pack))
 }
 
-/// Reads `src` and writes it to `dst` in the form given by the file name. `opts` determines how
-/// volumes are laid out and how times are ordered and made relative. An existing `dst` is replaced
-/// only at the end; after an error it is unchanged.
+/// Reads `src` and writes it to `dst`, in the form that the file name of `dst` specifies. `opts` determines how volumes
+/// are laid out and how times are ordered and made relative. An existing `dst` is replaced only after the new file is
+/// complete; after an error it is unchanged.
 ///
 /// # Errors
 /// Fails if `src` cannot be read as a trace or `dst` cannot be written.

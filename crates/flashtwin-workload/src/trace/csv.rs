@@ -1,7 +1,7 @@
-//! flashtwin's own text form: `time_us,op,offset_bytes,size_bytes`, and `placement` if the header
-//! has it. Operations are R, W, T (trim) and F (flush). `WF` is a write with force unit access;
-//! `FW` and `FWF` are preceded by a flush. All combinations of the letters of Linux block tracing
-//! are accepted. Times are decimal, exact to the picosecond.
+//! flashtwin's own text form: `time_us,op,offset_bytes,size_bytes`, followed by `placement` if the header has it.
+//! Operations are R, W, T (trim) and F (flush). `WF` is a write with force unit access. `FW` is a write after a flush,
+//! and `FWF` a forced write after a flush. All combinations of letters that Linux block tracing writes are accepted.
+//! Times are decimal and exact to the picosecond.
 
 use flashtwin::{Op, PlacementId, Request};
 use std::io::{self, Write};
@@ -23,7 +23,7 @@ const HEADER_PLACEMENT: &str = "time_us,op,offset_bytes,size_bytes,placement";
 pub enum CsvColumns {
     /// Time, operation, offset and size.
     Four,
-    /// The columns of `Four`, and the placement id, which is empty for requests without one.
+    /// The columns of `Four`, and a column with the placement id. The field is empty for requests without an id.
     Placement,
 }
 
@@ -165,7 +165,7 @@ impl LineParser for Csv {
     }
 }
 
-/// Removes the quotes around a word, which some programs write around all text.
+/// Removes the quotes around a word. Some programs write them around all text.
 #[inline]
 fn unquoted(word: &[u8]) -> &[u8] {
     match word {

@@ -1,4 +1,4 @@
-//! Reads the fields of a line as bytes: integers, exact decimals, words. Uses no `String` and no float.
+//! Reads the fields of a line from its bytes: integers, exact decimals, words. Uses no `String` and no floating point.
 
 /// Error: a value is not valid for its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,8 +11,7 @@ pub(crate) struct Bad {
     pub expected: &'static str,
 }
 
-/// Reads the fields of a line one after the other. `SEP` is `b','`, or `b' '` for any number of
-/// blanks.
+/// Reads the fields of a line one after the other. The separator `SEP` is `b','`, or `b' '` for any number of blanks.
 pub(crate) struct Cursor<'a, const SEP: u8> {
     line: &'a [u8],
     at: usize,
@@ -55,7 +54,8 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         }
     }
 
-    /// Checks that the separator or the end of the line follows a value, and skips it; returns false otherwise.
+    /// Skips the separator after a value. Returns false if the value is followed by neither a separator nor the end of
+    /// the line.
     #[inline(always)]
     fn finish(&mut self) -> bool {
         match self.line.get(self.at) {
@@ -82,9 +82,8 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         }
     }
 
-    /// Reads digits as a number; `None` if there are none or the number exceeds `u64`. Processes eight bytes at a
-    /// time: numbers are most of a trace, and their lengths vary too much for the processor to predict a loop over
-    /// digits.
+    /// Reads digits as a number; `None` if there are no digits or the number exceeds `u64`. Processes eight bytes at a
+    /// time, because most of a trace is numbers, and the processor cannot predict a loop over so variable lengths.
     #[inline(always)]
     fn digits(&mut self) -> Option<u64> {
         let rest = &self.line[self.at..];
@@ -109,8 +108,7 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         }
     }
 
-    /// Returns the last `left` (under 8) bytes of the line in the low end of a word, with zeros
-    /// above.
+    /// Returns the last `left` bytes of the line (fewer than 8) in the low bytes of a word. The high bytes are zero.
     #[inline(always)]
     fn last_bytes(&self, left: usize) -> u64 {
         match self.line.last_chunk::<8>() {
@@ -135,7 +133,8 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         }
     }
 
-    /// Reads a non-negative decimal number of `unit` (picoseconds) exactly; digits below one picosecond are cut off.
+    /// Reads a non-negative decimal number exactly and converts it to picoseconds, of which a unit has `unit`. Digits
+    /// below one picosecond are cut off.
     #[inline(always)]
     pub fn time(
         &mut self,
@@ -151,8 +150,8 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         if self.line.get(self.at) == Some(&b'.') {
             self.at += 1;
             let mut digit_ps = u128::from(unit);
-            // The fraction times the unit is computed with a common denominator, so that long fractions are exact,
-            // also with units that are not powers of ten.
+            // The fraction is multiplied by the unit as numerator and denominator. Thus long fractions are exact, also
+            // for units that are not powers of ten.
             let (mut numerator, mut denominator) = (0u128, 1u128);
             while let Some(digit) = self.line.get(self.at).map(|b| b.wrapping_sub(b'0')) {
                 if digit > 9 {
@@ -204,13 +203,12 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         }
     }
 
-    /// Returns the offset of the next field in the line.
+    /// Returns the offset of the next field in the line, in bytes.
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// Returns the part of the line from byte `from` to the end of the last field read, without its
-    /// separator.
+    /// Returns the part of the line from byte `from` to the end of the field read last, without the separator after it.
     pub fn since(&self, from: usize) -> &'a [u8] {
         let end = if self.at < self.line.len() {
             self.at - 1
@@ -255,14 +253,15 @@ const POWERS: [u64; 9] = [
 fn leading_digits(bytes: u64) -> (u64, usize) {
     const EACH: u64 = 0x0101_0101_0101_0101;
     let v = bytes ^ (EACH * 0x30);
-    // Marks the bytes that are not digits. Adding 0x76 lifts 10 to 0x80, and no sum carries over into the next byte.
+    // Marks the bytes that are not digits. Adding 0x76 to a byte sets its high bit if the byte exceeds 9. No sum
+    // carries into the next byte.
     let others = (((v & (EACH * 0x7f)) + EACH * 0x76) | v) & (EACH * 0x80);
     let count = (others.trailing_zeros() / 8) as usize;
     if count == 0 {
         return (0, 0);
     }
-    // After the shift, zeros stand for the missing leading digits. Then pairs, fours and all eight digits are
-    // combined.
+    // After the shift, zeros replace the missing leading digits. Then pairs of digits are combined, then groups of
+    // four, then all eight.
     let v = v << (64 - 8 * count);
     let v = (v.wrapping_mul(10).wrapping_add(v >> 8)) & 0x00ff_00ff_00ff_00ff;
     let v = (v.wrapping_mul(100).wrapping_add(v >> 16)) & 0x0000_ffff_0000_ffff;

@@ -7,8 +7,8 @@ const DAY_PS: u128 = 86_400 * SECOND_PS;
 pub(crate) const FORM: &str =
     "a date and time such as 2024-05-31 13:05:00.25 or 2024-05-31T13:05:00Z, or a time of day such as 13:05:00.25";
 
-/// Converts the texts of one column to absolute times. Times of day without a date continue on the next day after
-/// midnight.
+/// Converts the texts of one column to absolute times. Times of day without a date continue on the next day when they
+/// pass midnight.
 #[derive(Default)]
 pub(crate) struct Clock {
     /// Days since the first time of day.
@@ -17,8 +17,8 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Reads a date with a time, or a time of day, as picoseconds. `next` is the following column, which has the time
-    /// of day if the text is only a date.
+    /// Reads a date with a time, or a time of day, as picoseconds. If `text` is only a date, the time of day is in
+    /// `next`, the following column.
     pub fn read(&mut self, text: &[u8], next: &[u8]) -> Option<u128> {
         if is_date(text) {
             return Some(date(text)? + time_of_day(next)?);
@@ -37,7 +37,7 @@ impl Clock {
             self.day += 1;
             at += DAY_PS;
         } else if self.day > 0 && at > self.latest + DAY_PS / 2 {
-            // A request of the day before that comes late.
+            // The request is late and belongs to the day before.
             at -= DAY_PS;
         }
         self.latest = self.latest.max(at);
@@ -111,7 +111,7 @@ fn time_of_day(text: &[u8]) -> Option<u128> {
     Some(ps)
 }
 
-/// Converts a time of day to UTC. The day begins at `midnight`; the time may have a zone (`Z`, `+02:00`, `-0500`).
+/// Converts a time of day to UTC. The day begins at `midnight`. The text may end in a zone (`Z`, `+02:00`, `-0500`).
 fn zoned(midnight: u128, text: &[u8]) -> Option<u128> {
     if let Some(time) = text.strip_suffix(b"Z").or(text.strip_suffix(b"z")) {
         return Some(midnight + time_of_day(time)?);

@@ -1,5 +1,5 @@
-//! Detects the format of a trace from its first bytes: binary forms by their marks, text by trying every parser on
-//! the first lines. The share of lines that a parser can read is the confidence.
+//! Detects the format of a trace from its first bytes. Binary formats have marks. For text, every parser is tried on
+//! the first lines; the share of lines that a parser can read is the confidence in its format.
 
 use super::format::{known, Fit};
 use super::Format;
@@ -18,7 +18,7 @@ pub(crate) struct Guess {
     pub because: String,
 }
 
-/// Detects the format from the first bytes, of which some tens of KiB are enough.
+/// Detects the format from the first bytes of a trace; some tens of KiB are sufficient.
 pub(crate) fn guess(name: &str, head: &[u8]) -> Result<Guess, WorkloadError> {
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let all = || Format::ALL.iter().map(|f| (*f, &f.reader().detection));
@@ -35,7 +35,7 @@ pub(crate) fn guess(name: &str, head: &[u8]) -> Result<Guess, WorkloadError> {
 }
 
 fn guess_text(name: &str, text: &[u8]) -> Result<Guess, WorkloadError> {
-    // The last line may be incomplete, unless it is the only one.
+    // The last line may be incomplete, so it is skipped unless it is the only line.
     let cut = memchr::memrchr(b'\n', text).unwrap_or(text.len());
     let lines: Vec<&[u8]> = text[..cut]
         .split(|&b| b == b'\n')

@@ -9,7 +9,8 @@ use super::input::Input;
 /// Number of bytes of the file that are examined.
 const LOOKED_AT_BYTES: u64 = 1 << 20;
 
-/// Estimates the number of lines in a text trace, compressed or not, from its first megabyte; `None` for other files.
+/// Estimates the number of lines in a text trace from its first megabyte. The file may be compressed. Returns `None`
+/// for other files.
 pub fn estimate_lines(path: &Path) -> Option<u64> {
     let file_bytes = path.metadata().ok()?.len();
     let mut source = Input::File(path.to_path_buf()).open().ok()?;
@@ -22,7 +23,8 @@ pub fn estimate_lines(path: &Path) -> Option<u64> {
         lines += memchr_iter(b'\n', data).count() as u64;
         let looked_at = data.len();
         source.consume(looked_at);
-        // If the file was read to its end, all of it may still be in the decompressor.
+        // The whole file may have been read while its text is still in the decompressor. The position is then no
+        // measure.
         if (LOOKED_AT_BYTES..file_bytes).contains(&source.packed_position()) {
             break;
         }

@@ -1,5 +1,5 @@
-//! Declaration of a trace format, which each format has in its own file: name, units, detection, decoder and
-//! documentation. The table of all formats is in `mod.rs`.
+//! Declaration of a trace format: name, units, detection, decoder and documentation. Each format has its own file. The
+//! table of all formats is in `mod.rs`.
 
 use serde::{de, Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -25,8 +25,8 @@ pub(crate) struct Reader {
     pub detection: Detection,
     /// Makes the decoder of a file.
     pub open: fn(&Opening) -> Result<Box<dyn Decoder>, WorkloadError>,
-    /// Returns the number of requests in a file, given its length and first bytes, if the format
-    /// states it.
+    /// Returns the number of requests in a file, from its length and first bytes; `None` if the format does not state
+    /// it.
     pub requests: fn(u64, &[u8]) -> Option<u64>,
     /// Row of the format in `docs/traces.md`.
     pub page: Page,
@@ -53,26 +53,25 @@ pub(crate) enum Certainty {
     Time,
     /// Addresses are sectors, or object numbers.
     Objects,
-    /// Files are found with several units for times and addresses.
+    /// The units of times and of addresses both differ from file to file.
     Both {
         /// Times have a decimal point.
         decimal_point: bool,
     },
 }
 
-/// Recognition of the files of a format. Each function receives the first bytes, without a byte
-/// order mark.
+/// Functions that recognise the files of a format. Each receives the first bytes of a file, without a byte order mark.
 pub(crate) struct Detection {
-    /// Returns a reason if the bytes begin in a way that identifies this format uniquely.
+    /// If the bytes begin in a way that identifies this format uniquely, returns the reason for messages.
     pub mark: fn(&[u8]) -> Option<&'static str>,
-    /// Returns a reason if the bytes are binary records of this format.
+    /// If the bytes are binary records of this format, returns the reason for messages.
     pub records: fn(&[u8]) -> Option<String>,
     /// Counts the lines that are requests of this format.
     pub lines: fn(&[&[u8]]) -> Fit,
 }
 
 impl Detection {
-    /// The format is never recognised: its name must be given.
+    /// The format is never recognised, so its name must be given.
     pub const NONE: Self = Detection {
         mark: |_| None,
         records: |_| None,
@@ -108,7 +107,7 @@ pub(crate) struct Fit {
     pub good: usize,
     /// Number of lines that cannot be read.
     pub bad: usize,
-    /// A further reason for messages, after a comma.
+    /// A further reason for the detection, which messages append after a comma.
     pub note: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Summary of a trace, measured in one pass, to be read before a run.
+//! Summary of a trace, measured in one pass over it, for instance before a run.
 
 use flashtwin::{Op, Request};
 use serde::Serialize;
@@ -13,9 +13,9 @@ use crate::error::WorkloadError;
 use crate::Workload;
 
 const PAGE_BYTES: u64 = 4096;
-/// Pages in one piece of the footprint's bitmap: 4 KiB of memory cover 128 MiB of addresses.
+/// Pages in one piece of the footprint's bitmap. A piece is 4 KiB of memory and covers 128 MiB of addresses.
 const PIECE_PAGES: u64 = 1 << 15;
-/// Number of sizes listed by frequency, and of volumes listed by appearance.
+/// Number of sizes listed, the most frequent first, and number of volumes listed, in order of appearance.
 const TOP_SIZES: usize = 5;
 const VOLUMES_LISTED: usize = 32;
 
@@ -26,9 +26,9 @@ pub struct VolumeInfo {
     pub name: String,
     /// Number of requests to the volume.
     pub requests: u64,
-    /// End of the highest byte addressed, in the volume's own addresses.
+    /// End of the highest byte range addressed, in addresses of the volume.
     pub extent_bytes: u64,
-    /// First byte of the volume after volumes have been laid end to end.
+    /// First byte of the volume on the device when the volumes are laid end to end.
     pub start_bytes: u64,
 }
 
@@ -39,14 +39,15 @@ pub struct OpInfo {
     pub requests: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Requests that start where the previous request of the same kind ended.
+    /// Number of requests that start where the previous request of the same kind ended.
     pub sequential: u64,
 }
 
 /// The summary of a workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TraceInfo {
-    /// Description of the input: format and units, detected or given; or the generator.
+    /// Description of the input: the format and units, with a note whether they were detected or given; or the
+    /// generator.
     pub description: String,
     /// Total number of requests.
     pub requests: u64,
@@ -84,7 +85,7 @@ pub struct TraceInfo {
     pub rate_per_s: f64,
     /// Mean gap between arrivals, microseconds.
     pub gap_mean_us: f64,
-    /// Coefficient of variation of the gaps (1 for a Poisson process).
+    /// Coefficient of variation of the gaps between arrivals; 1 for a Poisson process.
     pub gap_cv: f64,
     /// Share of reads and writes that start where the previous one ended.
     pub sequential_share: f64,
@@ -132,8 +133,8 @@ pub fn trace_info(path: &Path, opts: &TraceOptions) -> Result<TraceInfo, Workloa
 }
 
 impl TraceInfo {
-    /// Reads a workload to its end and summarises it. It never returns for a load without end, so
-    /// such a load needs a number of requests.
+    /// Reads a workload to its end and summarises it. A load without end needs a limit on the number of requests;
+    /// otherwise the function never returns.
     ///
     /// # Errors
     /// Fails if the workload returns an error.
@@ -216,7 +217,7 @@ impl Sums {
         self.span_ps = arrival;
     }
 
-    /// Marks the pages `from..to`, a word of 64 pages at a time.
+    /// Marks the pages `from..to` in the bitmap, 64 pages (one word) at a time.
     fn touch(&mut self, from: u64, to: u64) {
         let mut page = from;
         while page < to {

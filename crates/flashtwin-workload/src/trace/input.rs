@@ -1,5 +1,5 @@
-//! Bytes of a trace: opens a file or memory, decompresses gzip and zstd, and provides a moving window. Compression is
-//! recognised by magic bytes, never by the file name.
+//! Bytes of a trace: opens a file or memory, decompresses gzip and zstd, and provides a moving window of the data.
+//! Compression is recognised by magic bytes, never by the file name.
 
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
@@ -16,13 +16,13 @@ use crate::error::{ErrorKind, WorkloadError};
 
 /// Bytes requested from the reader at a time: about half a second-level cache.
 const CHUNK_BYTES: usize = 256 << 10;
-/// Largest size of the window; no line of a trace is longer.
+/// Largest size of the window in bytes. A line of a trace must fit into it.
 const WINDOW_MAX_BYTES: usize = 4 << 20;
 
 /// The path that names standard input.
 const STDIN: &str = "-";
 
-/// Source of a trace; can be opened again for a second pass.
+/// Source of a trace. It can be opened again for a second pass.
 #[derive(Clone)]
 pub(crate) enum Input {
     File(PathBuf),
@@ -38,7 +38,7 @@ impl Input {
         }
     }
 
-    /// Returns the name used in results, which does not depend on the directory of the trace.
+    /// Returns the name used in results. It does not depend on the directory of the trace.
     pub fn base_name(&self) -> String {
         match self {
             // The name of a pipe is meaningless without its directory.
@@ -129,7 +129,7 @@ impl Input {
     }
 }
 
-/// Returns a path with its control characters escaped, because it is printed on terminals.
+/// Returns a path with its control characters escaped, for output to a terminal.
 fn shown(path: &Path) -> String {
     let mut text = String::new();
     for c in path.display().to_string().chars() {
@@ -141,9 +141,7 @@ fn shown(path: &Path) -> String {
     text
 }
 
-/// Copies of the data of pipes, by device and inode number. They are needed because a trace is
-/// opened several times (for the description, for several policies or volumes), but a pipe can be
-/// read only once.
+/// Reads the copy of a pipe's data from its start. Several readers of the same copy have positions of their own.
 struct FromStart {
     file: File,
     at: u64,
@@ -158,7 +156,7 @@ impl Read for FromStart {
 }
 
 /// Copies of the data of pipes, by device and inode number. A trace is opened several times (for the description, for
-/// several policies or volumes), and a pipe can be read only once.
+/// several policies or volumes), but a pipe can be read only once.
 static SPOOLS: Mutex<BTreeMap<(u64, u64), File>> = Mutex::new(BTreeMap::new());
 
 /// Creates a nameless file in `TMPDIR` that exists until the process ends.
@@ -230,7 +228,7 @@ impl Packing {
     }
 }
 
-/// Counts the bytes read from the file, so that errors of a broken stream can name a position.
+/// Counts the bytes read from the file, so that the error of a broken stream can name a position.
 struct Counting<R> {
     inner: R,
     count: Arc<AtomicU64>,
@@ -283,7 +281,7 @@ impl Source {
         self.encoding == Some(Encoding::Utf16)
     }
 
-    /// Returns the file's length, if it is a regular file and not compressed.
+    /// Returns the length of the file in bytes if it is a regular file and not compressed.
     pub fn plain_bytes(&self) -> Option<u64> {
         self.plain_bytes
     }
@@ -300,12 +298,12 @@ impl Source {
         self.consumed += n as u64;
     }
 
-    /// Returns the number of unpacked bytes removed from the window so far.
+    /// Returns the number of decompressed bytes removed from the window so far.
     pub fn position(&self) -> u64 {
         self.consumed
     }
 
-    /// Returns the number of bytes of the file read so far.
+    /// Returns the number of bytes read from the file so far.
     pub fn packed_position(&self) -> u64 {
         self.packed_read.load(Ordering::Relaxed)
     }
@@ -321,7 +319,7 @@ impl Source {
         self.fill_window()
     }
 
-    /// Loads the first bytes. If they are UTF-16, the text is read as UTF-8 from its beginning.
+    /// Loads the first bytes. If they are UTF-16, the whole text is converted to UTF-8.
     fn find_encoding(&mut self) -> Result<(), WorkloadError> {
         while self.end < LOOKED_AT_BYTES && self.fill_window()? {}
         self.encoding = Some(Encoding::Bytes);

@@ -1,4 +1,4 @@
-//! Runs a line parser over the bytes of a text trace; its errors name file and line.
+//! Runs a line parser over the bytes of a text trace. Errors name the file and the line.
 
 use memchr::memchr;
 
@@ -15,7 +15,7 @@ use crate::error::{quote, ErrorKind, WorkloadError};
 pub(crate) enum Line<'a> {
     /// A request.
     Request(Raw<'a>),
-    /// A valid line that is not a request: a header, a comment, an event of another kind.
+    /// A valid line that is not a request: a header, a comment, or an event of another kind.
     Other,
 }
 
@@ -29,15 +29,15 @@ pub(crate) trait LineParser: Send {
         Self::SEPARATOR
     }
 
-    /// Parses a line, which is not empty and has no line end. `number` counts from 1.
+    /// Parses a line without its line end; the line is not empty. `number` is its line number, from 1.
     fn parse<'a>(&mut self, line: &'a [u8], number: u64) -> Result<Line<'a>, Bad>;
 
-    /// Whether the lines have a column of placement ids; known once the first line has been read.
+    /// Whether the lines have a column of placement ids. Known only after the first line has been read.
     fn has_placement(&self) -> bool {
         false
     }
 
-    /// Returns an addition to the description of the trace; it is empty or begins with a semicolon.
+    /// Returns a note for the description of the trace. It is empty or begins with a semicolon.
     fn note(&self) -> String {
         String::new()
     }
@@ -50,7 +50,7 @@ pub(crate) trait LineParser: Send {
 
 /// Turns bytes into records.
 pub(crate) trait Decoder: Send {
-    /// Reads until the collector has `until` records; returns false at the end of the trace.
+    /// Reads until the collector has `until` records. Returns false at the end of the trace.
     fn decode(
         &mut self,
         source: &mut Source,
@@ -58,8 +58,8 @@ pub(crate) trait Decoder: Send {
         until: usize,
     ) -> Result<bool, WorkloadError>;
 
-    /// Returns a decoder that needs no reorder window, if the requests are in order and belong to
-    /// one volume.
+    /// Returns the decoder as one that needs no reorder window; `None` if requests may be out of order or belong to
+    /// several volumes.
     fn as_ordered(&mut self) -> Option<&mut dyn OrderedDecoder> {
         None
     }
@@ -67,12 +67,12 @@ pub(crate) trait Decoder: Send {
     /// Returns the number of lines (or records) read so far.
     fn lines(&self) -> u64;
 
-    /// Whether the file can have placement ids; known once the first request has been read.
+    /// Whether the file can have placement ids. Known only after the first request has been read.
     fn has_placement(&self) -> bool {
         false
     }
 
-    /// Returns an addition to the description of the trace; it is empty or begins with a semicolon.
+    /// Returns a note for the description of the trace. It is empty or begins with a semicolon.
     fn note(&self) -> String {
         String::new()
     }
@@ -85,8 +85,8 @@ pub(crate) trait Decoder: Send {
 
 /// A decoder of requests that are in order and belong to one volume.
 pub(crate) trait OrderedDecoder {
-    /// Reads up to `most` requests directly into `out`, past the window in which the collector keeps requests. Returns false at the end of
-    /// the trace.
+    /// Reads up to `most` requests directly into `out`, without the reorder window of the collector. Returns false at
+    /// the end of the trace.
     fn read(
         &mut self,
         source: &mut Source,
@@ -198,7 +198,7 @@ impl<P: LineParser> Decoder for LineDecoder<P> {
         collector: &mut Collector,
         until: usize,
     ) -> Result<bool, WorkloadError> {
-        // The name is needed only for messages, while the source is borrowed for its bytes.
+        // Messages need the name while the source is borrowed for its bytes.
         let name = source.name().to_string();
         loop {
             let mut used = 0;
@@ -219,7 +219,7 @@ impl<P: LineParser> Decoder for LineDecoder<P> {
                 return Ok(true);
             }
             if !source.fill()? {
-                // The last line may lack its line end.
+                // The last line of a file may lack a line end.
                 let rest = source.data().to_vec();
                 source.consume(rest.len());
                 if !rest.is_empty() {
@@ -247,14 +247,14 @@ impl<P: LineParser> Decoder for LineDecoder<P> {
     }
 }
 
-/// Whether the line is a header with the names of the columns: it is the first line, and begins
-/// with a letter, which may be in quotes.
+/// Whether the line is a header with the names of the columns: it is the first line and begins with a letter, or with a
+/// quote and a letter.
 pub(crate) fn is_header(line: &[u8], number: u64) -> bool {
     let unquoted = line.strip_prefix(b"\"").unwrap_or(line);
     number == 1 && unquoted.first().is_some_and(u8::is_ascii_alphabetic)
 }
 
-/// Units of a parser: the usual units of the format, or the units that the options give.
+/// Units of a parser: those that the options give, else the usual units of the format.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Units {
     /// Number of picoseconds in one unit of the time column.
@@ -264,14 +264,14 @@ pub(crate) struct Units {
 }
 
 impl Units {
-    /// Units of 1, to test whether lines can be read.
+    /// Units of 1, used to test whether lines can be read.
     pub const PLAIN: Self = Units {
         time_ps: 1,
         address_bytes: 1,
     };
 }
 
-/// Returns `value * unit`, or an error for the column if that exceeds `u64`.
+/// Returns `value * unit`. If that exceeds `u64`, returns an error that names the column.
 #[inline]
 pub(crate) fn scaled(value: u64, unit: u64, column: &'static str, index: u8) -> Result<u64, Bad> {
     value.checked_mul(unit).ok_or(Bad {

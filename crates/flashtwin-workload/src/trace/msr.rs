@@ -1,6 +1,5 @@
-//! MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`; times in Windows
-//! filetime (100 ns ticks), addresses in bytes. Since this is the most used text format, its
-//! decoder is optimised for speed.
+//! MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`. Times are Windows filetimes (ticks of
+//! 100 ns), addresses are in bytes. The decoder is optimised for speed, because this is the most used text format.
 
 use flashtwin::{Op, PlacementId};
 

@@ -163,7 +163,7 @@ impl<'de> Deserialize<'de> for AddressUnit {
 named! {
     /// The blktrace event that counts as the request's arrival.
     BlkEvent, "blktrace event", {
-        /// Issued to the driver: what the device sees, after merging.
+        /// Issued to the driver. The device receives these requests, after merging.
         D = "D",
         /// Queued by the file system or application, before merging.
         Q = "Q",
@@ -175,8 +175,8 @@ named! {
     Addresses, "way of placing addresses", {
         /// Volumes keep their own addresses.
         AsIs = "as-is",
-        /// Packed: pieces of 1 MiB that no read or write accesses are left out; the others stay in order (D-191). The
-        /// trace is read an additional time beforehand.
+        /// Pieces of 1 MiB that no read or write accesses are removed; the other pieces stay in order (D-191). To find
+        /// them, the trace is read once more before the run.
         Compact = "compact",
     }
 }
@@ -185,9 +185,8 @@ named! {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Volumes {
-    /// Volumes are placed one after the other in order of appearance; each is rounded up to 1 MiB.
-    /// When a second volume is found, the trace is read an additional time beforehand to determine
-    /// the sizes.
+    /// Volumes are placed one after the other in order of appearance. The size of each is rounded up to 1 MiB. When a
+    /// second volume is found, the trace is read once more from its start to determine the sizes.
     #[default]
     EndToEnd,
     /// Only the named volume is read, at its own addresses.
@@ -202,11 +201,11 @@ pub enum Volumes {
 pub struct TraceOptions {
     /// The format; `None` to detect it.
     pub format: Option<Format>,
-    /// Columns of a table of text: `time=ts:us,offset=lba:sectors,size=len:bytes,op=type`. Replaces `format`.
+    /// Columns of a table of text, such as `time=ts:us,offset=lba:sectors,size=len:bytes,op=type`. Replaces `format`.
     pub columns: Option<String>,
-    /// The unit of the time column, if it is not the format's usual one.
+    /// Unit of the time column; `None` for the usual unit of the format.
     pub time_unit: Option<TimeUnit>,
-    /// The unit of the address column, if it is not the format's usual one.
+    /// Unit of the address column; `None` for the usual unit of the format.
     pub address_unit: Option<AddressUnit>,
     /// The event that counts as the arrival of a request, for blktrace and blkparse.
     pub event: BlkEvent,
@@ -214,9 +213,10 @@ pub struct TraceOptions {
     pub volumes: Volumes,
     /// Placement of the requests.
     pub addresses: Addresses,
-    /// Number of unreadable lines that are skipped before the run stops.
+    /// Largest number of unreadable lines that are skipped. One more stops the run.
     pub max_bad_lines: u64,
-    /// Number of requests held back to correct slightly disordered times; with 0, no time may step back.
+    /// Number of requests that are held back to sort times that are slightly out of order. With 0, no time may be
+    /// earlier than the previous one.
     pub reorder_window: usize,
     /// Number of requests to read from the start of the file; `None` for all.
     pub limit: Option<u64>,

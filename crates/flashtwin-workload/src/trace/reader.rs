@@ -1,4 +1,4 @@
-//! Reads a trace as a workload: selects the decoder, orders times within a window, makes them relative to the first
+//! Reads a trace as a workload. Selects the decoder, orders times within a window, makes them relative to the first
 //! request, lays volumes end to end, and rejects implausible values.
 
 use flashtwin::{Request, Time};
@@ -27,8 +27,7 @@ const WINDOW_MAX: usize = 1 << 24;
 /// Alignment of volumes that are placed one after the other.
 const VOLUME_ALIGN: u64 = 1 << 20;
 
-/// Opens a trace file. Compression and format are detected from the content, unless `opts` names a
-/// format.
+/// Opens a trace file. Compression and format are detected from the content. A format in `opts` replaces the detection.
 ///
 /// # Errors
 /// Fails if the file cannot be opened, its format is not found, or `opts` does not fit the format.
@@ -50,7 +49,7 @@ pub fn read_bytes(bytes: &[u8], opts: &TraceOptions) -> Result<Vec<Request>, Wor
     Ok(requests)
 }
 
-/// Whether the requests of a trace have arrival times, i.e. whether any two differ.
+/// Whether the requests of a trace have arrival times, that is, whether any two times differ.
 ///
 /// # Errors
 /// Fails if the file cannot be opened, its format is not found, or `opts` does not fit the format.
@@ -60,7 +59,7 @@ pub fn has_times(path: &Path, opts: &TraceOptions) -> Result<bool, WorkloadError
         other => other,
     };
     let opts = TraceOptions {
-        // A step back also shows that there are times, so requests need not be reordered.
+        // A time that is earlier than the previous one also shows that there are times, so requests need not be sorted.
         reorder_window: 0,
         addresses: Addresses::AsIs,
         volumes: volumes.clone(),
@@ -75,7 +74,7 @@ pub fn has_times(path: &Path, opts: &TraceOptions) -> Result<bool, WorkloadError
         match reader.next_batch(&mut requests) {
             Ok(0) => return Ok(!several),
             Ok(_) if requests.iter().all(|r| r.arrival == Time::ZERO) => {}
-            // Errors are reported by the reader of the run.
+            // The reader of the run reports the error.
             Ok(_) | Err(_) => return Ok(true),
         }
     }
@@ -104,8 +103,8 @@ pub(crate) struct TraceReader {
     /// Warnings about the units.
     doubts: Vec<String>,
     requests_total: Option<u64>,
-    /// Index of the next request of `collector.pending` to return, and the number of requests that
-    /// are in their final order.
+    /// `next` is the index in `collector.pending` of the next request to return. `settled` is the number of requests in
+    /// `collector.pending` that are in their final order.
     next: usize,
     settled: usize,
     more: bool,
@@ -113,9 +112,9 @@ pub(crate) struct TraceReader {
     base: Option<u128>,
     latest: u128,
     emitted: u64,
-    /// First byte of each volume; one entry until a second volume is found.
+    /// First byte of each volume on the device. Has only one entry until a second volume is found.
     starts: Vec<u64>,
-    /// Pieces of the address space that are kept when packing; `None` until they are known.
+    /// Pieces of the address space that packing keeps; `None` until they are known.
     touched: Option<Touched>,
     /// Number of trims of removed addresses.
     lost_trims: u64,
@@ -205,7 +204,7 @@ impl TraceReader {
         })
     }
 
-    /// Whether the file can have placement ids; known once the first batch has been read.
+    /// Whether the file can have placement ids. Known only after the first batch has been read.
     pub fn has_placement(&self) -> bool {
         self.decoder.has_placement()
     }
@@ -221,7 +220,7 @@ impl TraceReader {
         self.collector.volumes.list.iter().zip(starts)
     }
 
-    /// Reads further, and determines the order of as many records as the window permits.
+    /// Reads more records, and determines the order of as many of them as the window permits.
     fn refill(&mut self) -> Result<(), WorkloadError> {
         let window = self.opts.reorder_window;
         let pending = &mut self.collector.pending;
@@ -246,15 +245,16 @@ impl TraceReader {
         Ok(())
     }
 
-    /// Returns requests up to the first that needs a closer check, with the same result as
-    /// [`Self::emit`]; returns their number.
+    /// Appends requests up to the first that needs a closer check. Returns their number. The result is the same as that
+    /// of [`Self::emit`].
     fn emit_plain(&mut self, upto: usize, out: &mut Vec<Request>) -> usize {
         let (Some(base), None) = (self.base, &self.touched) else {
             return 0;
         };
         let (mut latest, before) = (self.latest, out.len());
         for record in self.collector.pending.range(self.next..upto) {
-            // Volumes without an assigned start, and volumes that are not laid end to end, have no entry here.
+            // Two kinds of volumes have no entry: volumes whose start is not yet assigned, and volumes that are not
+            // laid end to end.
             let start = self.starts.get(record.volume as usize);
             let arrival = u64::try_from(record.time.wrapping_sub(base));
             let (Some(start), Ok(arrival), true) = (start, arrival, record.time >= latest) else {
@@ -318,7 +318,7 @@ impl TraceReader {
         })
     }
 
-    /// Reads the trace once to determine the sizes of all volumes, because a second volume was found.
+    /// Called when a second volume is found. Reads the whole trace once to determine the sizes of all volumes.
     fn lay_out(&mut self) -> Result<(), WorkloadError> {
         let opts = TraceOptions {
             volumes: Volumes::Overlay,
@@ -418,8 +418,8 @@ impl TraceReader {
 }
 
 impl TraceReader {
-    /// Returns the next batch of a form whose requests are in order, if no request has to be
-    /// dropped or moved: requests are then read directly into `out`.
+    /// Returns the next batch of a form whose requests are in order. The requests are read directly into `out`. Returns
+    /// `None` if requests may have to be dropped or moved.
     fn next_ordered(&mut self, out: &mut Vec<Request>) -> Option<Result<usize, WorkloadError>> {
         if self.opts.addresses != Addresses::AsIs || matches!(self.opts.volumes, Volumes::Only(_)) {
             return None;
@@ -451,7 +451,7 @@ impl Workload for TraceReader {
             return read;
         }
         let before = out.len();
-        // A batch may have only trims of addresses that are left out.
+        // A batch may consist of trims of removed addresses only.
         while out.len() == before {
             while self.next >= self.settled {
                 self.refill()?;
@@ -554,8 +554,7 @@ impl Workload for TraceReader {
     }
 }
 
-/// Returns the units of the columns: those that the options give, or those that the first lines
-/// suggest.
+/// Returns the units of the columns. Units in the options have priority; otherwise the first lines suggest them.
 fn judged_units(
     format: Format,
     opts: &TraceOptions,
@@ -581,7 +580,7 @@ fn judged_units(
         };
         let mut head = Input::Memory(data[..whole_lines].into()).open()?;
         head.want(whole_lines)?;
-        // An error is reported later, by the decoder of the file, which can name the file.
+        // The decoder of the whole file reports the error later, with the name of the file.
         match decoder(format, units, &opts, &head) {
             Ok(decoder) => sample(head, decoder, &opts),
             Err(_) => None,

@@ -1,5 +1,5 @@
-//! Tables stored in columns: Parquet and Arrow. A reader that the program registers converts them to text with a
-//! header, which is then read like any table of text.
+//! Tables stored in columns: Parquet and Arrow. The program registers a reader that converts such a table to text with
+//! a header. The text is then read like any table of text.
 
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
@@ -9,14 +9,14 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use super::input::nameless_file;
 use crate::error::{ErrorKind, WorkloadError};
 
-/// Writes the table in the first file as text to the second one: a header and comma-separated
-/// lines. An error describes what is wrong with the table.
+/// Reads the table in the first file, and writes it as text to the second file: a header and comma-separated lines. An
+/// error describes the problem with the table.
 pub type TableReader = fn(&File, &File) -> Result<(), String>;
 
 static READER: OnceLock<TableReader> = OnceLock::new();
 
-/// Converted tables, by device, inode, length and time of the last change. They are kept because a
-/// trace is opened several times.
+/// Texts of converted tables, by device, inode, length and time of the last change. They are kept because a trace is
+/// opened several times.
 static TEXTS: Mutex<BTreeMap<[u64; 5], File>> = Mutex::new(BTreeMap::new());
 
 /// Registers the reader of Parquet and Arrow tables; later calls have no effect.
@@ -67,7 +67,7 @@ pub(crate) fn as_text(
         return kept.map_err(keeping);
     }
     let text = nameless_file().map_err(keeping)?;
-    // The lock is not held here, because the reader may wait for other threads.
+    // The lock is released here, because the reader may wait for other threads.
     read(file, &text).map_err(|what| {
         let text = format!("{name}: cannot be read as a table in the form of {form}: {what}");
         WorkloadError::new(ErrorKind::Malformed, text)

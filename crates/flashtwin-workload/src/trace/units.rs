@@ -1,6 +1,5 @@
-//! Chooses the units of a trace that does not state them, by their consequences: how fast the host
-//! would be, and how large the drive. This is done only for text layouts that are in use with
-//! several units (D-190).
+//! Chooses units for a trace that does not state them. It judges units by their consequences: the request rate of the
+//! host and the size of the drive. Only text layouts that are in use with several units are judged (D-190).
 
 use super::collector::{Collector, Record};
 use super::format::{Certainty, Reader};
@@ -12,16 +11,16 @@ use super::options::{AddressUnit, TimeUnit, TraceOptions};
 const REQUESTS_MIN: usize = 3;
 /// Largest number of requests at the start of the file that are examined.
 const REQUESTS_MAX: usize = 4096;
-/// Number of ticks per unit of the sample's times, so that decimals are preserved.
+/// Number of ticks per unit of the sample's times. With so many ticks, decimals are preserved.
 pub(crate) const TICKS: u64 = 1_000_000_000_000;
-/// Number of ticks in one unit of the ninth decimal, and of the sixth.
+/// Number of ticks in one unit of the ninth decimal place, and of the sixth.
 const NINTH: u128 = 1_000;
 const SIXTH: u128 = 1_000_000;
 /// Range of the mean rates of recorded loads, in requests per second.
 const USUAL_RATE: std::ops::RangeInclusive<f64> = 0.1..=1e5;
-/// Minimum rate, in requests per second, at which decimal times may be in seconds.
+/// Minimum rate, in requests per second, at which decimal times are accepted as seconds.
 const SECONDS_RATE_MIN: f64 = 1.0;
-/// If the clock is coarse, and the mean gap is below this many units, the units are milliseconds.
+/// If the clock is coarse and the mean gap is below this many units, the units are taken as milliseconds.
 const COARSE_GAP_MAX: f64 = 100.0;
 /// Largest number of requests that a host sends per second.
 const RATE_MAX: f64 = 1e7;
@@ -30,22 +29,22 @@ const DRIVE_MAX_BYTES: u128 = 1 << 48;
 /// Largest usual mean size of requests: 1 MiB.
 const USUAL_MEAN_BYTES: u128 = 1 << 20;
 const SECTOR_BYTES: u64 = 512;
-/// Number of distinct objects needed to judge the remainders of their numbers.
+/// Number of distinct objects needed to judge the remainders of object numbers modulo [`PAGE_SECTORS`].
 const OBJECTS_MIN: usize = 64;
-/// Sectors in a page of 4 KiB, on which most requests to a device begin.
+/// Sectors in a page of 4 KiB. Most requests to a device begin at the start of such a page.
 const PAGE_SECTORS: u64 = 8;
 
-/// Statistics of the first requests of a trace, in whatever units their columns have.
+/// Statistics of the first requests of a trace, in the unknown units of its columns.
 pub(crate) struct Sample {
     requests: usize,
     /// Mean gap between requests, in units of the time column; at least one tick.
     gap: f64,
-    /// Whether a tenth of the gaps are at most one unit: the clock is then coarse.
+    /// Whether at least a tenth of the gaps are one unit or less. The clock is then coarse.
     coarse: bool,
-    /// Whether all times are multiples of 100: the clock's unit is then larger than the column's.
+    /// Whether all times are multiples of 100. The unit of the clock is then larger than the unit of the column.
     hundreds: bool,
-    /// Whether all times have at most nine decimals, and some have more than six, which suggests seconds printed from
-    /// a clock in nanoseconds.
+    /// Whether all times have at most nine decimals and some have more than six. This suggests seconds, printed from a
+    /// clock in nanoseconds.
     nine_decimals: bool,
     /// Whether the times of the requests differ.
     timed: bool,
@@ -65,8 +64,8 @@ pub(crate) struct Judged {
     pub doubts: Vec<String>,
 }
 
-/// Reads the first requests with `decoder`, which must use `TICKS` per unit of time and units of one byte for
-/// addresses. `None` if there are too few requests.
+/// Reads the first requests with `decoder`, whose unit of time must be `TICKS` and whose unit of addresses must be one
+/// byte. Returns `None` if there are too few requests.
 pub(crate) fn sample(
     mut head: Source,
     mut decoder: Box<dyn Decoder>,
@@ -109,9 +108,9 @@ pub(crate) fn sample(
     })
 }
 
-/// Whether addresses are object numbers. They are if, interpreted as sectors, most objects would
-/// overlap the next one, or would begin at random sectors of pages, which requests to a device do
-/// not.
+/// Whether addresses are numbers of objects rather than sectors. They are if one of two properties holds when they are
+/// read as sectors: most objects overlap the next one, or objects begin at any sector of a page. Requests to a device
+/// have neither property.
 fn are_objects(records: &[Record]) -> bool {
     let mut distinct: Vec<(u64, u64)> = records.iter().map(|r| (r.offset, r.bytes)).collect();
     distinct.sort_unstable();
@@ -134,7 +133,8 @@ impl Sample {
         1e12 / (self.gap * unit.ps() as f64)
     }
 
-    /// Returns the most plausible unit of times for a format, whether it is doubtful, and another plausible unit.
+    /// Returns the most plausible unit of time for a format, whether it is doubtful, and another plausible unit, if
+    /// any.
     fn time_unit(&self, reader: &Reader) -> (TimeUnit, bool, Option<TimeUnit>) {
         use TimeUnit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
         let usual = |unit: &TimeUnit| USUAL_RATE.contains(&self.rate(*unit));
@@ -188,7 +188,7 @@ impl Sample {
         }
     }
 
-    /// Returns the most plausible address unit if the layout specifies sectors, and whether it is doubtful.
+    /// For a layout that specifies sectors, returns the most plausible address unit and whether it is doubtful.
     fn address_unit(&self) -> (AddressUnit, bool) {
         let sector = u128::from(SECTOR_BYTES);
         let beyond = u128::from(self.extent) * sector > DRIVE_MAX_BYTES;
@@ -201,7 +201,7 @@ impl Sample {
 }
 
 impl Sample {
-    /// Returns the address unit of a trace that identifies objects by number: sectors, or the size of the largest
+    /// Returns the address unit of a trace whose addresses are numbers of objects: sectors, or the size of the largest
     /// object.
     fn object_unit(&self, guessed: bool, doubts: &mut Vec<String>) -> AddressUnit {
         if !self.objects {
@@ -221,8 +221,8 @@ impl Sample {
     }
 }
 
-/// Chooses the units. A unit given in the options is kept. The unit of a format given by name is kept, too, but a
-/// doubt is reported.
+/// Chooses the units. A unit given in the options is kept. If the format was given by name, its unit is kept, too, but
+/// a doubt is reported.
 pub(crate) fn judge(sample: &Sample, reader: &Reader, opts: &TraceOptions) -> Judged {
     let guessed = opts.format.is_none();
     let mut doubts = Vec::new();

@@ -1,5 +1,5 @@
-//! Operations in tables of text: words (`R`, `write`, the letters of Linux block tracing), and codes whose meaning
-//! the user gives (`write=2a|8a:trim=42`).
+//! Operations in tables of text. They are words (`R`, `write`, the letters of Linux block tracing), or codes whose
+//! meaning the options give (`write=2a|8a:trim=42`).
 
 use flashtwin::Op;
 
@@ -9,7 +9,7 @@ use crate::error::{quote, ErrorKind, WorkloadError};
 /// An operation with its flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Action {
-    /// The operation; `None` if the line is a command without data, not a request.
+    /// The operation; `None` if the line is a command without data and thus no request.
     pub op: Option<Op>,
     pub fua: bool,
     /// Whether a flush precedes the request.
@@ -26,7 +26,7 @@ impl Action {
     }
 }
 
-/// The meaning of the letters of an RWBS column; `None` for commands that move no data (N, zone commands).
+/// Meaning of the letters of an RWBS column. Commands that move no data (N, zone commands) have no operation.
 pub(crate) struct Rwbs {
     pub preflush: bool,
     pub op: Option<Op>,
@@ -35,8 +35,8 @@ pub(crate) struct Rwbs {
     pub known: bool,
 }
 
-/// Parses an RWBS column. The kernel writes F (preflush), one letter for the operation (E may follow D), F (FUA), and
-/// then A, S and M for read-ahead, synchronous and metadata.
+/// Parses an RWBS column. The kernel writes these letters in this order: F (preflush), one letter for the operation
+/// (with E after D for a secure erase), F (FUA), and A, S and M for read-ahead, synchronous and metadata.
 pub(crate) fn rwbs(text: &[u8]) -> Rwbs {
     let (preflush, rest) = match text {
         [b'F', rest @ ..] => (true, rest),
@@ -48,7 +48,7 @@ pub(crate) fn rwbs(text: &[u8]) -> Rwbs {
         [b'D', b'E', rest @ ..] | [b'D', rest @ ..] => (Some(Op::Trim), rest),
         rest => (None, rest),
     };
-    // Without an operation, the letters are N, or the F of a flush.
+    // Without an operation, the letter is N, or the F of a flush.
     let moves_nothing = op.is_none() && matches!(rest, [b'N' | b'F', ..]);
     let rest = if moves_nothing { &rest[1..] } else { rest };
     let (fua, modifiers) = match rest {
@@ -95,7 +95,7 @@ pub(crate) fn word(text: &[u8]) -> Option<Action> {
     Some(Action::of(op))
 }
 
-/// Whether `rest` may follow a word, as in `READ_10`, `read(16)` and `WR_IN`.
+/// Whether `rest` may follow a word for an operation, as in `READ_10`, `read(16)` and `WR_IN`.
 fn is_end(rest: &[u8]) -> bool {
     rest.first().is_none_or(|b| !b.is_ascii_alphabetic())
 }
@@ -114,14 +114,14 @@ struct Met {
     requests: u64,
 }
 
-/// Operations of a column whose codes the user defines.
+/// Operations of a column whose codes the options define.
 pub(crate) struct Codes {
-    /// Codes and their operations; `None` for lines to skip.
+    /// Codes with their operations; `None` for lines that are skipped.
     named: Vec<(Box<[u8]>, Option<Op>)>,
-    /// Operation of all other codes. Set if only reads, or only writes, are named.
+    /// Operation of all codes that are not named. Set only if all named codes are reads, or all are writes.
     other: Option<Op>,
     met: Vec<Met>,
-    /// Requests with codes for which `met` had no room.
+    /// Number of requests whose codes did not fit into `met`.
     unlisted: u64,
 }
 
@@ -223,7 +223,7 @@ impl Codes {
             && (self.other.is_some() || self.code_of(text).is_some() || word(text).is_some())
     }
 
-    /// Returns the code that matches a text: the same text, otherwise the same number, otherwise the same text in
+    /// Returns the code that matches a text. Tried in this order: the same text, the same number, the same text in
     /// another case.
     fn code_of(&self, text: &[u8]) -> Option<usize> {
         let find =
@@ -234,7 +234,7 @@ impl Codes {
             .or_else(|| find(&|code| code.eq_ignore_ascii_case(text)))
     }
 
-    /// Returns warnings about codes that were named but did not occur, or occurred but were not named.
+    /// Returns warnings about codes that were named but did not occur, and codes that occurred but were not named.
     pub fn warnings(&self) -> Vec<String> {
         let mut list = Vec::new();
         let counted = |met: &Met| format!("{} ({})", quote(&met.text), met.requests);

@@ -24,7 +24,7 @@ fn erases(server: &Server) -> u64 {
     server.report().flash.erases
 }
 
-/// Writes random pages until every die has full blocks, some of them with invalid pages.
+/// Writes random pages until every die has full blocks with some invalid pages.
 fn fill(server: &Server, seed: u64) {
     let pages = server.size_bytes() / 4096;
     let mut rng = Rng::new(seed);
@@ -87,8 +87,8 @@ fn members_collect_when_ordered() {
     server.collect(Some(1), None).expect_err("it has failed");
 }
 
-/// Clients write, read back and force pages while the buffer policy is replaced again and again. Every read returns
-/// the last write, and a power loss loses no more pages than with an unchanged policy.
+/// Clients write, read back and force pages while the buffer policy is replaced repeatedly. Every read returns the last
+/// write. A power loss loses no more pages than with a constant policy.
 #[test]
 fn exchanging_the_policy_is_invisible_to_clients() {
     for seed in flashtwin::seeds(1) {
@@ -132,7 +132,7 @@ fn exchanging_the_policy_is_invisible_to_clients() {
                 std::thread::sleep(std::time::Duration::from_millis(2));
             }
         });
-        // In its idle time, the last policy may have written everything back.
+        // The previous policy may have written back all pages in its idle time.
         server.set_policy("lru", &[]).expect("it has a buffer");
         for page in 0..10 {
             let written = server.connect().write(&[7; 4096], page * 4096, false);
@@ -185,7 +185,7 @@ fn a_member_is_slow_until_reset() {
         let written = server.connect().write(&[9; 4096], page * 4096, false);
         written.expect("room");
     }
-    // Reads, one at a time: their mean response time in us.
+    // Returns the mean response time in µs of reads that are sent one at a time.
     let mut before = (0.0, 0);
     let mut mean_us = || {
         for page in 0..400_u64 {

@@ -1,5 +1,5 @@
-//! Power losses while clients write numbered contents. Flushed and forced data survive, and the server reports
-//! exactly the pages that were lost.
+//! Power losses while clients write numbered contents. Flushed and forced data survive. The server reports exactly the
+//! pages that were lost.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,7 +16,8 @@ struct Known {
     asked: u64,
     /// Newest contents whose write was acknowledged.
     completed: u64,
-    /// Newest safe contents: forced, or acknowledged before the request of a flush that has completed.
+    /// Newest safe contents. Contents are safe if they were forced, or acknowledged before the request of a flush that
+    /// has completed.
     safe: u64,
 }
 
@@ -29,7 +30,8 @@ fn contents(page: u64, number: u64) -> Vec<u8> {
     }
 }
 
-/// Returns the numbers in the first and in the last sector; every other sector has one of the two.
+/// Returns the numbers of the contents in the first and in the last sector of a page. Every other sector has one of the
+/// two.
 fn numbers(page: u64, read: &[u8]) -> (u64, u64) {
     let of = |sector: &[u8]| {
         let number = u64::from_le_bytes(sector[8..16].try_into().expect("eight bytes"));
@@ -46,7 +48,7 @@ fn numbers(page: u64, read: &[u8]) -> (u64, u64) {
     (first, last)
 }
 
-/// The loss that a kind of device permits in a power loss.
+/// Loss of data that a kind of device permits in a power loss.
 #[derive(Clone, Copy, PartialEq)]
 enum How {
     /// No acknowledged write is ever lost.
@@ -129,7 +131,7 @@ fn check(server: &Server, times: u64, how: How) -> usize {
                 "page {page}, cut {round}"
             );
             assert!(torn || first == last, "page {page} is torn");
-            // The contents after the power loss existed before it, and they stay.
+            // The contents after a power loss existed before it, and they do not change later.
             let now = contents(page, of.asked + 1);
             session.write(&now, page * PAGE, true).expect("completes");
             (of.asked, of.completed, of.safe) = (of.asked + 1, of.asked + 1, of.asked + 1);
@@ -184,7 +186,7 @@ fn calls_in_flight_fail_in_a_power_loss() {
         let cut = server.cut_power(false).expect("the device is back");
         assert_eq!((cut.unfinished, cut.lost), (1, vec![0, 1]));
     });
-    // Requests over the old connection change nothing, whether or not they are acknowledged.
+    // Requests on a connection from before the power loss change nothing, whether they are acknowledged or not.
     let late = [
         session.write(&[2; 8192], 0, false),
         session.read(&mut [0; 1], 0),
@@ -198,7 +200,7 @@ fn calls_in_flight_fail_in_a_power_loss() {
     assert_eq!(read, [0; 8192]);
 }
 
-/// Returns an array of two members with volatile buffers, behind a front end without a buffer.
+/// Returns an array of two members with volatile buffers. The array itself has no buffer.
 fn volatile_array(place: &Place) -> Server {
     let array = "name = \"pair\"\n[array]\nlevel = \"raid0\"\nmembers = \"demo*2\"\n[member]\n\
                  geometry.blocks_per_plane = 64\nbuffer.power_loss_protection = false\n";
@@ -241,7 +243,7 @@ fn counters_restart_after_a_power_loss_and_reports_continue() {
     assert!(state_path(&disk).exists());
 }
 
-/// Zeros written at any offset to pages in the buffer survive a power loss once forced or flushed.
+/// Zeros written at any offset to pages in the buffer survive a power loss if they were forced or flushed.
 fn zeros_are_safe(server: &Server) {
     let bytes = 4 * PAGE;
     for (round, (at, length)) in [

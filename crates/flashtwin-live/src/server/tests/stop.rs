@@ -1,4 +1,4 @@
-//! Stops in which one step fails. The other steps are executed nevertheless.
+//! Stops of a server in which one step fails. The other steps are still executed.
 
 use std::sync::atomic::AtomicU32;
 use std::thread;
@@ -8,7 +8,7 @@ use flashtwin::{Request, Time};
 use super::*;
 use crate::twin::made_up::{Does, MadeUp};
 
-/// Returns the report of the stop, and whether state, report and the end of the recording exist.
+/// Returns the error message of the stop, and whether there are a state, a report, and the end of the recording.
 fn stop(name: &str, does: Does, in_file: bool) -> (String, [bool; 3]) {
     let place = Place::new(&format!("stop-{name}-{in_file}"), &[]);
     let path = |name: &str| place.0.join(name);
@@ -60,7 +60,7 @@ fn a_failed_stop_keeps_the_rest_and_reports_the_failure() {
         "{message}"
     );
     assert_eq!(kept, [false, false, true]);
-    // The panic has broken the device, so its state must not be saved.
+    // The panic has broken the device, so its state is not saved.
     let (message, kept) = stop("report", Does::BreaksInAReport, true);
     assert!(
         message.contains("state of its flash is that of the last"),
@@ -117,7 +117,7 @@ fn drain_waits_for_calls_until_aborted() {
         assert_eq!(polls.into_inner(), 3, "polled until aborted");
         let cut_short = call.join().expect("no bug");
         assert!(matches!(cut_short, Err(Failure::Stopping)), "{cut_short:?}");
-        // Without calls in flight there is no wait.
+        // If no call is in flight, `drain` does not wait.
         server.drain(Duration::MAX, |_| panic!("no call is in flight"));
     });
     server.stop().expect("sound");

@@ -1,4 +1,4 @@
-//! Slices of an array: its operations on members, the requests behind them, and its orders to collect.
+//! Slices of an array: operations on members, the requests that caused them, and orders to run GC.
 
 use flashtwin::{ArrayEvent, GcMessage, Op, SentFor, Time};
 

@@ -1,5 +1,5 @@
-//! Converts the logs of a device to slices: finds the beginning that belongs to each end, and the request that caused
-//! each slice. `array` does so for an array's own log.
+//! Converts the logs of a device to slices. Finds for each end the beginning that belongs to it, and for each slice the
+//! request that caused it. The module `array` converts an array's own log.
 
 mod array;
 
@@ -10,7 +10,7 @@ use flashtwin::{Breakdown, BufferEvent, Completion, FlashEvent, Op, Place, Reque
 use super::slices::{Detail, Gauge, Instant, Shown, Slice, Slices, Track};
 use crate::Logged;
 
-/// A request of the device itself (`None`) or of a member, by its number there.
+/// A request: the member that received it (`None`: the device itself), and its number there.
 type Asked = (Option<usize>, u32);
 
 /// Slices collected so far. A slice's number is its index.
@@ -20,20 +20,19 @@ pub(super) struct Collector {
     from: Time,
     /// Time after which no slice begins.
     pub until: Time,
-    /// Difference between the device's request numbers and the request numbers of the run, which
-    /// are shown.
+    /// Number of the device's requests before the run. Shown numbers are those of the run: device number minus this.
     ahead: u32,
     open: HashMap<Track, u32>,
-    /// For each chip, the slice that was suspended.
+    /// For each track with a suspended operation, the slice of this operation.
     held: HashMap<Track, u32>,
-    /// For each track, the last slice begun, while its pages are being listed.
+    /// For each track, the slice begun last, to which pages that follow in the log are added.
     last: HashMap<Track, u32>,
     requests: HashMap<Asked, u32>,
     /// Requests of the device that are not completed.
     waiting: HashSet<u32>,
-    /// Slices of requests to members in flight, by the array's number.
+    /// Slices of requests to members in flight, by the number that the array gave them.
     parts: HashMap<u32, u32>,
-    /// Requests that caused page operations and jobs of the array.
+    /// Requests that caused operations of the array on pages, by number of the operation. `jobs` has the same by job.
     ops: HashMap<u32, u32>,
     jobs: HashMap<u32, Vec<u32>>,
     gauges: HashMap<Gauge, u64>,
@@ -58,7 +57,7 @@ impl Collector {
         }
     }
 
-    /// Returns the time before which no slice begins.
+    /// Returns the start of the window, before which no slice begins.
     pub fn from(&self) -> Time {
         self.from
     }
@@ -177,7 +176,7 @@ impl Collector {
         Some(id)
     }
 
-    /// Resumes a suspended slice, as a new one.
+    /// Resumes a suspended operation as a new slice.
     fn resume(&mut self, before: u32, track: Track, at: Time) {
         let old = self.slice(before).clone();
         let id = self.add(track, old.name, at);

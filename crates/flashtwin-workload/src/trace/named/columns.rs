@@ -31,12 +31,12 @@ struct Found<'a> {
     index: usize,
     /// Text after the colon.
     suffix: Option<&'a str>,
-    /// Whether the column is named by the header, not by its number.
+    /// Whether the option gives the column by its name in the header, not by its number.
     named: bool,
 }
 
-/// Finds the column of `key=value`; `first` is the first line of the file `name`, and `header` has
-/// its fields.
+/// Finds the column of the part `key=value` of the option. `first` is the first line of the file `name`; `header` has
+/// the fields of that line.
 fn find_column<'a>(
     name: &str,
     key: &str,
@@ -44,7 +44,7 @@ fn find_column<'a>(
     header: &[&[u8]],
     first: &[u8],
 ) -> Result<Found<'a>, Refused> {
-    // The longest text before a colon that is a column name, because names may contain colons.
+    // Names of columns may contain colons. Therefore the name is the longest text before a colon that is in the header.
     let is_column = |text: &str| header.contains(&text.as_bytes());
     let mut colons = value.rmatch_indices(':').map(|(at, _)| at);
     let cut = match colons.find(|&at| is_column(&value[..at])) {
@@ -56,7 +56,7 @@ fn find_column<'a>(
         Some(at) => (&value[..at], Some(&value[at + 1..])),
         None => (value, None),
     };
-    // Digits are the number of a column, from 1; a name must be in the header.
+    // A text of digits is the number of a column, from 1. Any other text must be a name in the header.
     let counted = !column.is_empty() && column.bytes().all(|b| b.is_ascii_digit());
     let index = if counted {
         column.parse::<usize>().ok().and_then(|n| n.checked_sub(1))
@@ -82,7 +82,7 @@ fn find_column<'a>(
     }
 }
 
-/// Splits the option into its parts. A part without a key continues the list of codes before it:
+/// Splits the option into its parts. A part without a key continues the list of codes of the part before it, as `8a` in
 /// `op=type:write=2a,8a`.
 pub(super) fn parts(columns: &str) -> Result<Vec<(&str, String)>, WorkloadError> {
     let mut parts: Vec<(&str, String)> = Vec::new();
@@ -133,7 +133,7 @@ fn time_column(
     })
 }
 
-/// Removes `hex` from the units after a colon; returns whether it was present.
+/// Removes `hex` from the units after a colon. Returns whether it was there.
 fn without_hex(suffix: Option<&str>) -> (bool, Option<&str>) {
     match suffix {
         Some("hex") => (true, None),
@@ -146,8 +146,7 @@ fn without_hex(suffix: Option<&str>) -> (bool, Option<&str>) {
 }
 
 impl Columns {
-    /// Reads the option, and finds its columns in a line of the file `name`; `header` has the
-    /// fields of the line.
+    /// Reads the option, and finds its columns in a line of the file `name`. `header` has the fields of the line.
     pub(super) fn find(
         parts: &[(&str, String)],
         opts: &TraceOptions,
@@ -158,7 +157,7 @@ impl Columns {
         let (mut times, mut offset, mut size) = (None, None, None);
         let (mut ops, mut volume, mut placement) = (None, None, None);
         let mut named = false;
-        // The option for the address unit applies to columns without a unit of their own.
+        // The option for the address unit applies to columns that have no unit of their own.
         let unused = Cell::new(opts.address_unit);
         for (key, value) in parts {
             let known = match *key {
@@ -260,7 +259,7 @@ impl Columns {
         })
     }
 
-    /// Returns the indices of the columns that are read, in order.
+    /// Returns the indices of the columns that are read, in ascending order.
     pub(super) fn used(&self) -> Vec<usize> {
         let time = match &self.times {
             Times::None => None,

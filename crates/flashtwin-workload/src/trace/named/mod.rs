@@ -1,6 +1,6 @@
-//! Any table of text whose columns the user names:
-//! `time=ts:us,offset=lba:sectors,size=len:bytes,op=type`. Other columns are skipped. Numbers may
-//! have decimals and exponents, as written by programs that store columns as floating point.
+//! Any table of text whose columns the option `columns` names: `time=ts:us,offset=lba:sectors,size=len:bytes,op=type`.
+//! Other columns are skipped. Numbers may have decimals and exponents, because some programs store columns as floating
+//! point.
 
 mod columns;
 mod numbers;
@@ -23,9 +23,9 @@ use request::{Fields, Shift};
 const FORM: &str =
     "columns must be like time=ts:us,offset=lba:sectors,size=len:bytes,op=type, where each \
                     name is a column of the header or its number from 1";
-/// Largest number of columns of a table; messages name columns by a number of one byte.
+/// Largest number of columns of a table. Messages store the number of a column in one byte.
 const COLUMNS_MAX: usize = 255;
-/// Number of lines at the beginning of the file among which the header is searched.
+/// The header is searched in this many lines at the beginning of the file.
 const TITLES_MAX: usize = 64;
 
 /// A column of numbers.
@@ -44,7 +44,7 @@ enum Times {
     /// No column: all requests arrive at time 0.
     None,
     At(Column),
-    /// The time since the previous request, and the sum of all these times so far.
+    /// The column has the time since the previous request. The second field is the sum of these times so far.
     Gaps(Column, u128),
     /// Dates or times of day in the column of this index.
     Dates(usize, Clock),
@@ -63,21 +63,21 @@ enum Ops {
 struct Columns {
     times: Times,
     offset: Column,
-    /// The size; `None` if each request has the size of one unit of the offset.
+    /// The column of the size; `None` if each request has the size of one unit of the offset.
     size: Option<Column>,
     ops: Ops,
     volume: Option<usize>,
     /// Placement ids, decimal or hexadecimal.
     placement: Option<Column>,
-    /// Whether a column is named by its name in the header, not by its number.
+    /// Whether the option names a column by its name in the header, not by its number.
     named: bool,
 }
 
 pub(crate) struct Named {
     separator: u8,
-    /// Number of the last line before the first request.
+    /// Number of the last line of titles, after which the requests begin.
     titles: u64,
-    /// Fields of the header or the first line.
+    /// Number of fields in the header or in the first line.
     fields: usize,
     columns: Columns,
     /// Number of columns up to and including the last one that is read.
@@ -91,7 +91,7 @@ fn option<T, E: From<WorkloadError>>(text: String) -> Result<T, E> {
 }
 
 impl Named {
-    /// Reads the option and finds its columns in the first lines of `head`.
+    /// Reads the option, and finds its columns in the first lines of the file, which are in `head`.
     pub fn new(
         columns: &str,
         opts: &TraceOptions,
@@ -108,7 +108,7 @@ impl Named {
         if lines.is_empty() {
             lines.push((1, b""));
         }
-        // The header may be a comment, and titles may stand before it.
+        // The header may be a comment, and lines with titles may precede it.
         let mut best = None;
         let mut error = None;
         for &(number, line) in &lines {
@@ -122,7 +122,8 @@ impl Named {
             let found = match Columns::find(&parts, opts, name, &header, text) {
                 Ok(found) => found,
                 Err(refused) if !refused.lacks_column => return Err(refused.error),
-                // The message shows the first line that is no comment, if there is one.
+                // The error message is about the first line that is no comment; if all are comments, about the first
+                // line.
                 Err(refused) => {
                     if error
                         .as_ref()
@@ -140,7 +141,8 @@ impl Named {
                 best = Some((separator, titles, fields, found));
                 break;
             }
-            // Columns that are only counted: lines before the first one with a time are titles, if there is one.
+            // Columns are given by number only. Lines before the first line with a valid time are titles. If no line
+            // has a valid time, the first line that fits counts.
             if best.is_none() && !comment {
                 best = Some((separator, number, fields, found));
             }
@@ -163,16 +165,16 @@ impl Named {
         })
     }
 
-    /// Returns the position of a text with blanks, such as the name of a process, in a line of a
-    /// blank-separated table that has more fields than the header. Columns before the text are then
-    /// counted from the left, the others from the right.
+    /// Called for a line of a blank-separated table that has more fields than the header, because a text contains
+    /// blanks, such as the name of a process. Returns the column of this text. Columns before it are then counted from
+    /// the left, the others from the right.
     #[cold]
     fn place_of_blanks(&self, fields: &Fields<'_>, more: usize) -> Result<usize, Bad> {
         let date = match &self.columns.times {
             Times::Dates(index, _) => Some(*index),
             _ => None,
         };
-        // Between used columns, after a date of two words, and at the end of the line.
+        // Possible columns of the text: between used columns, after a date of two words, and at the end of the line.
         let mut places = vec![usize::MAX];
         let mut next = 0;
         for &index in &self.used {

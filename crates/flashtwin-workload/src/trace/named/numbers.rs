@@ -1,4 +1,4 @@
-//! Fields of a line, and their numbers in whole units.
+//! Splits a line into fields, and converts their numbers to whole units.
 
 /// Splits a line into fields. Quotes around a field are removed; separators within them belong to the field.
 pub(crate) fn split(line: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
@@ -62,8 +62,8 @@ fn decimal(text: &[u8]) -> Option<(u128, i32)> {
     (digits > 0).then_some((value, power))
 }
 
-/// Parses a non-negative number as digits and a power of ten. It is decimal, or hexadecimal after
-/// `0x`, or always hexadecimal if `hex`.
+/// Parses a non-negative number as digits and a power of ten. With `hex`, or after `0x`, the digits are hexadecimal;
+/// otherwise they are decimal.
 pub(super) fn number(text: &[u8], hex: bool) -> Option<(u128, i32)> {
     const DIGITS_MAX: usize = 16;
     let prefixed = text.strip_prefix(b"0x").or(text.strip_prefix(b"0X"));
@@ -83,8 +83,8 @@ pub(crate) fn whole_number(text: &[u8]) -> Option<u128> {
     whole.then_some(value)
 }
 
-/// Returns `number * unit` rounded down to a whole number, and whether it was whole; `None` if it
-/// is too large.
+/// Returns `number * unit` rounded down to a whole number, and whether no rounding was needed; `None` if the result is
+/// too large.
 pub(super) fn scaled((value, power): (u128, i32), unit: u64) -> Option<(u128, bool)> {
     if value == 0 {
         return Some((0, true));
@@ -97,7 +97,7 @@ pub(super) fn scaled((value, power): (u128, i32), unit: u64) -> Option<(u128, bo
     let Some(scale) = 10u128.checked_pow(power.unsigned_abs()) else {
         return Some((0, false));
     };
-    // Whole part and remainder are multiplied separately, so that the products fit.
+    // The whole part and the remainder are multiplied separately, because one product might overflow.
     let (whole, rest) = (value / scale, value % scale);
     let whole = whole.checked_mul(u128::from(unit))?;
     let (part, exact) = match rest.checked_mul(u128::from(unit)) {

@@ -12,7 +12,7 @@ use super::{Column, Columns, Ops, Times, COLUMNS_MAX};
 
 pub(super) type Fields<'a> = [&'a [u8]; COLUMNS_MAX];
 
-/// Shift of columns: those from `place` on are `more` fields further to the right.
+/// Shift of columns: each column from number `place` on is `more` fields further to the right.
 #[derive(Clone, Copy)]
 pub(super) struct Shift {
     pub place: usize,
@@ -40,7 +40,7 @@ impl Shift {
     }
 }
 
-/// Returns the number in a field as a whole number of `unit`, and whether it was whole.
+/// Returns the number in a field as a whole number of `unit`, and whether no rounding was needed.
 fn value(fields: &Fields<'_>, column: &Column, unit: u64, shift: Shift) -> Option<(u128, bool)> {
     scaled(number(fields[shift.index(column.index)], column.hex)?, unit)
 }
