@@ -77,7 +77,9 @@ def run_all(tasks: list[Task], threads: int, on_progress: OnProgress | None) -> 
             while pending:
                 try:
                     done, pending = wait(pending, timeout=_PERIOD_S, return_when=FIRST_EXCEPTION)
-                    failed = next((f for f in futures if f in done and not f.cancelled() and f.exception()), None)
+                    failed = next(
+                        (f for f in futures if f in done and not f.cancelled() and f.exception()), None
+                    )
                     if failed:
                         break
                     if on_progress:

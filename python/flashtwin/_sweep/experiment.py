@@ -183,7 +183,10 @@ def _build(given: dict[str, Any], places: Places, directory: Path) -> Experiment
         untimed,
         _trace(tables["trace"], places),
         _baseline(tables["baseline"], axes, places),
-        [str(f).replace(".", "_") for f in _texts(given, "figures", places, _FIGURES if untimed is None else ("waf",))],
+        [
+            str(f).replace(".", "_")
+            for f in _texts(given, "figures", places, _FIGURES if untimed is None else ("waf",))
+        ],
         directory,
         places,
     )
@@ -307,7 +310,8 @@ def _check_words(axes: dict[str, list[Value]], places: Places) -> None:
     for key in axes:
         if "." in key:
             raise places.wrong(
-                f"parameters.{key}", "runs without time have words of a setup in place of keys of a device file"
+                f"parameters.{key}",
+                "runs without time have words of a setup in place of keys of a device file",
             )
 
 

@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 #: Parts of a cell's identity that are columns of their own.
 _SETTINGS = ("speed", "queue_depth", *experiment_options())
 #: Beginnings of figures that only some devices or policies have.
-_PARTICULAR = ("buffer_policy_counters_", "flash_ftl_counters_", "flash_ops_", "array_", "health_lifetime_", "by_owner_")
+_PARTICULAR = (
+    "buffer_policy_counters_",
+    "flash_ftl_counters_",
+    "flash_ops_",
+    "array_",
+    "health_lifetime_",
+    "by_owner_",
+)
 
 
 def table_of(

@@ -35,7 +35,9 @@ def identity_of(experiment: Experiment, axes: dict[str, Value], workload: dict[s
     settings = {k: v for k, v in {**experiment.settings, **given}.items() if v is not None}
     base, page_bytes = base_words(device, settings, int(str(untimed["scale"])))
     if scheme_of(rules["scheme"]).factory or victim_of(rules["victim"]).factory:
-        raise FlashtwinError("a class of a file may change while its results stay: use flashtwin placement waf")
+        raise FlashtwinError(
+            "a class of a file may change while its results stay: use flashtwin placement waf"
+        )
     return {
         "flashtwin": _core.__version__,
         "words": base,
