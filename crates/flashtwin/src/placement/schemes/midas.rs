@@ -40,6 +40,9 @@ struct Lives {
     written_at: Vec<u64>,
     /// Host clock up to which the lives of pages with a copy are counted.
     counted_to: u64,
+    /// Lives that have begun, and lives that have ended, in this epoch.
+    begun: u64,
+    over: u64,
     /// Lower edges of the bins.
     edges: Vec<f64>,
     /// By bin, the time that the sample spent at ages of the bin.
@@ -89,6 +92,8 @@ impl Lives {
             stride,
             written_at: vec![NEVER; logical_pages.div_ceil(stride) as usize],
             counted_to: 0,
+            begun: 0,
+            over: 0,
             edges: (0..BINS).map(edge).collect(),
             spent: vec![0.0; BINS],
             ended: vec![0.0; BINS],
@@ -110,7 +115,9 @@ impl Lives {
             return;
         };
         let begun = std::mem::replace(&mut self.written_at[place], next);
+        self.begun += u64::from(next != NEVER);
         if begun != NEVER {
+            self.over += 1;
             self.spend(begun, clock);
             self.ended[bin_of((clock - begun) as f64).min(BINS - 1)] += 1.0;
         }
@@ -144,11 +151,19 @@ impl Lives {
         self.counted_to = clock;
     }
 
-    /// Halves all counts: earlier epochs count less.
-    fn fade(&mut self) {
+    /// Ends the epoch, if pages were overwritten: halves all counts, so that earlier epochs count less. While the device
+    /// is filled, few lives end, which says nothing of later ones: the epoch is forgotten.
+    fn end_epoch(&mut self, is_filled: bool) {
+        let factor = if is_filled { 0.5 } else { 0.0 };
         for count in self.spent.iter_mut().chain(&mut self.ended) {
-            *count *= 0.5;
+            *count *= factor;
         }
+        (self.begun, self.over) = (0, 0);
+    }
+
+    /// Whether about as many lives ended in this epoch as began.
+    fn is_filled(&self) -> bool {
+        2 * self.over >= self.begun
     }
 
     /// Returns the shares of the lives that are longer than an age. Ages that no page reached end no life.
@@ -292,7 +307,8 @@ impl Shipped for Midas {
             "With the scope `chain`, the oldest unit of a class is collected while the class holds more units than its size; \
              otherwise, the victim rule chooses among the units of the last class.",
             "Once per capacity that the host writes, the sizes are determined anew, from the rate of overwrites by age in a \
-             sample of at least 16 384 pages; earlier capacities count half as much each time. A page survives a class if \
+             sample of at least 16 384 pages; earlier capacities count half as much each time, and one in which \
+             less than half of the writes overwrite a page is forgotten. A page survives a class if \
              it is not overwritten before the class is filled; in the last class, writes count as uniform. Sizes are changed one at a time as long as the predicted number of moves falls, and a group is added \
              if that saves 2 % of the predicted programs. The chain omits classes of size 0.",
             "At first, all pages are of the last class. The article also has a group of hot pages, which is not modelled.",
@@ -324,8 +340,11 @@ impl Scheme for Midas {
     fn host(&mut self, page: &HostPage) -> Class {
         if page.clock >= self.due {
             self.lives.count_alive(page.clock);
-            self.search();
-            self.lives.fade();
+            let is_filled = self.lives.is_filled();
+            if is_filled {
+                self.search();
+            }
+            self.lives.end_epoch(is_filled);
             self.due = page.clock + u64::from(self.device.logical_pages);
         }
         self.clock = page.clock;
@@ -348,7 +367,14 @@ impl Scheme for Midas {
     }
 
     fn words(&self) -> Vec<u64> {
-        let mut words = vec![self.clock, self.due, self.lives.counted_to];
+        let lives = &self.lives;
+        let mut words = vec![
+            self.clock,
+            self.due,
+            lives.counted_to,
+            lives.begun,
+            lives.over,
+        ];
         words.extend(self.limits.iter().map(|&limit| u64::from(limit)));
         let counts = self.lives.spent.iter().chain(&self.lives.ended);
         words.extend(counts.map(|count| count.to_bits()));
@@ -358,15 +384,15 @@ impl Scheme for Midas {
 
     fn set_words(&mut self, words: &[u64]) -> bool {
         let (groups, sample) = (self.limits.len(), self.lives.written_at.len());
-        if words.len() != 3 + groups + 2 * BINS + sample {
+        if words.len() != 5 + groups + 2 * BINS + sample {
             return false;
         }
-        let (clocks, words) = words.split_at(3);
+        let (clocks, words) = words.split_at(5);
         let (limits, words) = words.split_at(groups);
         let (counts, written_at) = words.split_at(2 * BINS);
         let most = u64::from(self.device.units.saturating_sub(self.device.low));
         let counts: Vec<f64> = counts.iter().map(|&count| f64::from_bits(count)).collect();
-        let fits = clocks[0].max(clocks[2]) < 1 << 62
+        let fits = clocks.iter().all(|&clock| clock < 1 << 62)
             && limits.iter().all(|&limit| limit <= most)
             && counts.iter().all(|count| (0.0..1e300).contains(count))
             && written_at.iter().all(|&at| at <= clocks[0] || at == NEVER);
@@ -374,6 +400,7 @@ impl Scheme for Midas {
             return false;
         }
         (self.clock, self.due, self.lives.counted_to) = (clocks[0], clocks[1], clocks[2]);
+        (self.lives.begun, self.lives.over) = (clocks[3], clocks[4]);
         self.limits = limits.iter().map(|&limit| limit as u32).collect();
         self.lives.spent = counts[..BINS].to_vec();
         self.lives.ended = counts[BINS..].to_vec();

@@ -31,10 +31,13 @@ const MIDAS: &str = "scheme=midas scope=chain";
 #[test]
 fn cold_pages_are_known_before_they_are_overwritten() {
     let (mut device, mut rng) = (filled(MIDAS), Rng::new(4));
-    let before = device.report();
-    skewed(&mut device, 0.95, 4, &mut rng);
-    let found = device.report().write_amplification(&before).unwrap();
-    assert!(found < 4.0, "{found}");
+    for capacity in 0..4 {
+        let before = device.report();
+        skewed(&mut device, 0.95, 1, &mut rng);
+        let found = device.report().write_amplification(&before).unwrap();
+        println!("capacity {capacity}: {found:.3}");
+        assert!(found < 6.0, "capacity {capacity}: {found}");
+    }
 }
 
 #[test]
@@ -48,12 +51,11 @@ fn a_skewed_load_moves_fewer_pages() {
     }
 }
 
-/// Under uniform writes no division of the units has fewer moves than none. Units that groups left open while the chain
-/// had other sizes take a part of the reserve.
+/// Under uniform writes no division of the units has fewer moves than none.
 #[test]
 fn a_uniform_load_has_one_group() {
     let (chain, greedy) = (amplification(MIDAS, 0.5), amplification("scheme=none", 0.5));
-    assert!((chain / greedy - 1.0).abs() < 0.06, "{chain}, {greedy}");
+    assert!((chain / greedy - 1.0).abs() < 0.01, "{chain}, {greedy}");
 }
 
 #[test]
@@ -71,9 +73,9 @@ fn a_copy_from_a_snapshot_continues_alike() {
     }
     for (place, value) in [
         (0, 1 << 62),
-        (3, 406),
+        (5, 406),
         (20, u64::MAX),
-        (7 + 2 * 256, 1 << 60),
+        (9 + 2 * 256, 1 << 60),
     ] {
         let mut wrong = words.clone();
         wrong[place] = value;
