@@ -36,7 +36,7 @@ pub(super) const LPNS_OF_LINE: u32 = 16;
 /// How to find the block of a pool that will probably be collected next, and how much of its data to prefetch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Foresight {
-    /// Which of several blocks with equally few live pages is collected: the last if true, otherwise the first.
+    /// Choice among several blocks with equally few live pages: the last if true, otherwise the first.
     pub last: bool,
     /// Pages whose logical page numbers are prefetched.
     pub pages: u32,
