@@ -142,7 +142,7 @@ impl PageMap {
     }
 
     /// Whether another die has not yet opened its block of the superblock whose block this die opened last. With
-    /// `never`, only dies count that cannot open a block because they have no free block and no free page left.
+    /// `never`, only dies count that cannot open a block because they have neither a free block nor a free page.
     pub fn is_ahead(&self, die: u32, never: bool) -> bool {
         let seq = self.pool(die).active_seq;
         let full = |pool: &Pool| pool.free == 0 && pool.next_page == self.shape.data_pages;
