@@ -306,7 +306,7 @@ impl Modern {
         }
     }
 
-    /// Takes the pages of the next row that have arrived, if the row is complete, or if the die has no page left to
+    /// Takes the pages of the next row that have arrived, if the row is complete, or if the die has no further page to
     /// read. Returns one of the pages, and their number.
     fn row_arrived(&mut self, die: usize) -> Option<(u32, u32)> {
         let unit = self.layout.unit;
