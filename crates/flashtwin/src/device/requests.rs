@@ -48,7 +48,7 @@ pub(super) struct InDevice {
     pub past_read_cache: bool,
     /// Whether the last step of a flush has begun, in which the back end writes its volatile data.
     pub flushing: bool,
-    /// Which of the `parts` have been set.
+    /// The fields of `parts` that have been set.
     pub parts_set: PartsSet,
     /// Time at the controller before the pages were accessed. It consists of the wait until the controller takes the
     /// request, and of the processor's work.
