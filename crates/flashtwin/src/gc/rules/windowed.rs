@@ -12,7 +12,7 @@ parameters! {
     }
 }
 
-/// The rule `windowed`: greedy among the oldest blocks.
+/// The rule `windowed`: the block with the fewest valid pages among the blocks that were opened first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Windowed {
     window_percent: f64,
