@@ -50,7 +50,7 @@ parameters! {
         /// Time after which the filter is reset as well; 0: no limit.
         filter_reset_ms: u32 = Kind::Count(0, 1_000_000), "0", "D-9, D-18: our decision";
         /// Pages that a reset removes from the filter: all (`reset`), or those inserted before the previous reset
-        /// (`generations`). In the latter case the bitmap has two halves.
+        /// (`generations`). With `generations`, the bitmap has two halves.
         filter_forget: Forget = Kind::Choice(Forget::WORDS), "\"reset\"", "D-18: our decision";
     }
 }

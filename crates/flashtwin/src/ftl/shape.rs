@@ -47,12 +47,12 @@ pub(crate) struct Shape {
 /// Pages that go to the second open block of a pool, the hot one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Apart {
-    /// Pages that the buffer policy declares hot; pages that GC moves are cold.
+    /// Pages that the buffer policy declares hot. Pages that GC moves are cold.
     AsAsked,
-    /// Pages that the buffer policy declares hot; a page that GC moves is hot if its block was opened as a hot one.
+    /// Pages that the buffer policy declares hot, and pages that GC moves from a block that was opened as a hot one.
     AsVictim,
-    /// Pages that the buffer policy declares hot; a page that GC moves is hot if the copy of the policy's filter
-    /// contains it.
+    /// Pages that the buffer policy declares hot, and pages that GC moves if the copy of the policy's filter contains
+    /// them.
     ByClass,
     /// All pages that the host writes; pages that GC moves are cold.
     Moved,

@@ -2,7 +2,7 @@
 //! forms. In contrast, `geometry.reserve_percent` is the reserve as a share of all blocks.
 //!
 //! A device file or an override may have either key. `geometry.over_provisioning` is converted to
-//! `geometry.reserve_percent`; the device has only the latter key.
+//! `geometry.reserve_percent`, which is the only one of the two that a device has.
 
 use super::error::{Problem, SpecError};
 use super::tree::{Entry, Node, Tree};

@@ -2,7 +2,7 @@
 //! different reserves or numbers of blocks.
 //!
 //! A device file or an override may have either this key or `gc.low_percent`. This key is converted to
-//! `gc.low_percent`; the device has only the latter key.
+//! `gc.low_percent`, which is the only one of the two that a device has.
 
 use super::error::{Problem, SpecError};
 use super::tree::{Entry, Node, Tree};
@@ -10,8 +10,8 @@ use super::{Gc, Geometry};
 
 const KEY: &str = "gc.low_percent_of_reserve";
 
-/// Renames the key to `gc.low_percent` in the file and in overrides. Returns the share that was given last. `None` if
-/// `gc.low_percent` was given after it.
+/// Renames this file's key to `gc.low_percent` in the device file and in overrides. Returns the last share that was
+/// given by this file's key. `None` if `gc.low_percent` was given after it.
 ///
 /// # Errors
 /// Fails if the value of the key is not a valid percentage, or if the file has both the old and the new key.

@@ -10,9 +10,12 @@
 
 /// The features that a copy of the code supports.
 pub(crate) trait Features {
-    /// Whether the code supports all features other than the log. The features are: members that are missing, slow,
-    /// simulated ahead, or have a front end; coordination and timelines; hedged reads; volumes of segments.
-    /// segments.
+    /// Whether the code supports all features other than the log. The features are:
+    ///
+    /// - members that are missing, slow, simulated ahead, or have a front end,
+    /// - coordination and timelines,
+    /// - hedged reads,
+    /// - volumes of segments.
     const ALL: bool;
     /// Whether the code supports the log.
     const LOG: bool;

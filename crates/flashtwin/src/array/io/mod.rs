@@ -125,7 +125,8 @@ impl Io {
     }
 
     /// Returns the copy of the code to run. A plain copy requires that all members are present and respond
-    /// immediately, that the only state of members to watch is whether they are in GC, and that nothing is logged.
+    /// immediately. Besides, the array must watch no state of members except whether they are in GC, and must log
+    /// nothing.
     #[inline(always)]
     pub fn copy(&self) -> Copy {
         debug_assert!(self.copy == Copy::EVERY || self.copy == self.find_copy());

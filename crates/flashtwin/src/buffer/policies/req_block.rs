@@ -1,8 +1,8 @@
 //! Req-block: write requests as the unit of replacement (a reconstruction after Lin, Sha, Li, Cai, Gerofi, Shi, Liao,
 //! "DRAM Cache Management with Request Granularity for NAND-based SSDs", ICPP 2022).
 //!
-//! The abstract of the paper gives these rules: data are managed by write request; lists of several levels filter the
-//! blocks of requests by size and hotness; small blocks are kept longer. The remaining rules are ours:
+//! The abstract of the paper gives three rules. Data are managed by write request. Lists of several levels filter the
+//! blocks of requests by size and hotness. Small blocks are kept longer. The remaining rules are ours:
 //!
 //! - Insertion: the pages of a write request form a block at the head of IRL, the list of inserted requests.
 //! - Hit on a small block: the whole block moves to the head of SRL, the list of small requests. A block is small if

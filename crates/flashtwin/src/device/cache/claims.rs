@@ -182,7 +182,8 @@ impl Claims {
         self.spare.push(at);
     }
 
-    /// Returns the slot of a page.
+    /// Called when a page gives up its slot. If the page's claim is open and has other pages, the slot is granted to
+    /// the claim again. Otherwise it becomes free.
     pub fn leave(&mut self, page: u32) {
         let at = self.claim_of(page);
         if at == NONE {

@@ -54,9 +54,9 @@ impl<B: Backend> Device<B> {
         steps
     }
 
-    /// Returns the data that would be lost in a power loss at this instant. These are data in buffer memory that are
-    /// not in flash, unless the memory is non-volatile or protected, and data in the volatile memory of an array's
-    /// members. A running program counts as not done. Trimmed pages do not count as lost.
+    /// Returns the data that would be lost in a power loss at this instant. This is data in the volatile memory of an
+    /// array's members. If the buffer memory is volatile and not protected, it is also data that is in the buffer,
+    /// but not in flash. A running program counts as not done. Trimmed pages do not count as lost.
     pub fn power_cut(&self) -> PowerCut {
         let unfinished = self.requests.len();
         let mut lost = Vec::new();

@@ -7,7 +7,7 @@ use crate::component::{parameters, Component, Kind, Settings};
 parameters! {
     /// Parameters of windowed greedy.
     struct Parameters {
-        /// Share of the pool's blocks, those opened first, among which the victim is selected.
+        /// The victim is selected among this share of the pool's blocks: the blocks that were opened first.
         window_percent: f64 = Kind::Percent, "25", "ours";
     }
 }

@@ -272,8 +272,8 @@ fn two_streams_find_room_on_a_tight_device() {
         overrides.push(("geometry.planes_per_chip", "4"));
         overrides.push(("buffer.policy", "cda-gc-dispatcher"));
         overrides.push(("geometry.reserve_percent", "10"));
-        // If planes are pools, collection starts at 1 free block, and 4 blocks are reserved. If chips are pools: at
-        // 11, and 16.
+        // If planes are pools, collection starts at 1 free block, and 4 blocks are reserved. If chips are pools, it
+        // starts at 11 free blocks, and 16 are reserved.
         let modern = overrides.contains(&("nand.backend", "modern"));
         let pools_are_chips = modern || overrides.contains(&("nand.copy_back", "false"));
         overrides.push((
@@ -298,8 +298,8 @@ fn two_streams_find_room_on_a_tight_device() {
     }
 }
 
-/// If streams are separate, the plane of a write depends only on the number of pages of its stream that each plane
-/// can still receive, not on the block with the old copy. The test uses single writes and batches.
+/// If streams are separate, a write goes to the plane that can still receive the most pages of its stream. The block
+/// with the old copy has no influence. The test uses single writes and batches.
 #[test]
 fn two_streams_go_to_the_planes_with_most_room() {
     for units in ["1", "4"] {

@@ -56,7 +56,7 @@ fn times(scale: u32, more: &str) -> Placed {
     ))
 }
 
-/// Returns the effective number of units in use, since a frontier is half full on average.
+/// Returns the effective number of units in use. A frontier counts as half a unit, since it is half full on average.
 fn in_use(frontiers: u32) -> f64 {
     f64::from(UNITS) - 0.5 * f64::from(frontiers)
 }

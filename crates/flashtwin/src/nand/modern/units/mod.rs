@@ -3,9 +3,9 @@
 //! A host page gets its place in flash when its program is queued. Places are assigned in the order in which programs
 //! are queued (P-2). The map has the place from then on, and the die programs the page when its turn comes.
 //!
-//! If the group of a page has no room for it, because it is collecting or has no unit for the page's class, the page
-//! waits in the group behind other pages of its class (`write`). Each group collects independently of others, one
-//! unit at a time (`collect`). [`Placed`] makes all placement decisions, in runs with time and without.
+//! A group has no room for a page while it is collecting, or if it has no unit for the page's class. The page then
+//! waits in the group behind other pages of its class (`write`). Each group collects independently of the others, one
+//! unit at a time (`collect`). [`Placed`] makes all placement decisions, both in simulated time and without time.
 
 mod collect;
 mod stripes;
